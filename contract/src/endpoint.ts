@@ -1,0 +1,26 @@
+import type { z } from 'zod'
+import type { Permission } from './permissions.ts'
+
+/** One route of the wire, as data: the server mounts it, OpenAPI and the clients are made from it. */
+export type Endpoint = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: `/v1/${string}`
+  readonly summary: string
+  /** `member`: any member of the organization. Anything else: that permission. */
+  readonly requires: 'member' | Permission
+  readonly params?: z.ZodType
+  readonly query?: z.ZodType
+  readonly body?: z.ZodType
+  readonly status: 200 | 201 | 202 | 204
+  readonly response: z.ZodType
+  /** A POST that creates something takes an idempotency-key. */
+  readonly creates?: boolean
+  /** Content type the answer also comes in as bytes, when the caller's accept header asks for it. */
+  readonly bytes?: 'application/octet-stream' | 'image/*'
+  /** The body may also be bytes, with the rest of it in the query. */
+  readonly uploads?: boolean
+}
+
+export function endpoint<const E extends Endpoint>(definition: E): E {
+  return definition
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+
+/** The one table from error code to HTTP status (specification, Errors). */
+export const errorStatus = {
+  invalid_request: 400,
+  unauthenticated: 401,
+  quota_exceeded: 402,
+  permission_denied: 403,
+  not_found: 404,
+  conflict: 409,
+  precondition_failed: 412,
+  rate_limited: 429,
+  internal_error: 500,
+  unsupported_operation: 501,
+  compute_unavailable: 503,
+} as const
+
+export const ErrorCode = z
+  .enum(Object.keys(errorStatus) as [keyof typeof errorStatus, ...(keyof typeof errorStatus)[]])
+  .meta({ id: 'ErrorCode' })
+export type ErrorCode = z.infer<typeof ErrorCode>
+
+export const FieldError = z
+  .object({
+    field: z.string().describe('Dotted path into the request, e.g. "metadata.owner".'),
+    message: z.string(),
+  })
+  .meta({ id: 'FieldError' })
+export type FieldError = z.infer<typeof FieldError>
+
+export const QuotaLimit = z.enum([
+  'running_machines',
+  'machines',
+  'templates',
+  'members',
+  'concurrent_sessions',
+  'snapshots_per_machine',
+])
+export type QuotaLimit = z.infer<typeof QuotaLimit>
+
+export const Quota = z
+  .object({
+    limit: QuotaLimit.describe('The entitlement that declined the request.'),
+    current: z.int().min(0),
+    maximum: z.int().nullable(),
+    plan_id: z.string(),
+    upgrade_url: z.string().nullable(),
+  })
+  .meta({ id: 'Quota' })
+export type Quota = z.infer<typeof Quota>
+
+export const ErrorEnvelope = z
+  .object({
+    error: z.object({
+      code: ErrorCode,
+      message: z.string().describe('For people. Do not parse it.'),
+      request_id: z.string(),
+      details: z.array(FieldError).optional(),
+      quota: Quota.optional(),
+    }),
+  })
+  .meta({ id: 'Error' })
+export type ErrorEnvelope = z.infer<typeof ErrorEnvelope>

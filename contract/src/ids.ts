@@ -1,0 +1,27 @@
+import { z } from 'zod'
+
+/** A prefix and the lower-case Crockford base-32 characters of a ULID (specification, Identifiers). */
+function idOf<Prefix extends string>(prefix: Prefix, name: string) {
+  return z
+    .templateLiteral([`${prefix}_`, z.string().regex(/^[0-9a-z]{20,32}$/)])
+    .meta({ id: name, example: `${prefix}_01kaj0v3m8q4t2x6y9z1b5c7d3` })
+}
+
+export const MachineId = idOf('mch', 'MachineId')
+export type MachineId = z.infer<typeof MachineId>
+export const OrganizationId = idOf('org', 'OrganizationId')
+export type OrganizationId = z.infer<typeof OrganizationId>
+export const ImageId = idOf('img', 'ImageId')
+export type ImageId = z.infer<typeof ImageId>
+export const SnapshotId = idOf('snp', 'SnapshotId')
+export type SnapshotId = z.infer<typeof SnapshotId>
+export const TemplateId = idOf('tpl', 'TemplateId')
+export type TemplateId = z.infer<typeof TemplateId>
+export const ApiKeyId = idOf('key', 'ApiKeyId')
+export type ApiKeyId = z.infer<typeof ApiKeyId>
+export const UserId = idOf('usr', 'UserId')
+export type UserId = z.infer<typeof UserId>
+export const SessionId = idOf('ses', 'SessionId')
+export type SessionId = z.infer<typeof SessionId>
+export const EventId = idOf('evt', 'EventId')
+export type EventId = z.infer<typeof EventId>

@@ -1,0 +1,80 @@
+import type { ImageId, MachineId } from '@computer/contract'
+import type { Duplex } from 'node:stream'
+
+/**
+ * The engine that runs machines. Implemented by incus/ and by fake/, both held to
+ * server/test/conformance/machine-driver.ts.
+ *
+ * Every call names the machine by our own id and generation and may be repeated: asking for a state
+ * that already holds is a success. A call that cannot work now, but may later, throws DriverError
+ * with `retryable: true`.
+ */
+export interface MachineDriver extends AsyncDisposable {
+  /** Resolves when the engine answers and its pool, network and profile are as we want them. */
+  prepare(): Promise<void>
+  /** Cheap: the engine answers and can run machines. */
+  ping(): Promise<void>
+
+  /** Whether machines can be created from the image without unpacking anything first. */
+  hasImage(id: ImageId): Promise<boolean>
+  /** Adds an image and unpacks it once, so that no create has to. */
+  addImage(id: ImageId, files: ImageFiles): Promise<void>
+
+  /** Makes the machine's disk from its image. The machine is stopped afterwards. */
+  create(spec: MachineSpec): Promise<void>
+  /** Changes size limits of a stopped machine. A disk never shrinks. */
+  resize(spec: MachineSpec): Promise<void>
+  start(ref: MachineRef): Promise<void>
+  /** Resolves when the guest is down. Asks it to shut down and pulls the plug after `graceMs`. */
+  stop(ref: MachineRef, options: { readonly graceMs: number }): Promise<void>
+  /** Removes machine and disk, whatever state it is in. */
+  destroy(ref: MachineRef): Promise<void>
+
+  /** What the engine sees right now, whatever the database believes. */
+  inspect(ref: MachineRef): Promise<EngineState>
+  /** How the last run of a machine that is `stopped` came to its end. */
+  lastExit(ref: MachineRef): Promise<LastExit>
+  /** Every machine in our engine project, also those no row knows. */
+  list(): Promise<readonly EngineMachine[]>
+  /** Machines whose state changed in the engine. A hint: gaps are possible, `list` is the truth. */
+  watch(signal: AbortSignal): AsyncIterable<MachineRef>
+  /** Removes what failed starts leave behind (network links, half-made instances). */
+  sweep(): Promise<void>
+
+  /** A byte stream to the agent's socket inside a running machine. The caller destroys it. */
+  connect(ref: MachineRef): Promise<Duplex>
+}
+
+/** A machine and the incarnation of its disk: a restore makes the next generation. */
+export type MachineRef = { readonly id: MachineId; readonly generation: number }
+
+export type MachineSpec = MachineRef & {
+  readonly imageId: ImageId
+  readonly cpu: number
+  readonly memoryMb: number
+  readonly diskGb: number
+  /** First host uid of the 65,536 that are this machine's alone. */
+  readonly uidBase: number
+}
+
+export type ImageFiles = { readonly metadataPath: string; readonly rootfsPath: string }
+
+export type EngineState = 'running' | 'stopped' | 'absent'
+export type EngineMachine = {
+  readonly ref: MachineRef
+  readonly state: 'running' | 'stopped'
+  readonly createdAt: Date
+}
+
+/** `poweroff`: the guest or a stop call shut it down. `died`: its init was killed or ran out of memory. */
+export type LastExit = { readonly kind: 'poweroff' | 'died' | 'unknown'; readonly reason: string }
+
+export class DriverError extends Error {
+  override name = 'DriverError'
+  readonly retryable: boolean
+
+  constructor(message: string, options: ErrorOptions & { readonly retryable: boolean }) {
+    super(message, options)
+    this.retryable = options.retryable
+  }
+}
