@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { endpoint } from './endpoint.ts'
+import { EventId, MachineId, OrganizationId, SessionId } from './ids.ts'
+import { PageQuery, pageOf } from './list.ts'
+import { Timestamp } from './text.ts'
+
+/** The closed set of types (specification, Events 1). */
+export const MachineEventType = z
+  .enum([
+    'machine.created',
+    'machine.started',
+    'machine.ready',
+    'machine.stopped',
+    'machine.failed',
+    'machine.updated',
+    'machine.deleted',
+    'session.connected',
+    'session.control_acquired',
+    'session.control_released',
+    'session.disconnected',
+    'snapshot.started',
+    'snapshot.completed',
+    'snapshot.failed',
+    'snapshot.deleted',
+    'machine.restore_started',
+    'machine.restore_completed',
+    'machine.restore_failed',
+    'host.unhealthy',
+  ])
+  .meta({ id: 'MachineEventType' })
+export type MachineEventType = z.infer<typeof MachineEventType>
+
+export const MachineEvent = z
+  .object({
+    id: EventId,
+    type: MachineEventType,
+    organization_id: OrganizationId,
+    machine_id: MachineId,
+    session_id: SessionId.nullable(),
+    from_state: z.string().nullable(),
+    to_state: z.string().nullable(),
+    message: z.string().nullable(),
+    sequence: z.int().min(0).describe('Counts the events of one machine, without a gap.'),
+    occurred_at: Timestamp,
+  })
+  .meta({ id: 'MachineEvent' })
+export type MachineEvent = z.infer<typeof MachineEvent>
+
+export const events = {
+  list: endpoint({
+    method: 'GET',
+    path: '/v1/machines/{machine_id}/events',
+    summary: "A machine's event log, newest first.",
+    requires: 'member',
+    params: z.object({ machine_id: MachineId }),
+    query: PageQuery,
+    status: 200,
+    response: pageOf(MachineEvent),
+  }),
+}
