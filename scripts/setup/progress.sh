@@ -1,0 +1,67 @@
+# What the set-up says: one line per step, a moving line below it on a terminal, a line now and then
+# where there is none, and on failure what failed with the end of its output.
+
+is_terminal=false
+if [ -t 1 ] && [ -z "${CI:-}" ]; then is_terminal=true; fi
+
+say() { printf '%s\n' "$*"; }
+
+# fail WHAT REMEDY
+fail() {
+  printf 'set-up failed: %s\n' "$1" >&2
+  [ -z "${2:-}" ] || printf '  what to do: %s\n' "$2" >&2
+  exit 1
+}
+
+# Runs a long command: `attempt LABEL PROGRESS COMMAND…`. PROGRESS is a function that reads the log
+# of the command so far and prints how far it is. Returns the command's status; the log stays.
+attempt() {
+  local label=$1 progress=$2 pid status=0 started=$SECONDS told=0 now
+  log=$work/${label//[^a-zA-Z]/-}.log
+  shift 2
+  # A group of its own, so that an interrupted step takes along all that it started.
+  setsid "$@" >"$log" 2>&1 </dev/null &
+  pid=$!
+  trap 'kill -- "-$pid" 2>/dev/null || true; exit 130' INT
+  trap 'kill -- "-$pid" 2>/dev/null || true; exit 143' TERM
+  while kill -0 "$pid" 2>/dev/null; do
+    now=$((SECONDS - started))
+    if $is_terminal; then
+      printf '\r\033[K  %s' "$(how_far "$label" "$now" "$("$progress")")"
+    elif [ $((now - told)) -ge 15 ]; then
+      say "  $(how_far "$label" "$now" "$("$progress")")"
+      told=$now
+    fi
+    sleep 0.2
+  done
+  wait "$pid" || status=$?
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  if $is_terminal; then printf '\r\033[K'; fi
+  [ "$status" != 0 ] || say "  $label: done in $((SECONDS - started)) s"
+  return "$status"
+}
+
+how_far() {
+  local width
+  width=$(tput cols 2>/dev/null || echo 100)
+  printf '%s (%d s)%s' "$1" "$2" "${3:+: $3}" | cut -c "1-$((width - 4))"
+}
+
+last_line() { tail -c 400 "$log" | tr '\r' '\n' | grep -v '^[[:space:]]*$' | tail -n 1 || true; }
+
+show_log() { tail -n "${1:-20}" "$log" | sed 's/^/    /' >&2; }
+
+# Names the common reasons in a log; the command's own last lines are shown above it.
+explain() {
+  local what=$1 otherwise=$2
+  show_log
+  if grep -qiE 'no space left|not enough free space|enospc' "$log"; then
+    fail "$what: the disk is full" "Free some space: $(df -h --output=target,avail / | tail -n 1)"
+  elif grep -qE 'Could not get lock|Unable to (acquire|lock)|is another process using it' "$log"; then
+    fail "$what: another package manager is running" 'Wait until it has finished, then run this again.'
+  elif grep -qiE 'could not resolve|temporary failure|connection (failed|timed out|refused)|network is unreachable|failed to fetch|enotfound|eai_again|etimedout|econnrefused|econnreset' "$log"; then
+    fail "$what: the network or a mirror does not answer" 'Check the network and name resolution, then run this again.'
+  fi
+  fail "$what" "$otherwise"
+}
