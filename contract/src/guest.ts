@@ -130,9 +130,11 @@ export const GuestWriteQuery = z.strictObject({
 export const GuestUsage = z.object({
   cpu_percent: z.number(),
   memory_used_mb: z.int(),
-  disk_used_bytes: z.int(),
+  /** Null where the kernel shows a pool and not this machine's part of it: the engine knows. */
+  disk_used_bytes: z.int().nullable(),
   processes: z.int(),
 })
+export type GuestUsage = z.infer<typeof GuestUsage>
 
 /** The agent's refusals. `reason` is set where the server acts on it. */
 export const GuestError = z.object({

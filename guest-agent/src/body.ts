@@ -1,0 +1,38 @@
+import type { Readable } from 'node:stream'
+import { z } from 'zod'
+import { invalid } from './refusal.ts'
+
+/** A JSON body in the shape of a schema of the contract. */
+export async function parseBody<S extends z.ZodType>(
+  schema: S,
+  body: Readable,
+): Promise<z.output<S>> {
+  const bytes = await readAll(body)
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw invalid('the body is not JSON')
+  }
+  return parse(schema, value)
+}
+
+export function parse<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw invalid(z.prettifyError(result.error))
+}
+
+/** A clipboard text of the longest kind, every character escaped, fits. */
+const maxBodyBytes = 32 * 1024 * 1024
+
+async function readAll(body: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > maxBodyBytes) throw invalid(`the body is longer than ${maxBodyBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,24 @@
+/** What differs between a machine and a test. Everything has the machine's value as its default. */
+export type Config = {
+  readonly socketPath: string
+  /** The user that owns the desktop, and whose home relative paths start from. */
+  readonly agentUser: string
+  readonly xSocketPath: string
+  readonly xAuthorityPath: string
+  readonly rfbSocketPath: string
+  /** Directory and everything below it that the file routes never touch. */
+  readonly deniedPaths: readonly string[]
+  readonly etcPath: string
+}
+
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  return {
+    socketPath: env.COMPUTER_AGENT_SOCKET ?? '/run/computer/agent.sock',
+    agentUser: env.COMPUTER_AGENT_USER ?? 'agent',
+    xSocketPath: env.COMPUTER_AGENT_X_SOCKET ?? '/tmp/.X11-unix/X0',
+    xAuthorityPath: env.COMPUTER_AGENT_XAUTHORITY ?? '/home/agent/.Xauthority',
+    rfbSocketPath: env.COMPUTER_AGENT_RFB_SOCKET ?? '/run/xvnc/rfb.sock',
+    deniedPaths: ['/run/computer', '/opt/computer', '/dev/incus', '/run/xvnc'],
+    etcPath: env.COMPUTER_AGENT_ETC ?? '/etc',
+  }
+}

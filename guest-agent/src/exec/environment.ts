@@ -1,0 +1,27 @@
+import type { User } from '../users.ts'
+
+/** What a login of this user would find, plus the desktop for the user that owns it. */
+export function loginEnvironment(
+  user: User,
+  options: { readonly ownsDesktop: boolean },
+): Record<string, string> {
+  const environment = {
+    HOME: user.home,
+    USER: user.name,
+    LOGNAME: user.name,
+    SHELL: user.shell,
+    PATH: [`${user.home}/.local/bin`, ...(user.uid === 0 ? rootPath : userPath)].join(':'),
+    LANG: 'en_US.UTF-8',
+  }
+  if (!options.ownsDesktop) return environment
+  const runtimePath = `/run/user/${user.uid}`
+  return {
+    ...environment,
+    DISPLAY: ':0',
+    XDG_RUNTIME_DIR: runtimePath,
+    DBUS_SESSION_BUS_ADDRESS: `unix:path=${runtimePath}/bus`,
+  }
+}
+
+const userPath = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/local/games', '/usr/games']
+const rootPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']

@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs'
+import type { GuestHealth } from '@computer/contract/guest'
+import type { Fence } from './fence.ts'
+
+declare const AGENT_VERSION: string | undefined
+
+export function readHealth(fence: Fence): GuestHealth {
+  return { version, boot_id: bootId, fence: fence.current }
+}
+
+/** Set by the build; a run from the source has none. */
+const version = typeof AGENT_VERSION === 'string' ? AGENT_VERSION : 'development'
+
+const bootId = readBootId()
+
+/** The kernel's boot id is the host's in a container: the start of the machine's init tells boots apart. */
+function readBootId(): string {
+  const kernel = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  const init = readFileSync('/proc/1/stat', 'utf8')
+  const startTicks = init.slice(init.lastIndexOf(')') + 2).split(' ')[19]
+  return `${kernel}-${startTicks}`
+}

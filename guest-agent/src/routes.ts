@@ -1,0 +1,84 @@
+import {
+  GuestExec,
+  GuestFence,
+  GuestIdentity,
+  GuestListQuery,
+  GuestReadQuery,
+  guestRoutes,
+  GuestWriteQuery,
+} from '@computer/contract/guest'
+import { parse, parseBody } from './body.ts'
+import type { Config } from './config.ts'
+import { runCommand } from './exec/run.ts'
+import type { Fence } from './fence.ts'
+import { DenyList } from './files/deny.ts'
+import { listDirectory, openRange, type FileSpace } from './files/files.ts'
+import { writeFile } from './files/write.ts'
+import { takeIdentity } from './identity.ts'
+import { Refusal } from './refusal.ts'
+import type { Route, Routes } from './server.ts'
+import { Usage } from './usage.ts'
+import { Users, type User } from './users.ts'
+
+/** Every route but /health, which answers before this file is loaded. */
+export function createRoutes(config: Config, fence: Fence): Routes {
+  const users = new Users(config.etcPath)
+  const deny = new DenyList(config.deniedPaths)
+  const usage = new Usage()
+  const files = (): FileSpace => ({ deny, users, owner: findUser(users, config.agentUser) })
+
+  const routes: Partial<Record<keyof typeof guestRoutes, Route>> = {
+    identity: async ({ body }) => {
+      const { hostname } = await parseBody(GuestIdentity, body)
+      await takeIdentity(config.etcPath, hostname)
+      return { json: {} }
+    },
+    fence: async ({ body }) => {
+      const told = await parseBody(GuestFence, body)
+      return { json: { fence: await fence.raise(told, async () => {}) } }
+    },
+    exec: async ({ body, signal }) => {
+      const request = await parseBody(GuestExec, body)
+      const name = request.user === 'agent' ? config.agentUser : request.user
+      const user = findUser(users, name)
+      const ownsDesktop = name === config.agentUser
+      return { json: await runCommand({ ...request, user, ownsDesktop }, signal) }
+    },
+    listFiles: async ({ query }) => ({
+      json: await listDirectory(files(), parse(GuestListQuery, query)),
+    }),
+    readFile: async ({ query }) => {
+      const range = await openRange(files(), parse(GuestReadQuery, query))
+      const headers = {
+        'content-type': 'application/octet-stream',
+        'x-file-size': String(range.size),
+        'x-file-path': encodeURIComponent(range.path),
+      }
+      if (range.fd === undefined) return { bytes: range.bytes ?? Buffer.alloc(0), headers }
+      return { fd: range.fd, offset: range.offset, length: range.length, headers }
+    },
+    writeFile: async ({ query, body }) => {
+      const { path, mode, ...request } = parse(GuestWriteQuery, query)
+      const options = {
+        path,
+        append: request.append === 'true',
+        createParents: request.create_parents === 'true',
+        mode: mode === undefined ? undefined : parseInt(mode, 8),
+      }
+      return { json: await writeFile(files(), options, body) }
+    },
+    usage: async () => ({ json: await usage.read() }),
+  }
+  return new Map(
+    Object.entries(routes).map(([name, route]) => {
+      const { method, path } = guestRoutes[name as keyof typeof guestRoutes]
+      return [`${method} ${path}`, route]
+    }),
+  )
+}
+
+function findUser(users: Users, name: string): User {
+  const user = users.find(name)
+  if (!user) throw new Refusal('precondition_failed', `this machine has no user ${name}`)
+  return user
+}
