@@ -1,5 +1,5 @@
-# The machine image, built from the recipe in image/ and kept by the hash of the recipe. The last file
-# a build leaves is image.json, and the folder gets its name only then.
+# The machine image, built from the recipe in image/ and kept by the hash of the recipe. A build's folder
+# appears under that name when it is whole, or not at all.
 
 image_cache=${COMPUTER_IMAGE_CACHE:-${COMPUTER_DATA:-/var/lib/computer}/images}
 image_space_mb=6000
@@ -14,7 +14,6 @@ image_ready() {
 image_title() { echo "Machine image ${image_hash:0:12}: building (some minutes, once per recipe)"; }
 
 image_make() {
-  local fresh=$image_cache/$image_hash.new
   mkdir -p "$image_cache"
   exec 9>"$image_cache/.lock"
   if ! flock -n 9; then
@@ -22,11 +21,10 @@ image_make() {
     flock 9
     if image_ready; then return; fi
   fi
-  rm -rf "$image_cache"/*.new
+  rm -rf --one-file-system "$image_cache"/*.building-*
   require_space
-  attempt 'building the image' last_line bash "$repo/image/build.sh" "$fresh" ||
+  attempt 'building the image' last_line bash "$repo/image/build.sh" "$image_cache/$image_hash" ||
     explain 'machine image' "Run \`bash image/build.sh DIR\` and see what it says."
-  mv "$fresh" "$image_cache/$image_hash"
   prune_images
   exec 9>&-
 }

@@ -1,0 +1,53 @@
+import type { Config } from '../config.ts'
+import { thisHost, type Check, type Finding, type Host } from './doctor/check.ts'
+import { engineChecks } from './doctor/engine.ts'
+import { kernelChecks } from './doctor/kernel.ts'
+import { networkChecks } from './doctor/network.ts'
+import { storageChecks } from './doctor/storage.ts'
+
+/*
+ * Whether this host can run the server, asked without changing anything on it. `computer doctor`
+ * asks everything; a start asks what is quick and goes no further when a check fails.
+ */
+export type Diagnosis = Finding & { readonly name: string }
+
+const allChecks: readonly Check[] = [
+  ...kernelChecks,
+  ...storageChecks,
+  ...engineChecks,
+  ...networkChecks,
+]
+
+export async function diagnose(
+  config: Config,
+  options: { readonly quickOnly?: boolean; readonly host?: Host } = {},
+): Promise<Diagnosis[]> {
+  const hasPrivateEngine = config.engineKind === 'incus' && config.engine === null
+  const checks = allChecks.filter(
+    (check) =>
+      (hasPrivateEngine || check.concerns === 'server') && !(options.quickOnly && check.isSlow),
+  )
+  return Promise.all(
+    checks.map(async (check) => ({
+      name: check.name,
+      ...(await check.run(options.host ?? thisHost, config).catch(describeCrash)),
+    })),
+  )
+}
+
+export function isHealthy(diagnoses: readonly Diagnosis[]): boolean {
+  return diagnoses.every((diagnosis) => diagnosis.status !== 'fail')
+}
+
+export function describe({ name, status, message, remedy }: Diagnosis): string {
+  const line = `${status.padEnd(4)}  ${name}: ${message}`
+  return remedy ? `${line}\n      ${remedy}` : line
+}
+
+function describeCrash(error: Error): Finding {
+  return {
+    status: 'warn',
+    message: `could not be checked: ${error.message}`,
+    remedy: 'Check it by hand.',
+  }
+}

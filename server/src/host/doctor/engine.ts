@@ -1,0 +1,46 @@
+import { engineBinary } from '../engine.ts'
+import { fail, isAtLeast, ok, runSetup, warn, type Check } from './check.ts'
+
+/** Debian's 6.0.4 with all security fixes known when this was written. */
+const fixedPackage = '6.0.4-2+deb13u7~'
+
+export const engineChecks: readonly Check[] = [
+  {
+    name: 'engine',
+    concerns: 'engine',
+    async run(host) {
+      const version = await host.run(engineBinary, '--version')
+      if (version === null) return fail('Incus is not installed, or does not run', runSetup)
+      if (!isAtLeast(version, '6.0')) return fail(`Incus ${version} is too old`, runSetup)
+      const package_ = await host.run('dpkg-query', '-W', '-f', '${Version}', 'incus-base')
+      if (package_ && version === '6.0.4' && !(await isFixed(host, package_))) {
+        return warn(
+          `Incus ${package_} has known holes (CVE-2026-40195 and others)`,
+          'Run `apt-get update && apt-get install incus-base incus-client`.',
+        )
+      }
+      if (isAtLeast(version, '6.0.4')) return ok(`Incus ${package_ ?? version}`)
+      return warn(
+        `Incus ${version} has known holes`,
+        'Install 6.0.4 with the fixes of Debian, or a later one.',
+      )
+    },
+  },
+  {
+    name: 'engine tools',
+    concerns: 'engine',
+    async run(host) {
+      const programs = ['newuidmap', 'dnsmasq', 'nft', 'ip', 'rsync', 'getfattr', 'mkfs.btrfs']
+      const found = await Promise.all(
+        programs.map((program) => host.run('sh', '-c', 'command -v "$1"', 'sh', program)),
+      )
+      const missing = programs.filter((_, index) => !found[index])
+      if (missing.length === 0) return ok('all there')
+      return fail(`missing: ${missing.join(', ')}`, runSetup)
+    },
+  },
+]
+
+async function isFixed(host: Parameters<Check['run']>[0], version: string): Promise<boolean> {
+  return (await host.run('dpkg', '--compare-versions', version, 'ge', fixedPackage)) !== null
+}

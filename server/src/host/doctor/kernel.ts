@@ -1,0 +1,104 @@
+import { fail, isAtLeast, ok, runSetup, warn, type Check } from './check.ts'
+
+export const kernelChecks: readonly Check[] = [
+  {
+    name: 'root',
+    concerns: 'engine',
+    async run() {
+      if (process.getuid?.() === 0) return ok('runs as root')
+      return fail('not root: the engine cannot run machines', 'Run it in a root shell (sudo -i).')
+    },
+  },
+  {
+    name: 'kernel',
+    concerns: 'engine',
+    async run(host) {
+      const release = (await host.read('/proc/sys/kernel/osrelease'))?.trim() ?? 'unknown'
+      if (!isAtLeast(release, '5.15')) {
+        return fail(`Linux ${release} has no idmapped mounts for btrfs`, 'Use Linux 6.7 or later.')
+      }
+      if (isAtLeast(release, '6.7')) return ok(`Linux ${release}`)
+      return warn(
+        `Linux ${release} has no simple quotas for btrfs: disk limits of machines may fail to hold`,
+        'Use Linux 6.7 or later; Debian 12 has it in bookworm-backports (linux-image-amd64).',
+      )
+    },
+  },
+  {
+    name: 'user namespaces',
+    concerns: 'engine',
+    async run(host) {
+      const most = Number((await host.read('/proc/sys/user/max_user_namespaces')) ?? 0)
+      const works = (await host.run('unshare', '--user', '--map-root-user', 'true')) !== null
+      if (most > 0 && works) return ok(`allowed (at most ${most})`)
+      return fail(
+        'this host does not allow user namespaces',
+        'Set user.max_user_namespaces to 65536; in a container, let it make user namespaces.',
+      )
+    },
+  },
+  {
+    name: 'cgroups',
+    concerns: 'engine',
+    async run(host) {
+      const controllers = await readControllers(host)
+      const missing = ['memory', 'pids', 'cpu', 'cpuset'].filter((name) => !controllers.has(name))
+      if (missing.length === 0) return ok('memory, pids, cpu and cpuset can be limited')
+      return fail(
+        `no cgroup controller for ${missing.join(', ')}`,
+        'Mount cgroups (systemd does, or the package cgroupfs-mount) with these controllers enabled.',
+      )
+    },
+  },
+  {
+    name: 'user ids',
+    concerns: 'engine',
+    async run(host, { uidBase }) {
+      for (const file of ['/etc/subuid', '/etc/subgid']) {
+        const lines = ((await host.read(file)) ?? '').split('\n').map((line) => line.split(':'))
+        const isOurs = ([user, start, count]: string[]) =>
+          user === 'root' &&
+          Number(start) <= uidBase &&
+          Number(start) + Number(count) >= uidBase + 65_536 * 1024
+        if (!lines.some(isOurs)) {
+          return fail(`${file} gives root too few ids from ${uidBase} on for machines`, runSetup)
+        }
+      }
+      return ok(`machines get ids from ${uidBase} on`)
+    },
+  },
+  {
+    name: 'kernel limits',
+    concerns: 'engine',
+    async run(host) {
+      const low: string[] = []
+      for (const [name, least] of Object.entries(leastSettings)) {
+        const value = Number(await host.read(`/proc/sys/${name.replaceAll('.', '/')}`))
+        if (value < least) low.push(`${name} is ${value}, wanted ${least}`)
+      }
+      if (low.length === 0) return ok('high enough for many machines')
+      return warn(`machines may fail to start: ${low.join('; ')}`, runSetup)
+    },
+  },
+]
+
+const leastSettings = {
+  'fs.inotify.max_user_instances': 1_048_576,
+  'fs.inotify.max_user_watches': 1_048_576,
+  'kernel.keys.maxkeys': 2000,
+  'net.ipv4.ip_forward': 1,
+}
+
+/** Controllers in use in the old hierarchies (a number other than 0 in /proc/cgroups) or the new one. */
+async function readControllers(host: Parameters<Check['run']>[0]): Promise<Set<string>> {
+  const old = ((await host.read('/proc/cgroups')) ?? '')
+    .split('\n')
+    .map((line) => line.split('\t'))
+    .filter(([, hierarchy, , enabled]) => hierarchy !== '0' && enabled === '1')
+    .map(([name]) => name!)
+  const unified =
+    (await host.read('/sys/fs/cgroup/cgroup.controllers')) ??
+    (await host.read('/sys/fs/cgroup/unified/cgroup.controllers')) ??
+    ''
+  return new Set([...old, ...unified.trim().split(' ')])
+}

@@ -1,0 +1,92 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/*
+ * Which processes are ours. A process id alone may be anybody's after a crash or a reboot, so what a
+ * start leaves on disk names the process by its id and the kernel's start time of it, and nothing is
+ * signalled that does not match both.
+ */
+export type ProcessRecord = { readonly pid: number; readonly startedAt: string }
+
+/** The process that has this id now; null when there is none or it only waits to be reaped. */
+export function identifyProcess(pid: number): ProcessRecord | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The name in parentheses may hold anything; the fields that count come after it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (fields[0] === 'Z' || fields[0] === 'X') return null
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    return { pid, startedAt: `${boot}:${fields[19]}` }
+  } catch {
+    return null
+  }
+}
+
+export function isAlive(record: ProcessRecord): boolean {
+  return identifyProcess(record.pid)?.startedAt === record.startedAt
+}
+
+export function recordProcess(runDir: string, name: string, pid: number): void {
+  const record = identifyProcess(pid)
+  if (!record) return
+  const path = recordPath(runDir, name)
+  writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
+export function forgetProcess(runDir: string, name: string): void {
+  rmSync(recordPath(runDir, name), { force: true })
+}
+
+/** Ends what an earlier start recorded under this name, if it still runs. Says whether it did. */
+export async function endRecorded(
+  runDir: string,
+  name: string,
+  options: { readonly signal: NodeJS.Signals; readonly graceMs: number },
+): Promise<boolean> {
+  const record = readRecord(recordPath(runDir, name))
+  const wasAlive = record !== null && isAlive(record)
+  if (wasAlive) await endProcess(record, options)
+  forgetProcess(runDir, name)
+  return wasAlive
+}
+
+/** Asks it to end, and kills it after `graceMs`. Resolves when it is gone. */
+export async function endProcess(
+  record: ProcessRecord,
+  options: { readonly signal: NodeJS.Signals; readonly graceMs: number },
+): Promise<void> {
+  const deadline = performance.now() + options.graceMs
+  let isKilled = false
+  if (isAlive(record)) sendSignal(record.pid, options.signal)
+  while (isAlive(record)) {
+    if (!isKilled && performance.now() > deadline) {
+      sendSignal(record.pid, 'SIGKILL')
+      isKilled = true
+    }
+    await delay(20)
+  }
+}
+
+/** Sends to a process that may have ended just now. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+function recordPath(runDir: string, name: string): string {
+  return join(runDir, `${name}.pid`)
+}
+
+function readRecord(path: string): ProcessRecord | null {
+  try {
+    const { pid, startedAt } = JSON.parse(readFileSync(path, 'utf8')) as Partial<ProcessRecord>
+    return typeof pid === 'number' && typeof startedAt === 'string' ? { pid, startedAt } : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,77 @@
+import { spawnSync } from 'node:child_process'
+import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** What a second start is told about the first. */
+export type RunningServer = { readonly pid: number; readonly address: string }
+
+export class ServerRunsError extends Error {
+  override name = 'ServerRunsError'
+  readonly server: RunningServer | null
+
+  constructor(server: RunningServer | null) {
+    super(
+      server
+        ? `a server already runs on this data folder: process ${server.pid}, ${server.address}`
+        : 'another start of this data folder is under way',
+    )
+    this.server = server
+  }
+}
+
+/**
+ * Holds the data folder for this process. The kernel's lock ends with the process however it ends,
+ * so there is no stale one to judge. Throws ServerRunsError when another process holds it.
+ */
+export function lockDataDir(dataDir: string, address: string): Disposable {
+  const runDir = join(dataDir, 'run')
+  mkdirSync(runDir, { recursive: true, mode: 0o700 })
+  const file = openSync(lockPath(dataDir), 'a+', 0o600)
+  if (!isLocked(file, '--exclusive')) {
+    closeSync(file)
+    throw new ServerRunsError(readOwner(dataDir))
+  }
+  ftruncateSync(file)
+  writeSync(file, JSON.stringify({ pid: process.pid, address } satisfies RunningServer))
+  return {
+    [Symbol.dispose]() {
+      ftruncateSync(file)
+      closeSync(file)
+    },
+  }
+}
+
+/** The server that holds the data folder; null when none does. */
+export function findServer(dataDir: string): RunningServer | null {
+  let file: number
+  try {
+    file = openSync(lockPath(dataDir), 'r')
+  } catch {
+    return null
+  }
+  try {
+    return isLocked(file, '--shared') ? null : readOwner(dataDir)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Node cannot take the lock, but one taken on a descriptor it passes on stays with the descriptor. */
+function isLocked(file: number, kind: '--exclusive' | '--shared'): boolean {
+  const stdio = ['ignore', 'ignore', 'inherit', file] as const
+  const { status, error } = spawnSync('flock', ['--nonblock', kind, '3'], { stdio: [...stdio] })
+  if (error) throw new Error('flock (util-linux) cannot be run', { cause: error })
+  return status === 0
+}
+
+function readOwner(dataDir: string): RunningServer | null {
+  try {
+    return JSON.parse(readFileSync(lockPath(dataDir), 'utf8')) as RunningServer
+  } catch {
+    return null
+  }
+}
+
+function lockPath(dataDir: string): string {
+  return join(dataDir, 'run', 'server.lock')
+}

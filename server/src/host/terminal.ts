@@ -1,0 +1,31 @@
+export type Terminal = {
+  /** A line that stays. */
+  say(line: string): void
+  /** What is being waited for: rewritten in place on a terminal, said once per text elsewhere. */
+  wait(text: string): void
+}
+
+export function openTerminal(stream: NodeJS.WriteStream = process.stdout): Terminal {
+  const isTerminal = stream.isTTY === true && !process.env['CI']
+  // Whoever reads our output may go away; the server goes on.
+  stream.on('error', () => {})
+  let waitingFor = ''
+  let since = 0
+  return {
+    say(line) {
+      stream.write(isTerminal && waitingFor ? `\r\x1b[K${line}\n` : `${line}\n`)
+      waitingFor = ''
+    },
+    wait(text) {
+      if (text !== waitingFor) since = performance.now()
+      if (isTerminal) {
+        const seconds = Math.floor((performance.now() - since) / 1000)
+        const width = Math.max(20, (stream.columns ?? 80) - 10)
+        stream.write(`\r\x1b[K  ${text.slice(0, width)} (${seconds} s)`)
+      } else if (text !== waitingFor) {
+        stream.write(`  ${text}\n`)
+      }
+      waitingFor = text
+    },
+  }
+}

@@ -1,0 +1,19 @@
+import { readConfig } from './config.ts'
+import { describe, diagnose, isHealthy } from './host/doctor.ts'
+
+/** What `computer doctor` runs. Exit code 0: nothing here keeps a server from running. */
+const diagnoses = await diagnose(readConfig(process.env))
+const healthy = isHealthy(diagnoses)
+if (process.argv.includes('--json')) {
+  console.log(JSON.stringify({ healthy, checks: diagnoses }, null, 2))
+} else {
+  for (const diagnosis of diagnoses) console.log(describe(diagnosis))
+  const warnings = diagnoses.filter(({ status }) => status === 'warn').length
+  const failures = diagnoses.filter(({ status }) => status === 'fail').length
+  console.log(
+    healthy
+      ? `This host can run the server (${warnings} warnings).`
+      : `This host cannot run the server: ${failures} checks fail.`,
+  )
+}
+process.exitCode = healthy ? 0 : 1
