@@ -1,0 +1,117 @@
+import type { ImageId } from '@computer/contract'
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import type { ImageFiles } from '../machine-driver.ts'
+import type { IncusClient } from './client.ts'
+import { aliasOf } from './instance.ts'
+import { EngineError } from './replies.ts'
+
+/** Where images are unpacked, and the project in which that is set off. */
+export type ImagePlace = { readonly pool: string; readonly project: string }
+
+const importTimeoutMs = 20 * 60_000
+
+/** The image is in the engine and whole in the pool. */
+export async function isImageReady(
+  client: IncusClient,
+  pool: string,
+  id: ImageId,
+): Promise<boolean> {
+  const fingerprint = await findImage(client, id)
+  if (fingerprint === undefined) return false
+  const { properties } = await readImage(client, fingerprint)
+  return properties[unpackedIn(pool)] === 'true'
+}
+
+/**
+ * Every step leaves something that the next call finds: the image, its alias, and the note that it is
+ * unpacked. A call that broke off is taken up where it ended.
+ */
+export async function importImage(
+  client: IncusClient,
+  place: ImagePlace,
+  id: ImageId,
+  files: ImageFiles,
+): Promise<void> {
+  const fingerprint = (await findImage(client, id)) ?? (await upload(client, id, files))
+  const { properties } = await readImage(client, fingerprint)
+  if (properties[unpackedIn(place.pool)] === 'true') return
+  await unpack(client, place, id)
+  await client.change('PATCH', `/1.0/images/${fingerprint}`, {
+    body: { properties: { ...properties, [unpackedIn(place.pool)]: 'true' } },
+  })
+}
+
+/** Instances of this name exist only while their image is unpacked. */
+export function isSeed(name: string): boolean {
+  return /^seed-[0-9a-z]{20,32}$/.test(name)
+}
+
+type Image = { readonly properties: Readonly<Record<string, string>> }
+
+function unpackedIn(pool: string): string {
+  return `computer.unpacked.${pool}`
+}
+
+function readImage(client: IncusClient, fingerprint: string): Promise<Image> {
+  return client.get<Image>(`/1.0/images/${fingerprint}`)
+}
+
+async function findImage(client: IncusClient, id: ImageId): Promise<string | undefined> {
+  try {
+    const alias = await client.get<{ target: string }>(`/1.0/images/aliases/${aliasOf(id)}`)
+    return alias.target
+  } catch (error) {
+    if (error instanceof EngineError && error.status === 404) return undefined
+    throw error
+  }
+}
+
+async function upload(client: IncusClient, id: ImageId, files: ImageFiles): Promise<string> {
+  const fingerprint = await fingerprintOf(files)
+  const known = await readImage(client, fingerprint).catch(() => undefined)
+  if (known === undefined) {
+    const parts = [
+      { name: 'metadata', path: files.metadataPath },
+      { name: 'rootfs', path: files.rootfsPath },
+    ]
+    await client.upload('/1.0/images', parts, importTimeoutMs)
+  }
+  const body = { name: aliasOf(id), target: fingerprint }
+  await client.change('POST', '/1.0/images/aliases', { body })
+  return fingerprint
+}
+
+/** The engine names an image by the digest of both files. */
+async function fingerprintOf(files: ImageFiles): Promise<string> {
+  const hash = createHash('sha256')
+  for (const path of [files.metadataPath, files.rootfsPath]) {
+    await pipeline(createReadStream(path), hash, { end: false })
+  }
+  return hash.digest('hex')
+}
+
+/** The engine unpacks an image for the first instance that is made of it. */
+async function unpack(client: IncusClient, place: ImagePlace, id: ImageId): Promise<void> {
+  const name = `seed-${aliasOf(id).slice('img_'.length)}`
+  const query = { project: place.project }
+  const remove = async () => {
+    await client.change('DELETE', `/1.0/instances/${name}`, { query }).catch((error: unknown) => {
+      if (!(error instanceof EngineError && error.status === 404)) throw error
+    })
+  }
+  await remove()
+  await client.change('POST', '/1.0/instances', {
+    query,
+    timeoutMs: importTimeoutMs,
+    body: {
+      name,
+      profiles: [],
+      config: { 'boot.autostart': 'false' },
+      devices: { root: { type: 'disk', path: '/', pool: place.pool } },
+      source: { type: 'image', alias: aliasOf(id) },
+    },
+  })
+  await remove()
+}

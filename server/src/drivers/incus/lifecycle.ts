@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DriverError, type MachineRef, type MachineSpec } from '../machine-driver.ts'
+import { aliasOf, instanceBody, limits, nameOf, type InstanceSettings } from './instance.ts'
+import {
+  absent,
+  changeState,
+  concerns,
+  findInstance,
+  isComplete,
+  isStatus,
+  removeInstance,
+  runningOperations,
+  stopByForce,
+  type Instances,
+} from './instances.ts'
+
+const growStepBytes = 20 * 2 ** 20
+/** A clean stop asks again this often: a guest that has just begun to boot loses the request. */
+const askAgainMs = 3_000
+
+export async function createMachine(
+  instances: Instances,
+  settings: InstanceSettings,
+  spec: MachineSpec,
+): Promise<void> {
+  const { client, project } = instances
+  const name = nameOf(spec)
+  const source = { type: 'image', alias: aliasOf(spec.imageId) }
+  const body = { name, ...instanceBody(spec, settings), source }
+  const make = () => client.change('POST', '/1.0/instances', { query: { project }, body })
+  try {
+    await make()
+  } catch (error) {
+    const found = await findInstance(instances, name)
+    if (!found) throw error
+    if (isComplete(found)) return
+    await settle(instances, name)
+    const settled = await findInstance(instances, name)
+    if (settled && isComplete(settled)) return
+    if (settled) await removeInstance(instances, name)
+    await make()
+  }
+}
+
+export async function startMachine(instances: Instances, ref: MachineRef): Promise<void> {
+  const name = nameOf(ref)
+  try {
+    await changeState(instances, name, { action: 'start' })
+  } catch (error) {
+    const found = await findInstance(instances, name)
+    if (!found) throw absent(ref)
+    if (found.status === 'Running') return
+    if (found.status === 'Frozen') return changeState(instances, name, { action: 'unfreeze' })
+    if (!isDiskFull(error)) throw await explain(instances, name, error)
+    // The engine keeps a file of its own on the machine's disk, and starts nothing without it.
+    await growDisk(instances, name)
+    await changeState(instances, name, { action: 'start' })
+  }
+}
+
+export async function stopMachine(
+  instances: Instances,
+  ref: MachineRef,
+  graceMs: number,
+): Promise<void> {
+  const name = nameOf(ref)
+  const deadline = Date.now() + graceMs
+  for (let leftMs = graceMs; leftMs > 0; leftMs = deadline - Date.now()) {
+    const timeout = Math.ceil(Math.min(leftMs, askAgainMs) / 1000)
+    try {
+      return await changeState(instances, name, { action: 'stop', force: false, timeout })
+    } catch (error) {
+      const found = await findInstance(instances, name)
+      if (!found) throw absent(ref)
+      if (found.status === 'Stopped') return
+      // Frozen, it cannot hear us.
+      if (found.status === 'Frozen') await changeState(instances, name, { action: 'unfreeze' })
+      else if (error instanceof DriverError && !error.retryable) await sleep(200)
+    }
+  }
+  if (!(await findInstance(instances, name))) throw absent(ref)
+  await stopByForce(instances, name)
+}
+
+export async function resizeMachine(
+  instances: Instances,
+  settings: InstanceSettings,
+  spec: MachineSpec,
+): Promise<void> {
+  const { client, project } = instances
+  const name = nameOf(spec)
+  const found = await findInstance(instances, name)
+  if (!found) throw absent(spec)
+  const root = found.devices['root']!
+  const wanted = spec.diskGb * 2 ** 30
+  const size = `${Math.max(wanted, bytesOf(root['size']))}B`
+  await client.change('PATCH', `/1.0/instances/${name}`, {
+    query: { project },
+    body: { config: limits(spec, settings), devices: { root: { ...root, size } } },
+  })
+}
+
+/** Waits for what the engine still does to an instance, asked by a caller that is gone. */
+async function settle(instances: Instances, name: string): Promise<void> {
+  for (const operation of await runningOperations(instances)) {
+    if (!concerns(operation, name)) continue
+    // How it ends is seen in the instance.
+    await instances.client.waitFor(operation, 120_000).catch(() => {})
+  }
+}
+
+async function growDisk(instances: Instances, name: string): Promise<void> {
+  const { client, project } = instances
+  const found = await findInstance(instances, name)
+  const root = found?.devices['root']
+  if (!root) throw new DriverError(`${name} has no disk`, { retryable: false })
+  const size = `${bytesOf(root['size']) + growStepBytes}B`
+  await client.change('PATCH', `/1.0/instances/${name}`, {
+    query: { project },
+    body: { devices: { root: { ...root, size } } },
+  })
+}
+
+/** The engine's message of a failed start only names its own command; LXC's log has the reason. */
+async function explain(instances: Instances, name: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof DriverError) || isStatus(error, 404)) return error
+  const log = await readLog(instances, name).catch(() => '')
+  const reasons = log
+    .split('\n')
+    .flatMap((line) => / ERROR +\S+ - \S+ - (.*)/.exec(line)?.[1] ?? [])
+  if (reasons.length === 0) return error
+  const message = `${error.message}: ${reasons.slice(0, 3).join('; ')}`
+  return new DriverError(message, { cause: error, retryable: error.retryable })
+}
+
+export function readLog({ client, project }: Instances, name: string): Promise<string> {
+  return client.text(`/1.0/instances/${name}/logs/lxc.log`, { project })
+}
+
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && /disk quota exceeded/i.test(error.message)
+}
+
+function bytesOf(size: string | undefined): number {
+  const match = /^(\d+)(B|MiB|GiB)$/.exec(size ?? '')
+  if (!match) throw new DriverError(`not a disk size: ${size}`, { retryable: false })
+  return Number(match[1]) * { B: 1, MiB: 2 ** 20, GiB: 2 ** 30 }[match[2] as 'B' | 'MiB' | 'GiB']
+}

@@ -1,0 +1,106 @@
+import { DriverError } from '../machine-driver.ts'
+import type { IncusClient } from './client.ts'
+import { ensure, type EnginePlace } from './prepare.ts'
+import { chooseSubnet, overlap, parseSubnet, readHostRoutes, type Subnet } from './subnet.ts'
+
+/**
+ * A bridge of our own. Guests reach the world by NAT and nothing else: not private networks, not the
+ * host by any of its addresses, not each other, also not by way of the gateway. The engine lets their
+ * DHCP and DNS to the bridge through before these rules.
+ */
+export async function ensureNetwork(client: IncusClient, place: EnginePlace): Promise<void> {
+  const acl = `${place.network}-guests`
+  const host = await readHostNetworks(client)
+  const rules = guestRules(host.map((network) => network.address))
+  const path = `/1.0/network-acls/${acl}`
+  await ensure(client, path, '/1.0/network-acls', { name: acl, description: '', ...rules })
+  const current = await client.get<typeof rules & { description: string; config: object }>(path)
+  if (summary(current.egress) !== summary(rules.egress) || current.ingress.length > 0) {
+    await client.change('PUT', path, {
+      body: { ...rules, description: '', config: current.config },
+    })
+  }
+
+  const network = `/1.0/networks/${place.network}`
+  const settings = { 'security.acls': acl, 'ipv6.address': 'none', 'dns.mode': 'none' }
+  await ensure(client, network, '/1.0/networks', async () => ({
+    name: place.network,
+    type: 'bridge',
+    config: { ...settings, 'ipv4.address': await subnetOf(place, host), 'ipv4.nat': 'true' },
+  }))
+  const { config } = await client.get<{ config: Record<string, string> }>(network)
+  if (Object.entries(settings).some(([key, value]) => config[key] !== value)) {
+    await client.change('PATCH', network, { body: { config: settings } })
+  }
+}
+
+type HostNetwork = { readonly address: string; readonly subnet: Subnet }
+type Rule = { readonly action: string; readonly state: string; readonly destination: string }
+
+/** Private use, this host, link-local with every metadata service, carrier NAT, multicast, reserved. */
+const closedRanges = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+]
+
+function guestRules(hostAddresses: readonly string[]) {
+  const ranges = closedRanges.map((range) => parseSubnet(range)!)
+  const outside = hostAddresses.filter((address) => {
+    const subnet = parseSubnet(`${address}/32`)!
+    return !ranges.some((range) => overlap(range, subnet))
+  })
+  const closed = [...closedRanges, ...outside.map((address) => `${address}/32`).sort()].join(',')
+  const egress: Rule[] = [
+    { action: 'reject', state: 'enabled', destination: closed },
+    { action: 'allow', state: 'enabled', destination: '0.0.0.0/0' },
+  ]
+  return { egress, ingress: [] as Rule[] }
+}
+
+function summary(rules: readonly Rule[]): string {
+  return JSON.stringify(
+    rules.map(({ action, state, destination }) => [action, state, destination]).sort(),
+  )
+}
+
+/** Every IPv4 address that the engine's host bears, our own bridge's too. */
+async function readHostNetworks(client: IncusClient): Promise<HostNetwork[]> {
+  const networks = await client.get<{ name: string }[]>('/1.0/networks', {
+    query: { recursion: 1 },
+  })
+  const found: HostNetwork[] = []
+  for (const { name } of networks) {
+    const state = await client.get<{ addresses: readonly NetworkAddress[] | null }>(
+      `/1.0/networks/${encodeURIComponent(name)}/state`,
+    )
+    for (const { family, address, netmask } of state.addresses ?? []) {
+      const subnet = family === 'inet' ? parseSubnet(`${address}/${netmask}`) : undefined
+      if (subnet) found.push({ address, subnet })
+    }
+  }
+  return found
+}
+
+type NetworkAddress = {
+  readonly family: string
+  readonly address: string
+  readonly netmask: string
+}
+
+async function subnetOf(place: EnginePlace, host: readonly HostNetwork[]): Promise<string> {
+  if (place.subnet !== undefined) {
+    if (parseSubnet(place.subnet)) return place.subnet
+    throw new DriverError(`not an IPv4 network: ${place.subnet}`, { retryable: false })
+  }
+  const routes = place.engineDir === undefined ? [] : await readHostRoutes()
+  const free = chooseSubnet([...routes, ...host.map((network) => network.subnet)])
+  if (free !== undefined) return free
+  throw new DriverError('no free network in 10.0.0.0/8 for the machines', { retryable: false })
+}

@@ -1,0 +1,131 @@
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { DriverError } from '../machine-driver.ts'
+import type { IncusClient } from './client.ts'
+import { ensureNetwork } from './network.ts'
+import { enableSimpleQuotas } from './quota.ts'
+import { EngineError } from './replies.ts'
+
+export type EnginePlace = {
+  readonly project: string
+  readonly pool: string
+  readonly network: string
+  /** INCUS_DIR, where the engine is ours and on this host. */
+  readonly engineDir: string | undefined
+  /** A block device or btrfs folder for the pool. Without it a sparse file holds the pool. */
+  readonly poolSource: string | undefined
+  /** Size of that file in GiB. Without it four fifths of the free disk. */
+  readonly poolSizeGib: number | undefined
+  /** The gateway's address and prefix, `10.1.0.1/20`. Without it a free one is looked for. */
+  readonly subnet: string | undefined
+  readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void
+}
+
+/** Makes the engine as we want it, and changes nothing that already is. */
+export async function prepareEngine(client: IncusClient, place: EnginePlace): Promise<void> {
+  await checkServer(client)
+  if (place.engineDir !== undefined) {
+    // Minutes that a daemon that was asked to end waits for streams to guests; one is the least.
+    await client.change('PATCH', '/1.0', { body: { config: { 'core.shutdown_timeout': '1' } } })
+  }
+  await ensurePool(client, place)
+  await ensureNetwork(client, place)
+  await ensureProject(client, place.project)
+}
+
+/** Fails where the pool cannot be used, which takes the database and the disk into account. */
+export async function checkPool(client: IncusClient, pool: string): Promise<void> {
+  const { status } = await client.get<{ status: string }>(`/1.0/storage-pools/${pool}`)
+  if (status !== 'Created') {
+    throw new DriverError(`the engine's pool is ${status.toLowerCase()}`, { retryable: true })
+  }
+}
+
+export async function readHostCpus(client: IncusClient): Promise<number> {
+  const { cpu } = await client.get<{ cpu: { total: number } }>('/1.0/resources')
+  return cpu.total
+}
+
+type Server = {
+  readonly auth: string
+  readonly environment: {
+    readonly server: string
+    readonly server_version: string
+    readonly kernel_features: Readonly<Record<string, string>>
+  }
+}
+
+async function checkServer(client: IncusClient): Promise<void> {
+  const { auth, environment } = await client.get<Server>('/1.0')
+  const refuse = (why: string) => new DriverError(why, { retryable: false })
+  if (auth !== 'trusted') throw refuse('the engine does not trust our certificate')
+  const major = Number.parseInt(environment.server_version, 10)
+  if (environment.server !== 'incus' || !(major >= 6)) {
+    const found = `${environment.server} ${environment.server_version}`
+    throw refuse(`the engine is ${found}; Incus 6.0 or later is needed`)
+  }
+  if (environment.kernel_features['idmapped_mounts'] !== 'true') {
+    throw refuse('the kernel of the engine lacks idmapped mounts')
+  }
+}
+
+async function ensureProject(client: IncusClient, name: string): Promise<void> {
+  // Pool, network and images are shared: what is ours alone are the instances.
+  const config = {
+    'features.images': 'false',
+    'features.profiles': 'false',
+    'features.networks': 'false',
+    'features.networks.zones': 'false',
+    'features.storage.volumes': 'false',
+    'features.storage.buckets': 'false',
+  }
+  await ensure(client, `/1.0/projects/${name}`, '/1.0/projects', { name, config })
+}
+
+async function ensurePool(client: IncusClient, place: EnginePlace): Promise<void> {
+  await ensure(client, `/1.0/storage-pools/${place.pool}`, '/1.0/storage-pools', async () => ({
+    name: place.pool,
+    driver: 'btrfs',
+    config: {
+      // Only the engine removes subvolumes, so guests' users need no leave to.
+      'btrfs.mount_options': 'noatime',
+      ...(place.poolSource === undefined
+        ? { size: `${place.poolSizeGib ?? (await shareOfDisk(place))}GiB` }
+        : { source: place.poolSource }),
+    },
+  }))
+  if (place.engineDir === undefined) return
+  await enableSimpleQuotas(`${place.engineDir}/storage-pools/${place.pool}`, place.warn)
+}
+
+async function shareOfDisk(place: EnginePlace): Promise<number> {
+  if (place.engineDir === undefined) return 50
+  const { bavail, bsize } = await statfs(dirname(place.engineDir))
+  return Math.max(5, Math.floor((bavail * bsize * 0.8) / 2 ** 30))
+}
+
+/** Creates what is not there. Of two that do so at once, the second finds it made. */
+export async function ensure(
+  client: IncusClient,
+  path: string,
+  collection: string,
+  body: object | (() => Promise<object>),
+): Promise<void> {
+  if (await exists(client, path)) return
+  const made = typeof body === 'function' ? await body() : body
+  try {
+    await client.change('POST', collection, { body: made })
+  } catch (error) {
+    if (!(await exists(client, path))) throw error
+  }
+}
+
+async function exists(client: IncusClient, path: string): Promise<boolean> {
+  try {
+    await client.get(path)
+    return true
+  } catch (error) {
+    if (error instanceof EngineError && error.status === 404) return false
+    throw error
+  }
+}
