@@ -14,7 +14,7 @@ import {
   TypeBody,
 } from './desktop-actions.ts'
 import { endpoint } from './endpoint.ts'
-import { MachineId } from './ids.ts'
+import { MachineId, SessionId } from './ids.ts'
 
 export const Screenshot = z
   .object({
@@ -30,6 +30,19 @@ export const Clipboard = z
 
 const params = z.object({ machine_id: MachineId })
 
+/** How an input call names its grant (wire, Sessions and the input lease). */
+export const GrantHeaders = z.object({
+  'x-session-id': SessionId.optional().describe(
+    "The session that holds the lease. Default: the holder's, if the same key or user opened it.",
+  ),
+  'x-input-fence': z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe('Refuse the call unless the lease is still at this fence.'),
+})
+
 /** An input route: it needs the input lease and answers an empty object. */
 function input<const Path extends string, Body extends z.ZodType>(
   path: Path,
@@ -42,6 +55,7 @@ function input<const Path extends string, Body extends z.ZodType>(
     summary: `${summary} Needs the input lease.`,
     requires: 'machines:control',
     params,
+    headers: GrantHeaders,
     body,
     status: 200,
     response: z.object({}),
@@ -64,6 +78,7 @@ export const desktop = {
     summary: 'Change the geometry of the display. Needs the input lease.',
     requires: 'machines:control',
     params,
+    headers: GrantHeaders,
     body: ResizeBody,
     status: 200,
     response: Display,
@@ -111,6 +126,7 @@ export const desktop = {
     summary: 'Put text into a selection. Needs the input lease.',
     requires: 'machines:control',
     params,
+    headers: GrantHeaders,
     body: ClipboardBody,
     status: 200,
     response: Clipboard,

@@ -11,14 +11,16 @@ export type Endpoint = {
   readonly params?: z.ZodType
   readonly query?: z.ZodType
   readonly body?: z.ZodType
+  /** Request headers the endpoint reads, in lower case. Others are none of its business. */
+  readonly headers?: z.ZodType
   readonly status: 200 | 201 | 202 | 204
   readonly response: z.ZodType
   /** A POST that creates something takes an idempotency-key. */
   readonly creates?: boolean
   /** Content type the answer also comes in as bytes, when the caller's accept header asks for it. */
   readonly bytes?: 'application/octet-stream' | 'image/*'
-  /** The body may also be bytes, with the rest of it in the query. */
-  readonly uploads?: boolean
+  /** The query of the other form of the call, whose body is bytes (application/octet-stream). */
+  readonly uploads?: z.ZodType
 }
 
 export function endpoint<const E extends Endpoint>(definition: E): E {

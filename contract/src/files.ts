@@ -83,6 +83,9 @@ export const files = {
       encoding: FileEncoding.default('utf8'),
     }),
     status: 200,
+    headers: z.object({
+      range: z.string().max(64).optional().describe('Of the bytes form: bytes=FIRST-LAST.'),
+    }),
     response: FileContent,
     bytes: 'application/octet-stream',
   }),
@@ -102,6 +105,11 @@ export const files = {
     }),
     status: 200,
     response: WrittenFile,
-    uploads: true,
+    uploads: z.strictObject({
+      path: FilePath,
+      append: z.enum(['true', 'false']).default('false'),
+      create_parents: z.enum(['true', 'false']).default('true'),
+      mode: FileMode.optional(),
+    }),
   }),
 }

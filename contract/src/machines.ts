@@ -67,7 +67,7 @@ export const MachineUsage = z
   .object({
     cpu_percent: z.number().describe('Of all its processors together, 0 to 100.'),
     memory_used_mb: z.int(),
-    disk_used_bytes: z.int(),
+    disk_used_bytes: z.int().nullable().describe('Null where the machine cannot tell.'),
     processes: z.int(),
   })
   .meta({ id: 'MachineUsage' })

@@ -11,7 +11,6 @@ const environment = z.object({
   COMPUTER_GATEWAY_URL: z.url().optional(),
   COMPUTER_REGION: z.string().min(1).max(63).default('local'),
   COMPUTER_UID_BASE: z.coerce.number().int().min(65_536).default(1_000_000),
-  COMPUTER_ENGINE: z.enum(['incus', 'fake']).default('incus'),
   COMPUTER_POOL_SIZE_GB: z.coerce.number().int().min(5).optional(),
   COMPUTER_POOL_SOURCE: z.string().startsWith('/dev/').optional(),
   COMPUTER_NETWORK: z.cidrv4().optional(),
@@ -34,7 +33,6 @@ export type Config = {
   readonly region: string
   /** First host uid that machines may be mapped to; machine number n starts 65,536 × n above it. */
   readonly uidBase: number
-  readonly engineKind: 'incus' | 'fake'
   /** An existing Incus server; null: the private daemon of the data folder. */
   readonly engine: { readonly url: string; readonly cert: string; readonly key: string } | null
   readonly poolSizeGb: number | null
@@ -67,7 +65,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     gatewayUrl: values.COMPUTER_GATEWAY_URL ?? `ws://127.0.0.1:${values.COMPUTER_GATEWAY_PORT}`,
     region: values.COMPUTER_REGION,
     uidBase: values.COMPUTER_UID_BASE,
-    engineKind: values.COMPUTER_ENGINE,
     engine: url && cert && key ? { url, cert, key } : null,
     poolSizeGb: values.COMPUTER_POOL_SIZE_GB ?? null,
     poolSource: values.COMPUTER_POOL_SOURCE ?? null,

@@ -114,9 +114,11 @@ export type Schema = {
     event_sequence: Generated<number>
     attempts: Generated<number>
     next_attempt_at: At
+    claimed_by: string | null
     claimed_until: Date | null
     last_error: string | null
   }
+  uid_slots: { slot: number; machine_id: MachineId | null }
   sessions: {
     id: SessionId
     organization_id: OrganizationId

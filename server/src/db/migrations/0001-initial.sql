@@ -134,6 +134,7 @@ create table machines (
   event_sequence integer not null default 0,
   attempts integer not null default 0,
   next_attempt_at timestamptz not null default now(),
+  claimed_by text,
   claimed_until timestamptz,
   last_error text
 );
@@ -144,6 +145,14 @@ create index machines_at_work on machines (next_attempt_at)
   where deleted_at is null and state in ('creating', 'stopping', 'starting', 'deleting');
 create index machines_booting on machines (next_attempt_at)
   where deleted_at is null and state = 'running' and ready_at is null;
+
+-- One row for each range of host uids; a machine owns one until its disk is gone.
+create table uid_slots (
+  slot integer primary key,
+  machine_id text unique references machines
+);
+insert into uid_slots select slot, null from generate_series(0, 15257) slot;
+create index free_uid_slots on uid_slots (slot) where machine_id is null;
 
 create table sessions (
   id text primary key,

@@ -1,0 +1,70 @@
+import type { desktop, GuestAction, MachineId, ScreenshotFormat, SessionId } from '@computer/contract'
+import type { Actor } from '../actor.ts'
+import type { App } from '../app.ts'
+import { getDisplay, sendInput } from '../domain/desktop.ts'
+import { askGuest } from '../domain/guests.ts'
+import { ApiError } from '../errors.ts'
+import { BytesAnswer, type Routes } from './route.ts'
+
+/** What an input call needs besides its action. */
+type InputCall = {
+  readonly params: { readonly machine_id: MachineId }
+  readonly headers: {
+    readonly 'x-session-id'?: SessionId | undefined
+    readonly 'x-input-fence'?: number | undefined
+  }
+}
+
+const contentTypes: Record<ScreenshotFormat, string> = {
+  png: 'image/png',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+}
+
+export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof desktop> {
+  const act = async (actor: Actor, { params, headers }: InputCall, action: GuestAction) => {
+    const grant = { sessionId: headers['x-session-id'], fence: headers['x-input-fence'] }
+    return sendInput(app, actor, params.machine_id, grant, action)
+  }
+  /** Input that has nothing to answer. */
+  const press = async (actor: Actor, input: InputCall, action: GuestAction) => {
+    await act(actor, input, action)
+    return {}
+  }
+  return {
+    display: (actor, { params }) => getDisplay(app, actor, params.machine_id),
+    resize: async (actor, input) => {
+      const { display } = await act(actor, input, { type: 'resize', ...input.body })
+      if (!display) throw new ApiError('internal_error', 'the display did not say its new size')
+      return display
+    },
+    screenshot: async (actor, { params, query, wantsBytes }) => {
+      const shot = await askGuest(app, actor, params.machine_id, (ref) =>
+        app.guests.screenshot(ref, query),
+      )
+      const { width, height, bytes } = shot
+      if (wantsBytes) {
+        return new BytesAnswer(bytes, {
+          'content-type': contentTypes[query.format],
+          'x-display-width': width,
+          'x-display-height': height,
+        })
+      }
+      const image = bytes.toString('base64')
+      return { image, format: query.format, display: { width, height } }
+    },
+    move: (actor, input) => press(actor, input, { type: 'move', ...input.body }),
+    click: (actor, input) => press(actor, input, { type: 'click', ...input.body }),
+    drag: (actor, input) => press(actor, input, { type: 'drag', ...input.body }),
+    scroll: (actor, input) => press(actor, input, { type: 'scroll', ...input.body }),
+    type: (actor, input) => press(actor, input, { type: 'type', ...input.body }),
+    key: (actor, input) => press(actor, input, { type: 'key', ...input.body }),
+    hotkey: (actor, input) => press(actor, input, { type: 'hotkey', ...input.body }),
+    readClipboard: (actor, { params, query }) =>
+      askGuest(app, actor, params.machine_id, (ref) => app.guests.readClipboard(ref, query)),
+    writeClipboard: async (actor, input) => {
+      await act(actor, input, { type: 'write_clipboard', ...input.body })
+      return input.body
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import type { files } from '@computer/contract'
+import type { App } from '../app.ts'
+import { decodeContent, listFiles, readFile } from '../domain/files.ts'
+import { askGuest } from '../domain/guests.ts'
+import { parseRange } from './range.ts'
+import { BytesAnswer, type Routes } from './route.ts'
+
+export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files> {
+  return {
+    list: (actor, { params, query }) => listFiles(app, actor, params.machine_id, query),
+    read: async (actor, { params, query, headers, wantsBytes, signal }) => {
+      if (!wantsBytes) return readFile(app, actor, params.machine_id, query)
+      const range = parseRange(headers.range) ?? { offset: query.offset }
+      const file = await askGuest(app, actor, params.machine_id, (ref) =>
+        app.guests.readFile(ref, { path: query.path, ...range }, { signal }),
+      )
+      const start = Math.min(range.offset, file.size)
+      const end = Math.min(start + (range.length ?? file.size), file.size)
+      const part = headers.range !== undefined
+      return new BytesAnswer(
+        file.stream,
+        {
+          'content-type': 'application/octet-stream',
+          'content-length': end - start,
+          'accept-ranges': 'bytes',
+          'x-file-path': encodeURI(file.path),
+          ...(part && { 'content-range': `bytes ${start}-${end - 1}/${file.size}` }),
+        },
+        part ? 206 : 200,
+      )
+    },
+    write: async (actor, { params, body, upload, signal }) => {
+      const bytes = upload ? upload.bytes : decodeContent(body.content, body.encoding)
+      const { path, append, create_parents, mode } = upload ? upload.query : body
+      const target = {
+        path,
+        append: String(append) as 'true' | 'false',
+        create_parents: String(create_parents) as 'true' | 'false',
+        ...(mode !== undefined && { mode }),
+      }
+      return askGuest(app, actor, params.machine_id, (ref) =>
+        app.guests.writeFile(ref, target, bytes, { signal }),
+      )
+    },
+  }
+}

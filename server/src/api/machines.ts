@@ -1,0 +1,65 @@
+import type { Machine, machines } from '@computer/contract'
+import type { App } from '../app.ts'
+import type { MachineRow } from '../db/database.ts'
+import { askGuest } from '../domain/guests.ts'
+import {
+  createMachine,
+  deleteMachine,
+  getMachine,
+  listMachines,
+  restartMachine,
+  startMachine,
+  stopMachine,
+  updateMachine,
+  waitForRest,
+} from '../domain/machines.ts'
+import type { Routes } from './route.ts'
+import { showTime } from './show.ts'
+
+/** Creation holds its answer that long; the work goes on after it (wire, Machines). */
+const createWaitMs = 120_000
+
+export function machineRoutes(app: App): Routes<typeof machines> {
+  return {
+    create: async (actor, { body, newId }) => {
+      const { id } = await createMachine(app, actor, newId('mch'), body)
+      return show(await waitForRest(app, actor, id, createWaitMs))
+    },
+    list: async (actor, { query }) => {
+      const page = await listMachines(app.db, actor, query)
+      return { ...page, data: page.data.map(show) }
+    },
+    get: async (actor, { params }) => show(await getMachine(app.db, actor, params.machine_id)),
+    update: async (actor, { params, body }) =>
+      show(await updateMachine(app, actor, params.machine_id, body)),
+    start: async (actor, { params, query }) => {
+      const asked = await startMachine(app, actor, params.machine_id)
+      return show(query.wait > 0 ? await rest(actor, asked, query.wait) : asked)
+    },
+    stop: async (actor, { params, query, body }) => {
+      const asked = await stopMachine(app, actor, params.machine_id, body)
+      return show(query.wait > 0 ? await rest(actor, asked, query.wait) : asked)
+    },
+    restart: async (actor, { params, query }) => {
+      const asked = await restartMachine(app, actor, params.machine_id)
+      return show(query.wait > 0 ? await rest(actor, asked, query.wait) : asked)
+    },
+    delete: async (actor, { params }) =>
+      show(await deleteMachine(app, actor, params.machine_id)),
+    usage: async (actor, { params }) =>
+      askGuest(app, actor, params.machine_id, (ref) => app.guests.usage(ref)),
+  }
+
+  function rest(actor: Parameters<typeof waitForRest>[1], machine: MachineRow, seconds: number) {
+    return waitForRest(app, actor, machine.id, seconds * 1000)
+  }
+}
+
+function show(row: MachineRow): Machine {
+  return {
+    ...row,
+    created_at: row.created_at.toISOString(),
+    started_at: showTime(row.started_at),
+    stopped_at: showTime(row.stopped_at),
+  }
+}

@@ -1,0 +1,17 @@
+import { invalid } from '../errors.ts'
+
+/** One range of a `range` header, `bytes=FIRST-LAST` or `bytes=FIRST-`; null without the header. */
+export function parseRange(
+  header: string | undefined,
+): { readonly offset: number; readonly length?: number } | null {
+  if (header === undefined) return null
+  const match = /^bytes=(\d{1,15})-(\d{0,15})$/.exec(header.trim())
+  const first = Number(match?.[1])
+  const last = match?.[2] === '' ? null : Number(match?.[2])
+  if (!match || (last !== null && last < first)) {
+    throw invalid('range must be bytes=FIRST-LAST or bytes=FIRST-', [
+      { field: 'range', message: 'must be one range, bytes=FIRST-LAST or bytes=FIRST-' },
+    ])
+  }
+  return last === null ? { offset: first } : { offset: first, length: last - first + 1 }
+}

@@ -1,0 +1,155 @@
+import type { Endpoint, FieldError } from '@computer/contract'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Readable } from 'node:stream'
+import { z } from 'zod'
+import type { Actor } from '../actor.ts'
+import { ApiError } from '../errors.ts'
+import { newUlid } from '../ids.ts'
+import type { Once } from './idempotency.ts'
+
+type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
+
+export type Input<E extends Endpoint> = {
+  readonly params: Parsed<E['params']>
+  readonly query: Parsed<E['query']>
+  readonly body: Parsed<E['body']>
+  readonly headers: Parsed<E['headers']>
+  /** The body as bytes and the query of that form, where the endpoint takes uploads. */
+  readonly upload: { readonly bytes: Readable; readonly query: Parsed<E['uploads']> } | null
+  /** The caller's accept header asks for the bytes form of the answer. */
+  readonly wantsBytes: boolean
+  /** A new id; the same one when an idempotent call runs again after a crash. */
+  newId<Prefix extends string>(prefix: Prefix): `${Prefix}_${string}`
+  /** Aborted when the caller hangs up. */
+  readonly signal: AbortSignal
+}
+
+/** The bytes form of an answer. */
+export class BytesAnswer {
+  readonly body: Buffer | Readable
+  readonly headers: Record<string, string | number>
+  readonly status: number
+
+  constructor(body: Buffer | Readable, headers: Record<string, string | number>, status = 200) {
+    this.body = body
+    this.headers = headers
+    this.status = status
+  }
+}
+
+type Handler<E extends Endpoint> = (
+  actor: Actor,
+  input: Input<E>,
+) => Promise<z.input<E['response']> | BytesAnswer>
+
+/** One handler per endpoint: a missing or misspelt key does not compile. */
+export type Routes<Endpoints extends Record<string, Endpoint>> = {
+  readonly [Name in keyof Endpoints]: Handler<Endpoints[Name]>
+}
+
+export type Authenticate = (request: FastifyRequest) => Promise<Actor>
+
+/** Serves a group of endpoints. Read `answer` to know all that happens to a request. */
+export function mount<Endpoints extends Record<string, Endpoint>>(
+  http: FastifyInstance,
+  context: { readonly authenticate: Authenticate; readonly once: Once },
+  endpoints: Endpoints,
+  routes: Routes<Endpoints>,
+): void {
+  for (const [name, endpoint] of Object.entries(endpoints) as [keyof Endpoints, Endpoint][]) {
+    const handle = routes[name]! as unknown as Handler<Endpoint>
+
+    const answer = async (request: FastifyRequest, reply: FastifyReply) => {
+      const actor = await context.authenticate(request)
+      requirePermission(actor, endpoint)
+      const input = readInput(endpoint, request, reply)
+      if (!endpoint.creates) {
+        return send(reply, endpoint, await handle(actor, { ...input, newId: makeId }))
+      }
+      const { status, body } = await context.once(request, reply, actor, async (newId) => ({
+        status: endpoint.status,
+        body: endpoint.response.parse(await handle(actor, { ...input, newId })),
+      }))
+      return reply.code(status).send(body)
+    }
+
+    for (const url of addresses(endpoint.path)) {
+      http.route({ method: endpoint.method, url, handler: answer })
+    }
+  }
+}
+
+export function requirePermission(actor: Actor, endpoint: Pick<Endpoint, 'requires'>): void {
+  const { requires } = endpoint
+  if (requires === 'member' || actor.permissions.has(requires)) return
+  throw new ApiError('permission_denied', `this needs the permission ${requires}`)
+}
+
+function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) {
+  const upload =
+    endpoint.uploads && request.body instanceof Readable
+      ? { bytes: request.body, query: parse(endpoint.uploads, request.query, 'query') }
+      : null
+  const accept = request.headers.accept ?? ''
+  return {
+    params: parse(endpoint.params, request.params, 'path'),
+    query: upload ? undefined : parse(endpoint.query ?? nothing, request.query, 'query'),
+    body: upload ? undefined : parse(endpoint.body ?? nothing, request.body ?? {}, 'body'),
+    headers: parse(endpoint.headers, request.headers, 'header'),
+    upload,
+    wantsBytes:
+      endpoint.bytes !== undefined && accept.startsWith(endpoint.bytes.replace(/\*$/, '')),
+    signal: hangUpSignal(reply),
+  }
+}
+
+function send(reply: FastifyReply, endpoint: Endpoint, result: unknown) {
+  if (result instanceof BytesAnswer) {
+    return reply.code(result.status).headers(result.headers).send(result.body)
+  }
+  if (endpoint.status === 204) return reply.code(204).send()
+  // Parsing drops every field the contract does not name, so no internal one can leak.
+  return reply.code(endpoint.status).send(endpoint.response.parse(result))
+}
+
+const nothing = z.strictObject({})
+
+function parse(schema: z.ZodType | undefined, value: unknown, part: string): unknown {
+  if (!schema) return undefined
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const details = result.error.issues.flatMap(describeIssue)
+  const first = details[0]!
+  const where = first.field === '' ? part : `${part}: ${first.field}`
+  throw new ApiError('invalid_request', `${where}: ${first.message}`, { details })
+}
+
+/** Fields by their dotted path; each unknown field is one entry of its own. */
+function describeIssue(issue: z.core.$ZodIssue): FieldError[] {
+  const path = issue.path.map(String)
+  if (issue.code !== 'unrecognized_keys') {
+    return [{ field: path.join('.'), message: issue.message }]
+  }
+  return issue.keys.map((key) => ({
+    field: [...path, key].join('.'),
+    message: 'there is no such field',
+  }))
+}
+
+/** `/machines/{id}/…` is an alias of `/v1/machines/{id}/…` (wire, Conventions). */
+function addresses(path: string): string[] {
+  const url = path.replace(/\{(\w+)\}/g, ':$1')
+  return path.startsWith('/v1/machines/{machine_id}/') ? [url, url.slice('/v1'.length)] : [url]
+}
+
+function hangUpSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) controller.abort(new Error('the caller hung up'))
+  })
+  return controller.signal
+}
+
+function makeId<Prefix extends string>(prefix: Prefix): `${Prefix}_${string}` {
+  return `${prefix}_${newUlid()}`
+}

@@ -1,0 +1,49 @@
+import type { inputLease, Session, sessions } from '@computer/contract'
+import type { App } from '../app.ts'
+import { acquireLease, getLease, releaseLease, showLease } from '../domain/leases.ts'
+import {
+  closeSession,
+  listSessions,
+  openSession,
+  type SessionWithState,
+} from '../domain/sessions.ts'
+import type { Routes } from './route.ts'
+import { showTime } from './show.ts'
+
+type Dependencies = Pick<App, 'db' | 'guests' | 'log'>
+
+export function sessionRoutes(app: Dependencies): Routes<typeof sessions> {
+  return {
+    open: async (actor, { body, newId }) =>
+      show(await openSession(app, actor, newId('ses'), body)),
+    list: async (actor, { query }) => {
+      const page = await listSessions(app.db, actor, query)
+      return { ...page, data: page.data.map(show) }
+    },
+    close: async (actor, { params }) => show(await closeSession(app, actor, params.session_id)),
+  }
+}
+
+export function inputLeaseRoutes(app: Dependencies): Routes<typeof inputLease> {
+  return {
+    acquire: async (actor, { params, body }) =>
+      showLease(params.machine_id, await acquireLease(app, actor, params.machine_id, body)),
+    get: async (actor, { params }) =>
+      showLease(params.machine_id, await getLease(app.db, actor, params.machine_id)),
+    release: async (actor, { params, query }) =>
+      showLease(
+        params.machine_id,
+        await releaseLease(app, actor, params.machine_id, query.session_id),
+      ),
+  }
+}
+
+function show(row: SessionWithState): Session {
+  return {
+    ...row,
+    opened_by: { type: row.opened_by_type, id: row.opened_by_id, name: row.opened_by_name },
+    created_at: row.created_at.toISOString(),
+    last_active_at: row.last_active_at.toISOString(),
+    closed_at: showTime(row.closed_at),
+  }
+}

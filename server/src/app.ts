@@ -1,0 +1,18 @@
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import type { Changes } from './db/changes.ts'
+import type { Database } from './db/database.ts'
+import type { MachineDriver } from './drivers/machine-driver.ts'
+import type { GuestClient } from './guest/client.ts'
+
+/** What the server reaches outside itself, made in each main and handed down by hand. */
+export type App = {
+  readonly config: Config
+  readonly db: Database
+  readonly changes: Changes
+  readonly log: Logger
+  /** The agents inside the machines. */
+  readonly guests: GuestClient
+  /** The worker's alone: api and gateway reach machines through `guests`. */
+  readonly driver: MachineDriver
+}

@@ -1,0 +1,42 @@
+import { createHash, randomInt } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const bodyLength = 32
+const checksumLength = 6
+
+/** What every secret begins with, so that scanners can tell one in a leaked file. */
+export const secretMark = 'computer_'
+
+/** 32 base-62 characters (190 bits) and a CRC-32 of them, behind a mark that scanners know. */
+export function createSecret(): string {
+  const body = Array.from({ length: bodyLength }, () => alphabet[randomInt(62)]).join('')
+  return `${secretMark}${body}${checksum(body)}`
+}
+
+/** Whether it can be a secret of ours: spares the database what is mistyped or cut off. */
+export function isSecret(text: string): boolean {
+  if (!text.startsWith(secretMark)) return false
+  const rest = text.slice(secretMark.length)
+  const body = rest.slice(0, bodyLength)
+  return /^[0-9A-Za-z]{38}$/.test(rest) && rest.slice(bodyLength) === checksum(body)
+}
+
+/** SHA-256 suffices: a secret has too many bits to be guessed from its hash. */
+export function hashSecret(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}
+
+export function secretPrefix(secret: string): string {
+  return secret.slice(0, secretMark.length + 6)
+}
+
+function checksum(body: string): string {
+  let value = crc32(body)
+  let text = ''
+  for (let index = 0; index < checksumLength; index++) {
+    text = alphabet[value % 62] + text
+    value = Math.floor(value / 62)
+  }
+  return text
+}

@@ -1,0 +1,92 @@
+import { maxInlineReadBytes, type FileContent, type MachineId } from '@computer/contract'
+import type { Actor } from '../actor.ts'
+import type { App } from '../app.ts'
+import { invalid } from '../errors.ts'
+import { askGuest } from './guests.ts'
+import { decode, encodeCursor, type PageRequest } from './page.ts'
+
+type Guests = Pick<App, 'db' | 'guests'>
+
+/** A page of a directory, ordered by name. */
+export async function listFiles(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  query: PageRequest & { readonly path: string },
+) {
+  const after = query.cursor === undefined ? undefined : decode(query.cursor, /^[^/]+$/s)
+  const list = await askGuest(app, actor, id, (ref) =>
+    app.guests.listFiles(ref, { path: query.path, limit: query.limit, after }),
+  )
+  const last = list.data.at(-1)
+  return {
+    ...list,
+    next_cursor: list.has_more && last ? encodeCursor(last.name) : null,
+  }
+}
+
+/** One range of at most 4 MiB, in the encoding the caller names. */
+export async function readFile(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  query: {
+    readonly path: string
+    readonly offset: number
+    readonly length: number
+    readonly encoding: 'utf8' | 'base64'
+  },
+): Promise<FileContent> {
+  const { path, offset, encoding } = query
+  const length = Math.min(query.length, maxInlineReadBytes)
+  const file = await askGuest(app, actor, id, (ref) =>
+    app.guests.readFileBytes(ref, { path, offset, length }),
+  )
+  const whole = encoding === 'base64' ? file.bytes : wholeCharacters(file.bytes, file.size, offset)
+  return {
+    path: file.path,
+    content: encoding === 'base64' ? whole.toString('base64') : decodeUtf8(whole),
+    encoding,
+    offset,
+    length: whole.length,
+    size: file.size,
+    eof: offset + whole.length >= file.size,
+  }
+}
+
+/** Bytes without a character that the end of the range cuts; the next range begins with it. */
+function wholeCharacters(bytes: Buffer, size: number, offset: number): Buffer {
+  if (offset + bytes.length >= size) return bytes
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!
+    const isLead = byte >= 0xc0
+    if (isLead) {
+      const width = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
+      return width > back ? bytes.subarray(0, bytes.length - back) : bytes
+    }
+    if (byte < 0x80) return bytes
+  }
+  return bytes
+}
+
+function decodeUtf8(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw invalid('these bytes are not UTF-8; read them with encoding=base64')
+  }
+}
+
+/** The bytes of a body's content. */
+export function decodeContent(content: string, encoding: 'utf8' | 'base64'): Buffer {
+  if (encoding === 'utf8') {
+    if (!content.isWellFormed()) throw invalid('content holds a lone surrogate; use base64')
+    return Buffer.from(content, 'utf8')
+  }
+  const bytes = Buffer.from(content, 'base64')
+  const padded = content.replace(/=+$/, '')
+  if (bytes.toString('base64').replace(/=+$/, '') !== padded) {
+    throw invalid('content is not base64', [{ field: 'content', message: 'must be base64' }])
+  }
+  return bytes
+}

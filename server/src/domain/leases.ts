@@ -1,0 +1,212 @@
+import type { InputLease, MachineId, SessionId } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Actor } from '../actor.ts'
+import type { App } from '../app.ts'
+import type { Database, MachineRow, Tx } from '../db/database.ts'
+import { ApiError, conflict } from '../errors.ts'
+import { appendEvent } from './events.ts'
+import { callGuest, guestRef } from './guests.ts'
+import { getMachine, getRunningMachine } from './machines.ts'
+import { getOwnSession } from './sessions.ts'
+
+/*
+ * The input lease: who may send input to a machine's desktop.
+ *
+ * One row a machine holds the fence, the holder and when its grant ends, all by the database's
+ * clock. Every grant and every release raises the fence in one conditional statement. The fence is
+ * then told to the agent inside the machine, which refuses every lower one, and only after that is
+ * the grant answered: once a takeover has answered, nothing of the earlier holder can reach the
+ * display, whatever is still on its way. If telling fails, the caller learns that and asks again;
+ * the row's fence has risen meanwhile, which harms nobody but the holder that lost it.
+ */
+
+export type Lease = {
+  readonly fence: number
+  readonly holder: {
+    readonly sessionId: SessionId
+    readonly type: 'agent' | 'human' | 'view'
+    readonly openedBy: { type: 'user' | 'api_key'; id: string; name: string }
+    /** Its last call was noted more than ten seconds ago. */
+    readonly isQuiet: boolean
+  } | null
+  readonly acquiredAt: Date | null
+  readonly expiresAt: Date | null
+}
+
+export async function acquireLease(
+  app: Pick<App, 'db' | 'guests' | 'log'>,
+  actor: Actor,
+  machineId: MachineId,
+  wish: { readonly session_id: SessionId; readonly ttl_seconds: number; readonly force: boolean },
+): Promise<Lease> {
+  const machine = await getRunningMachine(app.db, actor, machineId)
+  const session = await getOwnSession(app.db, actor, machineId, wish.session_id)
+  if (session.type === 'view') {
+    throw new ApiError('permission_denied', 'a view session can never hold the input lease')
+  }
+  await app.db.transaction().execute(async (tx) => {
+    const before = await lockLease(tx, machineId)
+    const held = before.holder?.sessionId
+    if (held && held !== session.id && !wish.force) throw heldBy(before)
+    await tx
+      .updateTable('input_leases')
+      .set({
+        fence: sql`fence + 1`,
+        session_id: session.id,
+        expires_at: sql`clock_timestamp() + make_interval(secs => ${wish.ttl_seconds})`,
+        ...(held !== session.id && { acquired_at: sql`clock_timestamp()` }),
+      })
+      .where('machine_id', '=', machineId)
+      .execute()
+    await tx
+      .updateTable('sessions')
+      .set({ last_active_at: sql`now()` })
+      .where('id', '=', session.id)
+      .execute()
+    if (held === session.id) return
+    if (held) {
+      await appendEvent(tx, machineId, {
+        type: 'session.control_released',
+        sessionId: held,
+        message: `taken over by session ${session.id}`,
+      })
+    }
+    await appendEvent(tx, machineId, { type: 'session.control_acquired', sessionId: session.id })
+  })
+  return callGuest(() => announce(app, machine))
+}
+
+/** Who holds the lease now. A grant that has run out is no holder. */
+export async function getLease(db: Database, actor: Actor, machineId: MachineId): Promise<Lease> {
+  await getMachine(db, actor, machineId)
+  return readLease(db, machineId)
+}
+
+/** Only the holder's session releases it. */
+export async function releaseLease(
+  app: Pick<App, 'db' | 'guests' | 'log'>,
+  actor: Actor,
+  machineId: MachineId,
+  sessionId: SessionId,
+): Promise<Lease> {
+  await getMachine(app.db, actor, machineId)
+  await getOwnSession(app.db, actor, machineId, sessionId)
+  const released = await app.db
+    .transaction()
+    .execute(async (tx) => clearHolder(tx, machineId, sessionId))
+  if (!released) {
+    const lease = await readLease(app.db, machineId)
+    throw lease.holder ? heldBy(lease) : conflict('nobody holds the input lease')
+  }
+  return tellFence(app, actor, machineId)
+}
+
+/** Takes the lease from a session if it holds it. The caller tells the agent after the commit. */
+export async function clearHolder(tx: Tx, machineId: MachineId, sessionId: SessionId) {
+  const lease = await lockLease(tx, machineId)
+  if (lease.holder?.sessionId !== sessionId) return null
+  await tx
+    .updateTable('input_leases')
+    .set({ fence: sql`fence + 1`, session_id: null, acquired_at: null, expires_at: null })
+    .where('machine_id', '=', machineId)
+    .execute()
+  await appendEvent(tx, machineId, { type: 'session.control_released', sessionId })
+  return lease
+}
+
+/**
+ * Tells the agent what the row says after a release. A machine that is not running, or whose agent
+ * does not answer, is told before its next input instead.
+ */
+export async function tellFence(
+  app: Pick<App, 'db' | 'guests' | 'log'>,
+  actor: Actor,
+  machineId: MachineId,
+): Promise<Lease> {
+  const machine = await getMachine(app.db, actor, machineId)
+  if (machine.state === 'running') {
+    try {
+      return await announce(app, machine)
+    } catch (error) {
+      app.log.warn({ err: error, machine_id: machineId }, 'a release was not told to the agent yet')
+    }
+  }
+  return readLease(app.db, machineId)
+}
+
+/** Tells the agent the fence of the row as it is now, and answers the row. */
+export async function announce(
+  app: Pick<App, 'db' | 'guests'>,
+  machine: MachineRow,
+): Promise<Lease> {
+  const lease = await readLease(app.db, machine.id)
+  await app.guests.setFence(guestRef(machine), {
+    fence: lease.fence,
+    holder: lease.holder?.sessionId ?? null,
+  })
+  return lease
+}
+
+export async function readLease(db: Database, machineId: MachineId): Promise<Lease> {
+  const row = await db
+    .selectFrom('input_leases as l')
+    .leftJoin('sessions as s', (join) =>
+      join.onRef('s.id', '=', 'l.session_id').on(sql<boolean>`l.expires_at > clock_timestamp()`),
+    )
+    .select(['l.fence', 'l.acquired_at', 'l.expires_at'])
+    .select(['s.id', 's.type', 's.opened_by_type', 's.opened_by_id', 's.opened_by_name'])
+    .select(sql<boolean>`s.last_active_at < now() - interval '10 seconds'`.as('is_quiet'))
+    .where('l.machine_id', '=', machineId)
+    .executeTakeFirst()
+  if (!row?.id) return { fence: row?.fence ?? 0, holder: null, acquiredAt: null, expiresAt: null }
+  return {
+    fence: row.fence,
+    holder: {
+      sessionId: row.id,
+      type: row.type!,
+      openedBy: { type: row.opened_by_type!, id: row.opened_by_id!, name: row.opened_by_name! },
+      isQuiet: row.is_quiet,
+    },
+    acquiredAt: row.acquired_at,
+    expiresAt: row.expires_at,
+  }
+}
+
+export function showLease(machineId: MachineId, lease: Lease): InputLease {
+  return {
+    machine_id: machineId,
+    holder: lease.holder && {
+      session_id: lease.holder.sessionId,
+      type: lease.holder.type,
+      opened_by: lease.holder.openedBy,
+    },
+    fence: lease.fence,
+    acquired_at: lease.acquiredAt?.toISOString() ?? null,
+    expires_at: lease.expiresAt?.toISOString() ?? null,
+  }
+}
+
+/** The conflict that names the holder. */
+export function heldBy(lease: Lease): ApiError {
+  const { sessionId, type, openedBy } = lease.holder!
+  const opener = `${openedBy.type === 'user' ? 'user' : 'API key'} "${openedBy.name}"`
+  return conflict(
+    `the input lease is held by ${type} session ${sessionId}, opened by ${opener}, until ${lease.expiresAt?.toISOString()}`,
+  )
+}
+
+/** The row, made if need be and locked until the end of the transaction. */
+async function lockLease(tx: Tx, machineId: MachineId): Promise<Lease> {
+  await tx
+    .insertInto('input_leases')
+    .values({ machine_id: machineId, fence: 0 } as never)
+    .onConflict((existing) => existing.column('machine_id').doNothing())
+    .execute()
+  await tx
+    .selectFrom('input_leases')
+    .select('fence')
+    .where('machine_id', '=', machineId)
+    .forUpdate()
+    .execute()
+  return readLease(tx, machineId)
+}

@@ -1,0 +1,11 @@
+import { createHttp } from './api/http.ts'
+import { addHealthRoutes } from './health.ts'
+import { runRole } from './role.ts'
+
+/** The real-time gateway. */
+await runRole('gateway', async (app) => {
+  const http = createHttp(app.log)
+  addHealthRoutes(http, app)
+  await http.listen({ host: app.config.bind, port: app.config.gatewayPort })
+  return { stop: () => http.close() }
+})

@@ -1,0 +1,15 @@
+import { runRole } from './role.ts'
+import { runWorker } from './worker/loop.ts'
+
+/** The reconcilers. */
+await runRole('worker', async (app) => {
+  await app.driver.prepare()
+  const stopping = new AbortController()
+  const working = runWorker(app, stopping.signal)
+  return {
+    async stop() {
+      stopping.abort()
+      await working
+    },
+  }
+})

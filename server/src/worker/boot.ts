@@ -1,0 +1,54 @@
+import type { MachineRow } from '../db/database.ts'
+import { DriverError } from '../drivers/machine-driver.ts'
+import { GuestUnavailable } from '../guest/errors.ts'
+import type { WorkerApp } from './machines.ts'
+
+const bootTimeoutMs = 90_000
+const tryForMs = 5_000
+
+/**
+ * Waits until the agent of a machine that was just started answers, and tells it the machine's name.
+ * False when the row moved on meanwhile; throws when the machine went down or never answered.
+ */
+export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<boolean> {
+  // A run of its own, so that nobody is handed a channel of the boot.
+  const ref = { id: machine.id, generation: machine.generation, run: `boot ${Date.now()}` }
+  const deadline = performance.now() + bootTimeoutMs
+  for (;;) {
+    try {
+      const signal = AbortSignal.timeout(tryForMs)
+      await app.guests.health(ref, { signal })
+      await app.guests.setIdentity(ref, { hostname: machine.name })
+      return true
+    } catch (error) {
+      if (!(await isStillWanted(app, machine))) return false
+      if ((await app.driver.inspect(machine)) !== 'running') {
+        const { reason } = await app.driver.lastExit(machine)
+        throw new DriverError(`the machine went down while it booted: ${reason}`, {
+          retryable: true,
+          cause: error,
+        })
+      }
+      if (performance.now() > deadline) {
+        throw new DriverError('the machine booted but its agent never answered', {
+          retryable: false,
+          cause: error,
+        })
+      }
+      if (error instanceof GuestUnavailable) await pause(50)
+    }
+  }
+}
+
+async function isStillWanted(app: WorkerApp, machine: MachineRow): Promise<boolean> {
+  const now = await app.db
+    .selectFrom('machines')
+    .select(['state', 'event_sequence'])
+    .where('id', '=', machine.id)
+    .executeTakeFirst()
+  return now?.state === machine.state && now.event_sequence === machine.event_sequence
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

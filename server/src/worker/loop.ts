@@ -1,0 +1,83 @@
+import type { MachineId } from '@computer/contract'
+import { randomUUID } from 'node:crypto'
+import { claimMachines, releaseClaim, renewClaims, renewEveryMs } from './claims.ts'
+import { prepareImages } from './images.ts'
+import { advance, type WorkerApp } from './machines.ts'
+import { observeAll, observeMachine } from './observe.ts'
+
+const maxAtOnce = 8
+const pollMs = 1_000
+const observeEveryMs = 60_000
+
+/**
+ * Runs every reconciler until the signal is aborted, and resolves when nothing is in flight. Woken
+ * by hints and by timers; either alone would do.
+ */
+export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<void> {
+  const workerId = randomUUID()
+  const inFlight = new Map<MachineId, Promise<void>>()
+  let wake = Promise.withResolvers<void>()
+  const nudge = () => wake.resolve()
+
+  const work = (machine: Parameters<typeof advance>[1]) => {
+    const done = advance(app, machine)
+      .then(() => releaseClaim(app, workerId, machine.id))
+      .catch((error: unknown) => {
+        app.log.error({ err: error, machine_id: machine.id }, 'a machine was left to its claim')
+      })
+      .finally(() => {
+        inFlight.delete(machine.id)
+        nudge()
+      })
+    inFlight.set(machine.id, done)
+  }
+
+  const unsubscribe = app.changes.subscribe(nudge)
+  signal.addEventListener('abort', nudge)
+  const timers = [
+    setInterval(() => void safely(app, () => renewClaims(app, workerId, [...inFlight.keys()])), renewEveryMs),
+    setInterval(() => void safely(app, () => observeAll(app)), observeEveryMs),
+  ]
+  const images = prepareImages(app, signal)
+  const watching = watchEngine(app, signal)
+  await safely(app, () => observeAll(app))
+
+  while (!signal.aborted) {
+    const room = maxAtOnce - inFlight.size
+    const claimed = room > 0 ? await safely(app, () => claimMachines(app, workerId, room)) : []
+    for (const machine of claimed ?? []) work(machine)
+    if ((claimed?.length ?? 0) < room || room === 0) {
+      const timer = setTimeout(nudge, nextPollMs(claimed === undefined))
+      await wake.promise
+      clearTimeout(timer)
+      wake = Promise.withResolvers<void>()
+    }
+  }
+  unsubscribe()
+  for (const timer of timers) clearInterval(timer)
+  await Promise.all([...inFlight.values(), images, watching])
+}
+
+/** Desktops coming up are looked at a few times a second; all else comes by hints. */
+function nextPollMs(failed: boolean): number {
+  return failed ? pollMs : pollMs / 4
+}
+
+async function watchEngine(app: WorkerApp, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await safely(app, async () => {
+      for await (const ref of app.driver.watch(signal)) {
+        void safely(app, () => observeMachine(app, ref))
+      }
+    })
+  }
+}
+
+async function safely<T>(app: WorkerApp, run: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await run()
+  } catch (error) {
+    app.log.warn({ err: error }, 'a pass of the worker failed; the next one tries again')
+    return undefined
+  }
+}

@@ -1,0 +1,171 @@
+import { sql } from 'kysely'
+import type { App } from '../app.ts'
+import type { MachineRow } from '../db/database.ts'
+import { announce } from '../domain/leases.ts'
+import { appendEvent } from '../domain/events.ts'
+import { finishDeletion } from '../domain/machine-deletion.ts'
+import { moveMachine } from '../domain/machine-states.ts'
+import { DriverError, type MachineSpec } from '../drivers/machine-driver.ts'
+import { ApiError } from '../errors.ts'
+import { guestRef } from '../domain/guests.ts'
+import { awaitBoot } from './boot.ts'
+
+/*
+ * The machine reconciler. `advance` looks at one claimed row that is not at rest, does the next
+ * thing with the engine and moves the row. It takes no input but the row, and every step may run
+ * again, so the way after a crash is the ordinary way.
+ */
+
+export type WorkerApp = Pick<App, 'config' | 'db' | 'changes' | 'log' | 'guests' | 'driver'>
+
+const graceMs = 30_000
+const maxAttempts = 6
+const desktopPollMs = 250
+/** A desktop that has not come up in that time is asked for less often. */
+const desktopPatienceMs = 120_000
+
+export async function advance(app: WorkerApp, machine: MachineRow): Promise<void> {
+  try {
+    await step(app, machine)
+  } catch (error) {
+    // The row moved on while the engine worked: a deletion, say. The next claim sees it.
+    if (error instanceof ApiError && error.code === 'conflict') return
+    await recordFailure(app, machine, error)
+  }
+}
+
+async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
+  const { driver } = app
+  switch (machine.state) {
+    case 'creating':
+      await driver.create(specOf(app, machine))
+      if (machine.wanted === 'stopped') return move(app, machine, 'stopped')
+      await driver.start(machine)
+      return run(app, machine)
+    case 'starting':
+      // A machine whose creation failed never had a disk to lose.
+      if (!machine.started_at && !machine.stopped_at) await driver.create(specOf(app, machine))
+      else await driver.resize(specOf(app, machine))
+      await driver.start(machine)
+      return run(app, machine)
+    case 'stopping':
+      await driver.stop(machine, { graceMs: machine.stop_by_force ? 0 : graceMs })
+      return stopped(app, machine)
+    case 'deleting':
+      await driver.destroy(machine)
+      await finishDeletion(app, machine)
+      return
+    case 'running':
+      return watchDesktop(app, machine)
+    default:
+      return
+  }
+}
+
+/** Waits until the machine has booted: its agent answers and knows who it is. */
+async function run(app: WorkerApp, machine: MachineRow): Promise<void> {
+  if (await awaitBoot(app, machine)) await move(app, machine, 'running')
+}
+
+async function stopped(app: WorkerApp, machine: MachineRow): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    const down = await moveMachine(tx, machine, 'stopped')
+    // A restart is a stop followed by a start, with no rest in between for anybody to see.
+    if (machine.wanted === 'running') await moveMachine(tx, down, 'starting')
+  })
+  app.changes.publish(machine.id)
+}
+
+async function move(
+  app: WorkerApp,
+  machine: MachineRow,
+  to: 'running' | 'stopped' | 'error',
+  message?: string,
+): Promise<void> {
+  await app.db
+    .transaction()
+    .execute((tx) => moveMachine(tx, machine, to, message === undefined ? {} : { message }))
+  app.changes.publish(machine.id)
+}
+
+/** Notes when the desktop of a running machine answers (event machine.ready). */
+async function watchDesktop(app: WorkerApp, machine: MachineRow): Promise<void> {
+  const isUp = await app.guests.display(guestRef(machine)).then(
+    ({ up }) => up,
+    () => false,
+  )
+  if (isUp) {
+    await announce(app, machine)
+    await app.db.transaction().execute(async (tx) => {
+      const { numUpdatedRows } = await tx
+        .updateTable('machines')
+        .set({ ready_at: sql`clock_timestamp()` })
+        .where('id', '=', machine.id)
+        .where('state', '=', 'running')
+        .where('started_at', '=', machine.started_at)
+        .where('ready_at', 'is', null)
+        .executeTakeFirst()
+      if (numUpdatedRows > 0n) await appendEvent(tx, machine.id, { type: 'machine.ready' })
+    })
+    app.changes.publish(machine.id)
+    return
+  }
+  const runningForMs = Date.now() - (machine.started_at?.getTime() ?? 0)
+  await retryAfter(app, machine, runningForMs < desktopPatienceMs ? desktopPollMs : 10_000)
+}
+
+/** Stores why a step failed and when it is tried again, or gives the machine up, its disk kept. */
+async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown): Promise<void> {
+  const fields = { err: error, machine_id: machine.id, state: machine.state }
+  app.log.warn({ ...fields, attempts: machine.attempts }, 'a step failed')
+  const isFinal = error instanceof DriverError && !error.retryable
+  const isOver = isFinal || machine.attempts + 1 >= maxAttempts
+  // A deletion is never given up, and a desktop is not worth a machine.
+  if (!isOver || machine.state === 'deleting' || machine.state === 'running') {
+    return retryAfter(app, machine, Math.min(500 * 2 ** machine.attempts, 30_000), error)
+  }
+  try {
+    if (machine.state === 'stopping' && (await app.driver.inspect(machine)) === 'running') {
+      return await move(app, machine, 'running', 'the machine could not be stopped and runs on')
+    }
+    await move(app, machine, 'error', `the machine could not be ${aims[machine.state]}`)
+  } catch (cause) {
+    app.log.warn({ err: cause, machine_id: machine.id }, 'a failure was not recorded yet')
+  }
+}
+
+const aims: Partial<Record<MachineRow['state'], string>> = {
+  creating: 'created',
+  starting: 'started',
+  stopping: 'stopped',
+}
+
+async function retryAfter(
+  app: WorkerApp,
+  machine: MachineRow,
+  delayMs: number,
+  error?: unknown,
+): Promise<void> {
+  await app.db
+    .updateTable('machines')
+    .set({
+      next_attempt_at: sql`clock_timestamp() + make_interval(secs => ${delayMs / 1000})`,
+      ...(error !== undefined && { attempts: sql`attempts + 1`, last_error: String(error) }),
+    })
+    .where('id', '=', machine.id)
+    .where('state', '=', machine.state)
+    .where('event_sequence', '=', machine.event_sequence)
+    .execute()
+}
+
+function specOf(app: WorkerApp, machine: MachineRow): MachineSpec {
+  return {
+    id: machine.id,
+    generation: machine.generation,
+    imageId: machine.image_id,
+    cpu: machine.cpu,
+    memoryMb: machine.memory_mb,
+    diskGb: machine.disk_gb,
+    uidBase: app.config.uidBase + machine.uid_slot * 65_536,
+  }
+}
