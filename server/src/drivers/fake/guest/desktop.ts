@@ -1,0 +1,189 @@
+import type { ClipboardSelection, Display, GuestFence, GuestInput } from '@computer/contract'
+import type { z } from 'zod'
+import { Gate, type Hold } from '../faults.ts'
+import { GuestFault } from './fault.ts'
+import { stepsOf, type Step } from './input-steps.ts'
+
+type Selection = z.output<typeof ClipboardSelection>
+
+/** Something that reached the display, and the fence it came with: `move 10,20`, `press left`. */
+export type DesktopEvent = { readonly fence: number; readonly event: string }
+
+export type Screen = {
+  readonly width: number
+  readonly height: number
+  readonly pointer: { readonly x: number; readonly y: number }
+  /** Grows with everything that changes what is seen. */
+  readonly changes: number
+}
+
+const maxEvents = 10_000
+
+/** The fence, input, clipboard and display of a fake guest, as contract/src/guest.ts promises them. */
+export class FakeDesktop {
+  fence: number | null = null
+  /** What reached the display, the oldest forgotten after 10,000. */
+  readonly events: DesktopEvent[] = []
+  /** Keys and buttons that are down. */
+  readonly pressed = new Set<string>()
+  up: boolean
+  #holder: string | null = null
+  #width = 1280
+  #height = 800
+  #pointer = { x: 640, y: 400 }
+  #changes = 0
+  readonly #clipboard: Record<Selection, string> = { clipboard: '', primary: '' }
+  readonly #working = new Set<Work>()
+  #gate: Gate | null = null
+
+  constructor(options: { readonly up: boolean }) {
+    this.up = options.up
+  }
+
+  get display(): Display {
+    return { width: this.#width, height: this.#height, up: this.up }
+  }
+
+  screen(): Screen {
+    this.#mustBeUp()
+    const { width, height } = this.display
+    return { width, height, pointer: this.#pointer, changes: this.#changes }
+  }
+
+  setFence({ fence, holder }: GuestFence): number {
+    if (this.fence !== null && fence < this.fence) return this.fence
+    this.fence = fence
+    for (const work of this.#working) {
+      if (work.fence < fence) this.#breakOff(work, fence)
+    }
+    if (holder !== this.#holder) this.#releaseAll(fence)
+    this.#holder = holder
+    return fence
+  }
+
+  forgetFence(): void {
+    for (const work of this.#working) this.#breakOff(work, this.fence ?? 0)
+    this.#releaseAll(this.fence ?? 0)
+    this.fence = null
+    this.#holder = null
+  }
+
+  /** Input that comes from now on stops after its first step until it is released. */
+  holdInput(): Hold {
+    const gate = new Gate()
+    this.#gate = gate
+    gate.released.then(() => {
+      if (this.#gate === gate) this.#gate = null
+    })
+    return gate
+  }
+
+  async input({ fence, action }: GuestInput): Promise<{ display?: Display }> {
+    this.#mustBeCurrent(fence)
+    this.#mustBeUp()
+    const steps = stepsOf(action, this.#pointer, this.display)
+    const work = new Work(fence)
+    this.#working.add(work)
+    try {
+      for (const [index, step] of steps.entries()) {
+        if (index > 0 && this.#gate) await Promise.race([this.#gate.pass(), work.broken])
+        if (work.isBroken) throw staleFence()
+        this.#apply(step, fence, work)
+      }
+    } finally {
+      this.#working.delete(work)
+    }
+    return action.type === 'resize' ? { display: this.display } : {}
+  }
+
+  readClipboard(selection: Selection): string {
+    this.#mustBeUp()
+    return this.#clipboard[selection]
+  }
+
+  shutDown(): void {
+    this.up = false
+    for (const work of this.#working) work.breakOff()
+  }
+
+  #mustBeCurrent(fence: number): void {
+    if (this.fence === null || fence > this.fence) {
+      throw new GuestFault('conflict', 'the agent does not know this fence yet', 'fence_unknown')
+    }
+    if (fence < this.fence) throw staleFence()
+  }
+
+  #mustBeUp(): void {
+    if (this.up) return
+    throw new GuestFault('compute_unavailable', 'the desktop is not up yet', 'desktop_down')
+  }
+
+  #apply(step: Step, fence: number, work: Work): void {
+    this.#changes += 1
+    switch (step.type) {
+      case 'move':
+        this.#pointer = { x: step.x, y: step.y }
+        return this.#record(fence, `move ${step.x},${step.y}`)
+      case 'press':
+        this.pressed.add(step.name)
+        if (step.releases) work.pressed.add(step.name)
+        return this.#record(fence, `press ${step.name}`)
+      case 'release':
+        work.pressed.delete(step.name)
+        return this.#release(step.name, fence)
+      case 'resize':
+        this.#width = step.width
+        this.#height = step.height
+        return this.#record(fence, `resize ${step.width}x${step.height}`)
+      case 'write_clipboard':
+        this.#clipboard[step.selection] = step.text
+        return this.#record(fence, `${step.selection} ${step.text}`)
+      default:
+        return this.#record(fence, `${step.type} ${step.name}`)
+    }
+  }
+
+  /** Not a step of it lands after this, and what it would have released is released here. */
+  #breakOff(work: Work, fence: number): void {
+    work.breakOff()
+    for (const name of work.pressed) this.#release(name, fence)
+    work.pressed.clear()
+  }
+
+  #releaseAll(fence: number): void {
+    for (const name of this.pressed) this.#release(name, fence)
+  }
+
+  #release(name: string, fence: number): void {
+    this.pressed.delete(name)
+    this.#record(fence, `release ${name}`)
+  }
+
+  #record(fence: number, event: string): void {
+    this.events.push({ fence, event })
+    if (this.events.length > maxEvents) this.events.shift()
+  }
+}
+
+/** An input that is under way. */
+class Work {
+  readonly fence: number
+  readonly pressed = new Set<string>()
+  readonly broken: Promise<void>
+  readonly breakOff: () => void
+  isBroken = false
+
+  constructor(fence: number) {
+    this.fence = fence
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.broken = promise
+    this.breakOff = () => {
+      this.isBroken = true
+      resolve()
+    }
+  }
+}
+
+function staleFence(): GuestFault {
+  return new GuestFault('conflict', 'the input lease has gone to another', 'fence_stale')
+}

@@ -1,0 +1,171 @@
+import type { DirectoryEntry } from '@computer/contract'
+import { posix } from 'node:path'
+import { GuestFault } from './fault.ts'
+
+export type DiskFile = {
+  readonly type: 'file'
+  bytes: Buffer
+  mode: string
+  owner: string
+  modifiedAt: Date
+}
+export type DiskDirectory = {
+  readonly type: 'directory'
+  readonly entries: Map<string, DiskNode>
+  mode: string
+  owner: string
+  modifiedAt: Date
+}
+type DiskNode = DiskFile | DiskDirectory
+
+export const home = '/home/agent'
+/** The real agent's denylist, as far as this disk has anything there. */
+const denied = ['/opt/computer', '/run/computer']
+
+/** The file system of a fake machine. It lasts as long as the machine. */
+export class FakeDisk {
+  readonly #now: () => Date
+  readonly #root: DiskDirectory
+
+  constructor(now: () => Date) {
+    this.#now = now
+    this.#root = this.#newDirectory('root')
+    for (const path of ['/bin', '/etc', '/tmp', '/root', '/usr/bin', '/var/tmp']) {
+      this.makeDirectory(path, 'root')
+    }
+    for (const name of ['Desktop', 'Documents', 'Downloads']) {
+      this.makeDirectory(`${home}/${name}`, 'agent')
+    }
+    this.write('/etc/os-release', Buffer.from('PRETTY_NAME="Fake Linux"\n'), { owner: 'root' })
+  }
+
+  /** Absolute and without dots. Relative paths start at the agent user's home. */
+  resolve(path: string, cwd: string = home): string {
+    const absolute = posix.resolve(cwd, path)
+    if (denied.some((root) => absolute === root || absolute.startsWith(`${root}/`))) {
+      throw new GuestFault('permission_denied', `${absolute} is not accessible`)
+    }
+    return absolute
+  }
+
+  find(path: string): DiskNode | undefined {
+    let node: DiskNode | undefined = this.#root
+    for (const name of partsOf(path)) {
+      node = node?.type === 'directory' ? node.entries.get(name) : undefined
+    }
+    return node
+  }
+
+  read(path: string): DiskFile & { readonly path: string } {
+    const absolute = this.resolve(path)
+    const node = this.find(absolute)
+    if (!node) throw new GuestFault('not_found', `there is no file ${absolute}`)
+    if (node.type === 'file') return { ...node, path: absolute }
+    throw new GuestFault('invalid_request', `${absolute} is a directory`)
+  }
+
+  write(
+    path: string,
+    bytes: Buffer,
+    options: {
+      readonly append?: boolean
+      readonly createParents?: boolean
+      readonly mode?: string | undefined
+      readonly owner?: string
+    } = {},
+  ): { path: string; size: number } {
+    const absolute = this.resolve(path)
+    const { append = false, createParents = true, mode, owner = 'agent' } = options
+    const parentPath = posix.dirname(absolute)
+    if (createParents) this.makeDirectory(parentPath, owner)
+    const parent = this.find(parentPath)
+    if (!parent) throw new GuestFault('not_found', `there is no directory ${parentPath}`)
+    if (parent.type === 'file') {
+      throw new GuestFault('invalid_request', `${parentPath} is not a directory`)
+    }
+    const old = this.find(absolute)
+    if (old?.type === 'directory') {
+      throw new GuestFault('invalid_request', `${absolute} is a directory`)
+    }
+    const whole = append && old ? Buffer.concat([old.bytes, bytes]) : Buffer.from(bytes)
+    parent.entries.set(posix.basename(absolute), {
+      type: 'file',
+      bytes: whole,
+      mode: mode?.padStart(4, '0') ?? old?.mode ?? '0644',
+      owner: old?.owner ?? owner,
+      modifiedAt: this.#now(),
+    })
+    return { path: absolute, size: whole.length }
+  }
+
+  /** With its parents. */
+  makeDirectory(path: string, owner: string): void {
+    let directory = this.#root
+    for (const name of partsOf(path)) {
+      let next = directory.entries.get(name)
+      if (!next) {
+        next = this.#newDirectory(owner)
+        directory.entries.set(name, next)
+      }
+      if (next.type === 'file') {
+        throw new GuestFault('invalid_request', `${name} in ${path} is not a directory`)
+      }
+      directory = next
+    }
+  }
+
+  remove(path: string): boolean {
+    const parent = this.find(posix.dirname(path))
+    return parent?.type === 'directory' && parent.entries.delete(posix.basename(path))
+  }
+
+  listPage({ path, limit, after }: { path: string; limit: number; after?: string | undefined }): {
+    path: string
+    data: DirectoryEntry[]
+    has_more: boolean
+  } {
+    const absolute = this.resolve(path)
+    const node = this.find(absolute)
+    if (!node) throw new GuestFault('not_found', `there is no directory ${absolute}`)
+    if (node.type === 'file') {
+      throw new GuestFault('invalid_request', `${absolute} is not a directory`)
+    }
+    const names = [...node.entries.keys()].filter((name) => after === undefined || name > after)
+    const page = names.sort().slice(0, limit)
+    const data = page.map((name) => describe(absolute, name, node.entries.get(name)!))
+    return { path: absolute, data, has_more: names.length > limit }
+  }
+
+  usedBytes(): number {
+    return sizeOf(this.#root)
+  }
+
+  #newDirectory(owner: string): DiskDirectory {
+    const modifiedAt = this.#now()
+    return { type: 'directory', entries: new Map(), mode: '0755', owner, modifiedAt }
+  }
+}
+
+function describe(directory: string, name: string, node: DiskNode): DirectoryEntry {
+  return {
+    name,
+    path: posix.join(directory, name),
+    type: node.type,
+    size: node.type === 'file' ? node.bytes.length : 4096,
+    mode: node.mode,
+    owner: node.owner,
+    modified_at: node.modifiedAt.toISOString(),
+    target: null,
+  }
+}
+
+function sizeOf(node: DiskNode): number {
+  if (node.type === 'file') return node.bytes.length
+  let size = 4096
+  for (const entry of node.entries.values()) size += sizeOf(entry)
+  return size
+}
+
+function partsOf(path: string): string[] {
+  return path.split('/').filter((part) => part !== '')
+}

@@ -1,0 +1,146 @@
+import {
+  GuestClipboardQuery,
+  GuestExec,
+  GuestFence,
+  GuestIdentity,
+  GuestInput,
+  GuestListQuery,
+  GuestReadQuery,
+  guestRoutes,
+  GuestScreenshotQuery,
+  GuestWriteQuery,
+  type GuestHealth,
+} from '@computer/contract'
+import type { ServerHttp2Session } from 'node:http2'
+import type { Duplex } from 'node:stream'
+import { FakeDesktop } from './desktop.ts'
+import type { FakeDisk } from './disk.ts'
+import { runCommand } from './exec.ts'
+import { json, parse, parseJson, serve, type GuestHandlers } from './http.ts'
+import { drawScreen } from './image.ts'
+
+export type FakeGuestOptions = {
+  readonly bootId: string
+  readonly disk: FakeDisk
+  readonly memoryMb: number
+  readonly desktopUp: boolean
+  powerOff(): void
+  reboot(): void
+}
+
+/** One boot of a fake machine: the agent and what it governs. The disk outlives it. */
+export class FakeGuest {
+  readonly bootId: string
+  readonly disk: FakeDisk
+  readonly desktop: FakeDesktop
+  hostname = 'machine'
+  readonly #options: FakeGuestOptions
+  readonly #sessions = new Set<ServerHttp2Session>()
+  readonly #handlers: GuestHandlers
+
+  constructor(options: FakeGuestOptions) {
+    this.bootId = options.bootId
+    this.disk = options.disk
+    this.desktop = new FakeDesktop({ up: options.desktopUp })
+    this.#options = options
+    this.#handlers = this.#routes()
+  }
+
+  /** A new connection to the agent. */
+  accept(): Duplex {
+    const { caller, session } = serve(this.#handlers)
+    this.#sessions.add(session)
+    session.once('close', () => this.#sessions.delete(session))
+    return caller
+  }
+
+  /** Connections open to the agent. */
+  get connections(): number {
+    return this.#sessions.size
+  }
+
+  /** Breaks every connection, as a restart of the agent's bridge would. */
+  dropConnections(): void {
+    for (const session of this.#sessions) session.destroy()
+  }
+
+  /** The agent alone starts again: it has forgotten the fence. */
+  restartAgent(): void {
+    this.dropConnections()
+    this.desktop.forgetFence()
+  }
+
+  shutDown(): void {
+    this.desktop.shutDown()
+    this.dropConnections()
+  }
+
+  #routes(): GuestHandlers {
+    const { desktop, disk } = this
+    return {
+      [keyOf(guestRoutes.health)]: () => {
+        const health: GuestHealth = { version: 'fake', boot_id: this.bootId, fence: desktop.fence }
+        return json(health)
+      },
+      [keyOf(guestRoutes.identity)]: ({ body }) => {
+        this.hostname = parseJson(GuestIdentity, body).hostname
+        return json({})
+      },
+      [keyOf(guestRoutes.fence)]: ({ body }) =>
+        json({ fence: desktop.setFence(parseJson(GuestFence, body)) }),
+      [keyOf(guestRoutes.display)]: () => json(desktop.display),
+      [keyOf(guestRoutes.screenshot)]: ({ query }) => {
+        const { format } = parse(GuestScreenshotQuery, query)
+        const { width, height } = desktop.display
+        const body = drawScreen(format, desktop.screen())
+        const type = { 'content-type': `image/${format}` }
+        return { headers: { ...type, 'x-display-width': width, 'x-display-height': height }, body }
+      },
+      [keyOf(guestRoutes.input)]: async ({ body }) =>
+        json(await desktop.input(parseJson(GuestInput, body))),
+      [keyOf(guestRoutes.readClipboard)]: ({ query }) =>
+        json({ text: desktop.readClipboard(parse(GuestClipboardQuery, query).selection) }),
+      [keyOf(guestRoutes.exec)]: async ({ body, signal }) =>
+        json(await runCommand(this.#host(), parseJson(GuestExec, body), signal)),
+      [keyOf(guestRoutes.listFiles)]: ({ query }) =>
+        json(disk.listPage(parse(GuestListQuery, query))),
+      [keyOf(guestRoutes.readFile)]: ({ query }) => {
+        const { path, offset, length } = parse(GuestReadQuery, query)
+        const file = disk.read(path)
+        const end = length === undefined ? file.bytes.length : offset + length
+        const headers = {
+          'content-type': 'application/octet-stream',
+          'x-file-size': file.bytes.length,
+          'x-file-path': encodeURIComponent(file.path),
+        }
+        return { headers, body: file.bytes.subarray(offset, end) }
+      },
+      [keyOf(guestRoutes.writeFile)]: ({ query, body }) => {
+        const { path, append, create_parents, mode } = parse(GuestWriteQuery, query)
+        const options = {
+          append: append === 'true',
+          createParents: create_parents === 'true',
+          mode,
+        }
+        return json(disk.write(path, body, options))
+      },
+      [keyOf(guestRoutes.usage)]: () =>
+        json({
+          cpu_percent: 1,
+          memory_used_mb: Math.round(this.#options.memoryMb / 10),
+          disk_used_bytes: disk.usedBytes(),
+          processes: 40,
+        }),
+    }
+  }
+
+  #host() {
+    const { disk, hostname } = this
+    const { powerOff, reboot, memoryMb } = this.#options
+    return { disk, hostname, memoryMb, powerOff, reboot }
+  }
+}
+
+function keyOf({ method, path }: (typeof guestRoutes)[keyof typeof guestRoutes]): string {
+  return `${method} ${path}`
+}

@@ -1,0 +1,110 @@
+import { errorStatus } from '@computer/contract'
+import {
+  constants,
+  performServerHandshake,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import { duplexPair, Readable, type Duplex } from 'node:stream'
+import { z } from 'zod'
+import { GuestFault } from './fault.ts'
+
+const pieceBytes = 256 * 1024
+
+export type GuestCall = {
+  readonly query: Record<string, string>
+  readonly body: Buffer
+  /** Aborts when the caller has gone. */
+  readonly signal: AbortSignal
+}
+
+export type GuestReply = {
+  readonly headers?: Record<string, string | number>
+  readonly body: Buffer
+}
+
+/** Keyed by method and path: `GET /health`. */
+export type GuestHandlers = Record<string, (call: GuestCall) => GuestReply | Promise<GuestReply>>
+
+/** A connection in memory: one end is served as HTTP/2, the other is the caller's. */
+export function serve(handlers: GuestHandlers): { caller: Duplex; session: ServerHttp2Session } {
+  const [caller, agent] = duplexPair()
+  const session = performServerHandshake(agent, {
+    settings: { initialWindowSize: 2 * 1024 * 1024, maxConcurrentStreams: 1024 },
+    maxSessionMemory: 128,
+  })
+  session.on('error', () => {})
+  session.on('stream', (stream, headers) => void answer(handlers, stream, headers))
+  // As with a socket, the end of one side is the end of both.
+  caller.once('close', () => session.destroy())
+  session.once('close', () => caller.destroy())
+  return { caller, session }
+}
+
+export function json(value: unknown): GuestReply {
+  return {
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(value)),
+  }
+}
+
+export function parse<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw new GuestFault('invalid_request', z.prettifyError(result.error))
+}
+
+export function parseJson<S extends z.ZodType>(schema: S, body: Buffer): z.output<S> {
+  let value: unknown
+  try {
+    value = JSON.parse(body.toString())
+  } catch {
+    throw new GuestFault('invalid_request', 'the body is not JSON')
+  }
+  return parse(schema, value)
+}
+
+async function answer(
+  handlers: GuestHandlers,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+): Promise<void> {
+  stream.on('error', () => {})
+  const gone = new AbortController()
+  stream.once('close', () => gone.abort())
+  const url = new URL(headers[':path'] ?? '/', 'http://guest')
+  try {
+    const handler = handlers[`${headers[':method']} ${url.pathname}`]
+    if (!handler) throw new GuestFault('not_found', 'the agent has no such route')
+    const query = Object.fromEntries(url.searchParams)
+    const body = await readAll(stream)
+    send(stream, 200, await handler({ query, body, signal: gone.signal }))
+  } catch (error) {
+    const fault =
+      error instanceof GuestFault ? error : new GuestFault('internal_error', String(error))
+    const { code, message, reason } = fault
+    send(stream, errorStatus[code], json({ error: { code, message, reason } }))
+  }
+}
+
+async function readAll(stream: ServerHttp2Stream): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream.iterator({ destroyOnReturn: false })) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+function send(stream: ServerHttp2Stream, status: number, { headers, body }: GuestReply): void {
+  if (stream.destroyed || stream.closed) return
+  stream.respond({
+    ...headers,
+    [constants.HTTP2_HEADER_STATUS]: status,
+    'content-length': body.length,
+  })
+  // In pieces: a session does not hold large bodies for readers that do not read.
+  Readable.from(piecesOf(body)).pipe(stream)
+}
+
+function* piecesOf(body: Buffer): Generator<Buffer> {
+  for (let at = 0; at < body.length; at += pieceBytes) yield body.subarray(at, at + pieceBytes)
+}

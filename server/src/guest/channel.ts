@@ -1,0 +1,208 @@
+import { once } from 'node:events'
+import {
+  connect,
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+} from 'node:http2'
+import type { Duplex, Readable } from 'node:stream'
+import { GuestUnavailable } from './errors.ts'
+
+/** Requests that one machine may have in flight from this process. The fence is never held back. */
+const maxInFlight = 256
+const frameBytes = 256 * 1024
+const streamWindowBytes = 2 * 1024 * 1024
+const sessionWindowBytes = 16 * 1024 * 1024
+const pingTimeoutMs = 5_000
+
+export type GuestRequest = {
+  readonly method: 'GET' | 'POST' | 'PUT'
+  /** With its query. */
+  readonly path: string
+  readonly body?: Buffer | Readable | undefined
+  readonly contentType?: string
+  /** For the whole answer; with `streams` it is the longest silence instead. */
+  readonly timeoutMs: number
+  readonly streams?: boolean
+  /** Goes out even when the machine has as many requests in flight as it may. */
+  readonly urgent?: boolean
+  readonly signal?: AbortSignal | undefined
+}
+
+export type GuestAnswer = {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly stream: ClientHttp2Stream
+}
+
+/** One HTTP/2 session with the agent of one run of one machine. */
+export class GuestChannel {
+  inFlight = 0
+  /** Called whenever the last request in flight ends. */
+  onIdle: () => void = () => {}
+  readonly #session: ClientHttp2Session
+  #lastProcessedStream = Infinity
+  #probing = false
+
+  /** Resolves once the agent has spoken, so that what fails before was never sent. */
+  static async open(duplex: Duplex, timeoutMs: number): Promise<GuestChannel> {
+    const session = connect('http://guest', {
+      createConnection: () => duplex,
+      settings: {
+        enablePush: false,
+        initialWindowSize: streamWindowBytes,
+        maxFrameSize: frameBytes,
+      },
+      peerMaxConcurrentStreams: 2 * maxInFlight,
+      maxSessionMemory: 128,
+    })
+    const channel = new GuestChannel(session)
+    const timer = setTimeout(
+      () => session.destroy(new Error(`silent for ${timeoutMs} ms`)),
+      timeoutMs,
+    )
+    try {
+      const gone = new AbortController()
+      session.once('close', () => gone.abort())
+      await once(session, 'remoteSettings', { signal: gone.signal })
+      session.setLocalWindowSize(sessionWindowBytes)
+    } catch (cause) {
+      session.destroy()
+      duplex.destroy()
+      throw new GuestUnavailable('the machine does not answer', { sent: false, cause })
+    } finally {
+      clearTimeout(timer)
+    }
+    return channel
+  }
+
+  private constructor(session: ClientHttp2Session) {
+    this.#session = session
+    // The requests in flight each fail with it; nobody else has to know.
+    session.on('error', () => {})
+    session.on('goaway', (_code, lastStreamId) => {
+      this.#lastProcessedStream = lastStreamId
+    })
+  }
+
+  get closed(): boolean {
+    return this.#session.closed || this.#session.destroyed
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#session.destroyed) listener()
+    else this.#session.once('close', listener)
+  }
+
+  /** Lets the requests in flight finish. */
+  close(): void {
+    this.#session.close()
+  }
+
+  destroy(): void {
+    this.#session.destroy()
+  }
+
+  /** Resolves with the head of the answer; `stream` then yields its body. */
+  async send(request: GuestRequest): Promise<GuestAnswer> {
+    request.signal?.throwIfAborted()
+    if (this.inFlight >= maxInFlight && !request.urgent) {
+      throw new GuestUnavailable('the machine has too many requests in flight', { sent: false })
+    }
+    const stream = this.#request(request)
+    this.inFlight += 1
+    return new Promise((resolve, reject) => {
+      const endTimer = this.#limitTime(stream, request)
+      let answered = false
+      let failure: unknown
+      stream.once('response', (headers) => {
+        answered = true
+        resolve({ status: headers[':status'] ?? 0, headers, stream })
+      })
+      stream.on('error', (error) => {
+        failure = error
+      })
+      stream.once('close', () => {
+        endTimer()
+        this.inFlight -= 1
+        if (this.inFlight === 0) this.onIdle()
+        if (!answered) reject(this.#explain(stream, failure, request))
+      })
+    })
+  }
+
+  #request({ method, path, body, contentType, signal }: GuestRequest): ClientHttp2Stream {
+    const headers = {
+      ':method': method,
+      ':path': path,
+      ...(body && { 'content-type': contentType ?? 'application/json' }),
+    }
+    let stream: ClientHttp2Stream
+    try {
+      const endStream = body === undefined
+      stream = this.#session.request(headers, signal ? { endStream, signal } : { endStream })
+    } catch (cause) {
+      throw new GuestUnavailable('the connection to the machine had closed', { sent: false, cause })
+    }
+    if (Buffer.isBuffer(body)) stream.end(body)
+    else if (body) {
+      // Not read before the stream has its number: what was not sent can be sent again.
+      const pipe = () => {
+        body.once('error', (error) => stream.destroy(error))
+        body.pipe(stream)
+        // The rest of a refused upload is its owner's: it may be a socket that awaits an answer.
+        stream.once('close', () => body.unpipe(stream))
+      }
+      if (stream.pending) stream.once('ready', pipe)
+      else pipe()
+    }
+    return stream
+  }
+
+  #limitTime(stream: ClientHttp2Stream, { timeoutMs, streams }: GuestRequest): () => void {
+    const expire = () => {
+      const sent = !this.#neverProcessed(stream)
+      const error = new GuestUnavailable(`the machine did not answer in ${timeoutMs} ms`, { sent })
+      stream.close(constants.NGHTTP2_CANCEL)
+      stream.destroy(error)
+      this.#probe()
+    }
+    if (streams) {
+      stream.setTimeout(timeoutMs, expire)
+      return () => {}
+    }
+    const timer = setTimeout(expire, timeoutMs)
+    return () => clearTimeout(timer)
+  }
+
+  /** After a silence: is only that request slow, or is nobody there any more? */
+  #probe(): void {
+    if (this.#probing || this.closed) return
+    this.#probing = true
+    const timer = setTimeout(() => this.destroy(), pingTimeoutMs)
+    this.#session.ping(() => {
+      clearTimeout(timer)
+      this.#probing = false
+    })
+  }
+
+  #explain(stream: ClientHttp2Stream, failure: unknown, { signal, body }: GuestRequest): unknown {
+    if (failure instanceof GuestUnavailable) return failure
+    if (signal?.aborted) return signal.reason
+    // What the source of an upload throws is its own story.
+    if (failure && body && !Buffer.isBuffer(body) && body.errored === failure) return failure
+    return new GuestUnavailable('the connection to the machine broke off', {
+      sent: !this.#neverProcessed(stream),
+      cause: failure,
+    })
+  }
+
+  #neverProcessed(stream: ClientHttp2Stream): boolean {
+    return (
+      stream.pending ||
+      stream.rstCode === constants.NGHTTP2_REFUSED_STREAM ||
+      (stream.id ?? 0) > this.#lastProcessedStream
+    )
+  }
+}

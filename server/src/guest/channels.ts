@@ -1,0 +1,141 @@
+import type { MachineDriver, MachineRef } from '../drivers/machine-driver.ts'
+import { GuestChannel, type GuestAnswer, type GuestRequest } from './channel.ts'
+import { GuestUnavailable } from './errors.ts'
+
+/**
+ * A machine in one of its runs. `run` changes whenever the machine is started (its row's
+ * `started_at` will do), so that a restarted machine never gets a session of its former run.
+ */
+export type GuestRef = MachineRef & { readonly run: string }
+
+export type GuestChannelOptions = {
+  /** How long a channel that nobody uses stays open. */
+  readonly idleMs?: number
+  readonly openTimeoutMs?: number
+}
+
+/**
+ * The guest channel, as this process sees it. It keeps one HTTP/2 session per machine it talks to:
+ * opening one takes the engine tens of milliseconds, a request on an open one less than one.
+ *
+ * Sessions open on first use, and callers that come at once share the opening. A session that fails
+ * is forgotten at once and the next call opens another. Between two calls a session may die
+ * unnoticed, so a request that fails with a session it did not open itself is tried once more on a
+ * new one, if it was provably not acted on or only reads. Everything else is the caller's to judge.
+ */
+export class GuestChannels implements AsyncDisposable {
+  readonly #driver: Pick<MachineDriver, 'connect'>
+  readonly #idleMs: number
+  readonly #openTimeoutMs: number
+  readonly #channels = new Map<string, Promise<GuestChannel>>()
+  #disposed = false
+
+  constructor(driver: Pick<MachineDriver, 'connect'>, options: GuestChannelOptions = {}) {
+    this.#driver = driver
+    this.#idleMs = options.idleMs ?? 60_000
+    this.#openTimeoutMs = options.openTimeoutMs ?? 10_000
+  }
+
+  /** Machines with a channel that is open or opening. */
+  get size(): number {
+    return this.#channels.size
+  }
+
+  /** `consume` runs inside the retry: what it throws when the channel died may run it again. */
+  async request<T>(
+    ref: GuestRef,
+    request: GuestRequest,
+    consume: (answer: GuestAnswer) => Promise<T>,
+  ): Promise<T> {
+    const first = await this.#channel(ref, request.signal)
+    try {
+      return await consume(await first.channel.send(request))
+    } catch (error) {
+      const died = first.reused && first.channel.closed
+      if (!died || !isRepeatable(request, error)) throw error
+    }
+    const second = await this.#channel(ref, request.signal)
+    return consume(await second.channel.send(request))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposed = true
+    const opened = await Promise.allSettled(this.#channels.values())
+    const closing = opened.map(async (result) => {
+      if (result.status === 'rejected') return
+      const closed = new Promise<void>((resolve) => result.value.onClose(resolve))
+      result.value.destroy()
+      await closed
+    })
+    await Promise.all(closing)
+  }
+
+  async #channel(
+    ref: GuestRef,
+    signal: AbortSignal | undefined,
+  ): Promise<{ channel: GuestChannel; reused: boolean }> {
+    if (this.#disposed) throw new GuestUnavailable('the server is closing', { sent: false })
+    const key = `${ref.id} ${ref.generation} ${ref.run}`
+    const known = this.#channels.get(key)
+    if (known) {
+      const channel = await abortable(known, signal)
+      if (!channel.closed) return { channel, reused: true }
+      if (this.#channels.get(key) === known) this.#channels.delete(key)
+      return this.#channel(ref, signal)
+    }
+    const opening = this.#open(ref)
+    this.#channels.set(key, opening)
+    const forget = () => {
+      if (this.#channels.get(key) === opening) this.#channels.delete(key)
+    }
+    opening.then((channel) => this.#keep(channel, forget), forget)
+    return { channel: await abortable(opening, signal), reused: false }
+  }
+
+  async #open(ref: GuestRef): Promise<GuestChannel> {
+    return GuestChannel.open(await this.#connect(ref), this.#openTimeoutMs)
+  }
+
+  #keep(channel: GuestChannel, forget: () => void): void {
+    const idle = setTimeout(() => {
+      if (channel.inFlight > 0) return
+      forget()
+      channel.close()
+    }, this.#idleMs)
+    idle.unref()
+    channel.onIdle = () => idle.refresh()
+    channel.onClose(() => {
+      clearTimeout(idle)
+      forget()
+    })
+  }
+
+  async #connect(ref: GuestRef) {
+    try {
+      return await this.#driver.connect({ id: ref.id, generation: ref.generation })
+    } catch (cause) {
+      throw new GuestUnavailable('the machine cannot be reached', { sent: false, cause })
+    }
+  }
+}
+
+function isRepeatable(request: GuestRequest, error: unknown): boolean {
+  if (!(error instanceof GuestUnavailable)) return false
+  if (error.sent) return request.method === 'GET'
+  const { body } = request
+  return body === undefined || Buffer.isBuffer(body) || !body.readableDidRead
+}
+
+/** Leaves a wait that others share, without ending it for them. */
+async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise
+  signal.throwIfAborted()
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort)
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}

@@ -1,0 +1,209 @@
+import {
+  Display,
+  GuestClipboard,
+  GuestExecResult,
+  GuestFenceState,
+  GuestFileList,
+  GuestHealth,
+  GuestInputResult,
+  guestRoutes,
+  GuestUsage,
+  WrittenFile,
+  type ClipboardSelection,
+  type GuestClipboardQuery,
+  type GuestExec,
+  type GuestFence,
+  type GuestIdentity,
+  type GuestInput,
+  type GuestListQuery,
+  type GuestReadQuery,
+  type GuestScreenshotQuery,
+  type GuestWriteQuery,
+} from '@computer/contract'
+import type { Readable } from 'node:stream'
+import { z } from 'zod'
+import type { MachineDriver } from '../drivers/machine-driver.ts'
+import { acceptAnswer, parseAnswer, parseFileHeaders, parseScreenshotHeaders } from './answer.ts'
+import { readBody, streamBody } from './body.ts'
+import type { GuestAnswer, GuestRequest } from './channel.ts'
+import { GuestChannels, type GuestChannelOptions, type GuestRef } from './channels.ts'
+
+const mebibyte = 1024 * 1024
+const maxJsonBytes = mebibyte
+/** A character of JSON takes at most six bytes: \u0000. */
+const maxExecBytes = 2 * 6 * mebibyte + maxJsonBytes
+const maxClipboardBytes = 4 * 6 * mebibyte + maxJsonBytes
+const maxScreenshotBytes = 64 * mebibyte
+
+const answerTimeoutMs = 15_000
+/** Typing 10,000 characters with a pause after each may take hours; nobody waits that long. */
+const inputTimeoutMs = 120_000
+const streamSilenceMs = 60_000
+/** What an agent needs beyond the command's own time to kill it and answer. */
+const execGraceMs = 10_000
+
+export type CallOptions = { readonly signal?: AbortSignal | undefined }
+export type GuestImage = { readonly bytes: Buffer; readonly width: number; readonly height: number }
+export type GuestFile<Content> = { readonly path: string; readonly size: number } & Content
+
+/**
+ * The agent's routes as functions. They throw GuestRefusal for what the agent declines,
+ * GuestUnavailable when there is no answer, and the signal's reason when it was aborted.
+ */
+export type GuestClient = ReturnType<typeof createGuestClient>
+
+export function createGuestClient(
+  driver: Pick<MachineDriver, 'connect'>,
+  options: GuestChannelOptions = {},
+) {
+  const channels = new GuestChannels(driver, options)
+
+  const call = <T>(
+    ref: GuestRef,
+    route: Route,
+    request: Partial<GuestRequest> & { readonly query?: Query },
+    consume: (answer: GuestAnswer) => Promise<T>,
+  ): Promise<T> => {
+    const { query, ...rest } = request
+    const path = query ? `${route.path}?${encodeQuery(query)}` : route.path
+    const whole = { timeoutMs: answerTimeoutMs, ...rest, method: route.method, path }
+    return channels.request(ref, whole, async (answer) => {
+      try {
+        await acceptAnswer(answer)
+        return await consume(answer)
+      } catch (error) {
+        // What is left of the call, such as an upload that was refused, ends here.
+        answer.stream.destroy()
+        throw error
+      }
+    })
+  }
+
+  const callJson = <S extends z.ZodType>(
+    ref: GuestRef,
+    route: Route,
+    schema: S,
+    request: Partial<GuestRequest> & { readonly query?: Query } = {},
+    maxBytes = maxJsonBytes,
+  ): Promise<z.output<S>> =>
+    call(ref, route, request, async (answer) =>
+      parseAnswer(schema, await readBody(answer, maxBytes)),
+    )
+
+  return {
+    channels,
+
+    health: (ref: GuestRef, { signal }: CallOptions = {}) =>
+      callJson(ref, guestRoutes.health, GuestHealth, { urgent: true, signal }),
+
+    async setIdentity(ref: GuestRef, identity: GuestIdentity, { signal }: CallOptions = {}) {
+      const body = encodeJson(identity)
+      await callJson(ref, guestRoutes.identity, z.object({}), { body, signal })
+    },
+
+    /** When it resolves, nothing of a lower fence can reach the display any more. */
+    setFence: (ref: GuestRef, fence: GuestFence, { signal }: CallOptions = {}) => {
+      const body = encodeJson(fence)
+      return callJson(ref, guestRoutes.fence, GuestFenceState, { body, urgent: true, signal })
+    },
+
+    display: (ref: GuestRef, { signal }: CallOptions = {}) =>
+      callJson(ref, guestRoutes.display, Display, { signal }),
+
+    screenshot: (
+      ref: GuestRef,
+      query: Partial<z.output<typeof GuestScreenshotQuery>>,
+      { signal }: CallOptions = {},
+    ): Promise<GuestImage> =>
+      call(ref, guestRoutes.screenshot, { query, signal }, async (answer) => {
+        const geometry = parseScreenshotHeaders(answer)
+        return { ...geometry, bytes: await readBody(answer, maxScreenshotBytes) }
+      }),
+
+    input: (ref: GuestRef, input: z.input<typeof GuestInput>, { signal }: CallOptions = {}) => {
+      const body = encodeJson(input)
+      const request = { body, timeoutMs: inputTimeoutMs, signal }
+      return callJson(ref, guestRoutes.input, GuestInputResult, request)
+    },
+
+    async readClipboard(
+      ref: GuestRef,
+      query: Partial<z.output<typeof GuestClipboardQuery>>,
+      { signal }: CallOptions = {},
+    ): Promise<{ text: string; selection: z.output<typeof ClipboardSelection> }> {
+      const route = guestRoutes.readClipboard
+      const request = { query, signal }
+      const { text } = await callJson(ref, route, GuestClipboard, request, maxClipboardBytes)
+      return { text, selection: query.selection ?? 'clipboard' }
+    },
+
+    /** Aborting the signal kills the command. */
+    exec: (ref: GuestRef, command: z.input<typeof GuestExec>, { signal }: CallOptions = {}) => {
+      const timeoutMs = (command.timeout_ms ?? 60_000) + execGraceMs
+      const request = { body: encodeJson(command), timeoutMs, signal }
+      return callJson(ref, guestRoutes.exec, GuestExecResult, request, maxExecBytes)
+    },
+
+    listFiles: (
+      ref: GuestRef,
+      query: PathQuery<typeof GuestListQuery>,
+      { signal }: CallOptions = {},
+    ) => callJson(ref, guestRoutes.listFiles, GuestFileList, { query, signal }),
+
+    /** The caller reads the stream to its end or destroys it. It fails if the file comes cut short. */
+    readFile: (
+      ref: GuestRef,
+      query: PathQuery<typeof GuestReadQuery>,
+      { signal }: CallOptions = {},
+    ): Promise<GuestFile<{ readonly stream: Readable }>> => {
+      const request = { query, signal, streams: true, timeoutMs: streamSilenceMs }
+      return call(ref, guestRoutes.readFile, request, async (answer) => ({
+        ...parseFileHeaders(answer),
+        stream: streamBody(answer),
+      }))
+    },
+
+    readFileBytes: (
+      ref: GuestRef,
+      query: PathQuery<typeof GuestReadQuery> & { readonly length: number },
+      { signal }: CallOptions = {},
+    ): Promise<GuestFile<{ readonly bytes: Buffer }>> =>
+      call(ref, guestRoutes.readFile, { query, signal }, async (answer) => ({
+        ...parseFileHeaders(answer),
+        bytes: await readBody(answer, query.length),
+      })),
+
+    /** A stream that is refused is left where it was read to; the caller disposes of it. */
+    writeFile: (
+      ref: GuestRef,
+      query: PathQuery<typeof GuestWriteQuery>,
+      body: Buffer | Readable,
+      { signal }: CallOptions = {},
+    ) => {
+      const limit = { streams: true, timeoutMs: streamSilenceMs }
+      const request = { query, body, contentType: 'application/octet-stream', signal, ...limit }
+      return callJson(ref, guestRoutes.writeFile, WrittenFile, request)
+    },
+
+    usage: (ref: GuestRef, { signal }: CallOptions = {}) =>
+      callJson(ref, guestRoutes.usage, GuestUsage, { signal }),
+
+    [Symbol.asyncDispose]: () => channels[Symbol.asyncDispose](),
+  }
+}
+
+type Route = (typeof guestRoutes)[keyof typeof guestRoutes]
+type PathQuery<S extends z.ZodType> = Partial<z.output<S>> & { readonly path: string }
+type Query = Readonly<Record<string, string | number | undefined>>
+
+function encodeQuery(query: Query): string {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) params.set(name, String(value))
+  }
+  return params.toString()
+}
+
+function encodeJson(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value))
+}

@@ -1,0 +1,26 @@
+import type { ImageId } from '@computer/contract'
+import { setImmediate } from 'node:timers/promises'
+import type { MachineSpec } from '../src/drivers/machine-driver.ts'
+
+export const testImageId: ImageId = 'img_00000000000000000000000001'
+
+export function machineSpec(number: number, generation = 1): MachineSpec {
+  return {
+    id: `mch_${String(number).padStart(26, '0')}`,
+    generation,
+    imageId: testImageId,
+    cpu: 2,
+    memoryMb: 4096,
+    diskGb: 10,
+    uidBase: 1_000_000 + number * 65_536,
+  }
+}
+
+/** Waits for a condition, and fails when it does not come true in ten seconds. */
+export async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`never came true: ${condition}`)
+    await setImmediate()
+  }
+}

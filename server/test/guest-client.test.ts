@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { test, type TestContext } from 'node:test'
+import { createFakeEngine, type FakeEngineOptions } from '../src/drivers/fake/engine.ts'
+import type { GuestChannelOptions } from '../src/guest/channels.ts'
+import { createGuestClient } from '../src/guest/client.ts'
+import { GuestRefusal, GuestUnavailable } from '../src/guest/errors.ts'
+import { machineSpec, testImageId, until } from './fake-machine.ts'
+
+test('health, identity, display, usage and clipboard answer', async (t) => {
+  const { guests, ref } = await running(t)
+  assert.deepEqual(await guests.health(ref), { version: 'fake', boot_id: 'boot-1', fence: null })
+  await guests.setIdentity(ref, { hostname: 'brave-otter' })
+  const { stdout } = await guests.exec(ref, { command: ['hostname'] })
+  assert.equal(stdout, 'brave-otter\n')
+  assert.deepEqual(await guests.display(ref), { width: 1280, height: 800, up: true })
+  assert.equal((await guests.usage(ref)).processes, 40)
+  assert.deepEqual(await guests.readClipboard(ref, {}), { text: '', selection: 'clipboard' })
+})
+
+test('screenshots have the display geometry and change with input', async (t) => {
+  const { guests, ref } = await running(t)
+  await guests.setFence(ref, { fence: 1, holder: 'ses_a' })
+  for (const format of ['png', 'jpeg', 'webp'] as const) {
+    const before = await guests.screenshot(ref, { format })
+    assert.deepEqual([before.width, before.height], [1280, 800])
+    assert.deepEqual((await guests.screenshot(ref, { format })).bytes, before.bytes)
+    await guests.input(ref, { fence: 1, action: { type: 'move', x: 5, y: 6 } })
+    assert.notDeepEqual((await guests.screenshot(ref, { format })).bytes, before.bytes)
+  }
+})
+
+test('files are written, listed and read, whole, in ranges and as streams', async (t) => {
+  const { guests, ref } = await running(t)
+  const bytes = Buffer.alloc(3_000_000, 'computer ')
+  const path = 'täst/漢 file.bin'
+  const written = await guests.writeFile(ref, { path }, Readable.from([bytes]))
+  assert.deepEqual(written, { path: `/home/agent/${path}`, size: bytes.length })
+  await guests.writeFile(ref, { path, append: 'true' }, Buffer.from('end'))
+
+  const file = await guests.readFile(ref, { path })
+  assert.equal(file.path, `/home/agent/${path}`)
+  assert.equal(file.size, bytes.length + 3)
+  assert.deepEqual(await buffer(file.stream), Buffer.concat([bytes, Buffer.from('end')]))
+
+  const range = await guests.readFileBytes(ref, { path, offset: bytes.length - 1, length: 3 })
+  assert.equal(range.bytes.toString(), `${bytes.toString('utf8', bytes.length - 1)}en`)
+  const beyond = await guests.readFileBytes(ref, { path, offset: 9_000_000, length: 3 })
+  assert.equal(beyond.bytes.length, 0)
+
+  const list = await guests.listFiles(ref, { path: 'täst', limit: 1 })
+  assert.deepEqual([list.data.map((entry) => entry.name), list.has_more], [['漢 file.bin'], false])
+})
+
+test('what the agent declines comes as GuestRefusal with its code and reason', async (t) => {
+  const { guests, ref, engine } = await running(t)
+  const missing = guests.readFileBytes(ref, { path: '/nowhere', length: 10 })
+  await assert.rejects(missing, { name: 'GuestRefusal', code: 'not_found', reason: undefined })
+  const move = { fence: 1, action: { type: 'move', x: 1, y: 1 } } as const
+  await assert.rejects(guests.input(ref, move), { code: 'conflict', reason: 'fence_unknown' })
+  assert.deepEqual(await guests.setFence(ref, { fence: 2, holder: 'ses_a' }), { fence: 2 })
+  await assert.rejects(guests.input(ref, move), { code: 'conflict', reason: 'fence_stale' })
+  engine.controls.guest(ref).desktop.up = false
+  await assert.rejects(guests.screenshot(ref, {}), (error) => {
+    assert.ok(error instanceof GuestRefusal)
+    assert.deepEqual([error.code, error.reason], ['compute_unavailable', 'desktop_down'])
+    return true
+  })
+})
+
+test('callers at once share one channel; one that is idle is closed', async (t) => {
+  const { guests, ref, engine } = await running(t, { idleMs: 20 })
+  await Promise.all(Array.from({ length: 50 }, () => guests.health(ref)))
+  assert.equal(engine.controls.calls('connect'), 1)
+  await until(() => engine.controls.guest(ref).connections === 0)
+  assert.equal(guests.channels.size, 0)
+  await guests.health(ref)
+  assert.equal(engine.controls.calls('connect'), 2)
+})
+
+test('a channel in use is not idle', async (t) => {
+  const { guests, ref, engine } = await running(t, { idleMs: 5 })
+  const result = await guests.exec(ref, { command: ['sleep', '0.05'] })
+  assert.equal(result.exit_code, 0)
+  assert.equal(engine.controls.calls('connect'), 1)
+})
+
+test('a channel that died between two calls is opened again', async (t) => {
+  const { guests, ref, engine } = await running(t)
+  await guests.health(ref)
+  engine.controls.guest(ref).dropConnections()
+  assert.equal((await guests.health(ref)).version, 'fake')
+  assert.equal(engine.controls.calls('connect'), 2)
+
+  engine.controls.guest(ref).dropConnections()
+  await until(() => guests.channels.size === 0)
+  assert.equal((await guests.exec(ref, { command: ['echo', 'again'] })).stdout, 'again\n')
+  assert.equal(engine.controls.calls('connect'), 3)
+})
+
+test('a command whose connection dies midway is not run again', async (t) => {
+  const { guests, ref, engine } = await running(t)
+  const sleeping = guests.exec(ref, { command: ['sleep', '60'] })
+  await until(() => engine.controls.guest(ref).connections === 1)
+  await guests.health(ref)
+  engine.controls.guest(ref).dropConnections()
+  await assert.rejects(sleeping, { name: 'GuestUnavailable', sent: true })
+  assert.equal(engine.controls.calls('connect'), 1)
+})
+
+test('a machine that cannot be reached was not sent anything', async (t) => {
+  const { guests, ref, engine } = await running(t)
+  engine.controls.failNext('connect')
+  const refused = guests.exec(ref, { command: ['true'] })
+  await assert.rejects(refused, { name: 'GuestUnavailable', sent: false })
+  assert.equal((await guests.exec(ref, { command: ['true'] })).exit_code, 0)
+})
+
+test('the next run of a machine gets a channel of its own', async (t) => {
+  const { guests, ref, engine, driver } = await running(t)
+  await guests.health(ref)
+  await driver.stop(ref, { graceMs: 0 })
+  await assert.rejects(guests.health(ref), GuestUnavailable)
+  await driver.start(ref)
+  const health = await guests.health({ ...ref, run: 'second' })
+  assert.equal(health.boot_id, 'boot-2')
+  assert.equal(engine.controls.guest(ref).connections, 1)
+})
+
+test('aborting a call ends it at both ends, with the reason of the signal', async (t) => {
+  const { guests, ref } = await running(t)
+  const caller = new AbortController()
+  const sleeping = guests.exec(ref, { command: ['sleep', '3600'] }, { signal: caller.signal })
+  await guests.health(ref)
+  caller.abort(new Error('went away'))
+  await assert.rejects(sleeping, { message: 'went away' })
+  const early = guests.health(ref, { signal: caller.signal })
+  await assert.rejects(early, { message: 'went away' })
+})
+
+test('a stream that is cut short fails instead of ending', async (t) => {
+  const { guests, ref, engine } = await running(t)
+  await guests.writeFile(ref, { path: 'big' }, Buffer.alloc(32 * 1024 * 1024))
+  const { stream } = await guests.readFile(ref, { path: 'big' })
+  engine.controls.guest(ref).dropConnections()
+  await assert.rejects(buffer(stream), { name: 'GuestUnavailable' })
+})
+
+test('a reader that stops holds up nobody else', async (t) => {
+  const { guests, ref } = await running(t)
+  await guests.writeFile(ref, { path: 'big' }, Buffer.alloc(64 * 1024 * 1024))
+  const readers = await Promise.all(
+    Array.from({ length: 12 }, () => guests.readFile(ref, { path: 'big' })),
+  )
+  assert.equal((await guests.exec(ref, { command: ['echo', 'free'] })).stdout, 'free\n')
+  for (const { stream } of readers) stream.destroy()
+  assert.equal((await guests.health(ref)).version, 'fake')
+})
+
+test('the source of an upload that fails is what the caller is told', async (t) => {
+  const { guests, ref } = await running(t)
+  const source = Readable.from(
+    (async function* () {
+      yield Buffer.alloc(1000)
+      throw new Error('source broke')
+    })(),
+  )
+  await assert.rejects(guests.writeFile(ref, { path: 'half' }, source), { message: 'source broke' })
+})
+
+test('a refused upload ends the call and leaves its source alone', async (t) => {
+  const { guests, ref } = await running(t)
+  const source = new Readable({ read() {} })
+  source.push(Buffer.alloc(100_000))
+  const refused = guests.writeFile(ref, { path: '/opt/computer/x' }, source)
+  source.push(null)
+  await assert.rejects(refused, { name: 'GuestRefusal', code: 'permission_denied' })
+  assert.equal(source.destroyed && source.errored !== null, false)
+})
+
+test('a closed client sends nothing and leaves no connection', async (t) => {
+  const { guests, ref, engine } = await running(t)
+  await guests.health(ref)
+  await guests[Symbol.asyncDispose]()
+  await until(() => engine.controls.guest(ref).connections === 0)
+  await assert.rejects(guests.health(ref), { name: 'GuestUnavailable', sent: false })
+})
+
+async function running(
+  t: TestContext,
+  options: GuestChannelOptions = {},
+  engineOptions: FakeEngineOptions = {},
+) {
+  const engine = createFakeEngine({ images: [testImageId], ...engineOptions })
+  const driver = engine.driver()
+  const guests = createGuestClient(driver, options)
+  t.after(() => guests[Symbol.asyncDispose]())
+  const spec = machineSpec(1)
+  await driver.create(spec)
+  await driver.start(spec)
+  return { engine, driver, guests, ref: { id: spec.id, generation: 1, run: 'first' } }
+}
