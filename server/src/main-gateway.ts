@@ -1,4 +1,4 @@
-import { createHttp } from './api/http.ts'
+import { closeHttp, createHttp } from './http.ts'
 import { addHealthRoutes } from './health.ts'
 import { runRole } from './role.ts'
 
@@ -7,5 +7,5 @@ await runRole('gateway', async (app) => {
   const http = createHttp(app.log)
   addHealthRoutes(http, app)
   await http.listen({ host: app.config.bind, port: app.config.gatewayPort })
-  return { stop: () => http.close() }
+  return { stop: () => closeHttp(http) }
 })

@@ -71,8 +71,11 @@ export async function createDriver(config: Config, log: Logger): Promise<Machine
       network: networkName(dataDir),
     })
   }
-  const [cert, key] = await Promise.all([readFile(engine.cert), readFile(engine.key)])
-  return createIncusDriver({ ...shared, access: { url: engine.url, cert, key } } as never)
+  const [certificate, key] = await Promise.all([
+    readFile(engine.cert, 'utf8'),
+    readFile(engine.key, 'utf8'),
+  ])
+  return createIncusDriver({ ...shared, access: { url: engine.url, certificate, key } })
 }
 
 /** Where the guest agent lies on the host; machines mount it read-only. */

@@ -1,5 +1,6 @@
 import { errorStatus, type ErrorEnvelope } from '@computer/contract'
 import Fastify, {
+  LogController,
   type FastifyBaseLogger,
   type FastifyError,
   type FastifyInstance,
@@ -7,8 +8,8 @@ import Fastify, {
 } from 'fastify'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import { ApiError } from '../errors.ts'
-import { newUlid } from '../ids.ts'
+import { ApiError } from './errors.ts'
+import { newUlid } from './ids.ts'
 import { parseQuery } from './query.ts'
 
 const maxBodyBytes = 8 * 1024 * 1024
@@ -18,7 +19,7 @@ const maxHeaderBytes = 16 * 1024
 export function createHttp(log: Logger): FastifyInstance {
   const http = Fastify({
     loggerInstance: log as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: maxBodyBytes,
     exposeHeadRoutes: false,
     genReqId: () => `req_${newUlid()}`,
@@ -62,7 +63,14 @@ export function createHttp(log: Logger): FastifyInstance {
   return http
 }
 
-export function sendError(reply: FastifyReply, error: ApiError, requestId: string) {
+/** Answers what is in flight and then closes; what takes longer than the grace is cut off. */
+export async function closeHttp(http: FastifyInstance, graceMs = 5_000): Promise<void> {
+  const timer = setTimeout(() => http.server.closeAllConnections(), graceMs)
+  await http.close()
+  clearTimeout(timer)
+}
+
+function sendError(reply: FastifyReply, error: ApiError, requestId: string) {
   if (error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
   if (error.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer')
   return reply.code(errorStatus[error.code]).send(envelope(error, requestId))

@@ -1,0 +1,187 @@
+import { endpoints, rolePermissions, type MachineId, type Role } from '@computer/contract'
+import { randomBytes } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import pino from 'pino'
+import type { Actor } from '../src/actor.ts'
+import { createApi } from '../src/api/server.ts'
+import type { App } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import { Changes } from '../src/db/changes.ts'
+import { openDatabase } from '../src/db/database.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { ensureOwner } from '../src/domain/bootstrap.ts'
+import { registerImage } from '../src/domain/images.ts'
+import { createFakeEngine } from '../src/drivers/fake/engine.ts'
+import { createGuestClient } from '../src/guest/client.ts'
+import { newId } from '../src/ids.ts'
+import { runWorker } from '../src/worker/loop.ts'
+import { startTestPostgres, type TestPostgres } from './postgres.ts'
+
+export type Answer = {
+  readonly status: number
+  readonly headers: Record<string, unknown>
+  // Bodies are looked at field by field in the tests.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any
+  readonly bytes: Buffer
+}
+export type TestServer = Awaited<ReturnType<typeof startTestServer>>
+
+let postgres: Promise<TestPostgres> | undefined
+
+/** A whole server over the fake engine with a database of its own, ended with the test. */
+export async function startTestServer(
+  t: TestContext,
+  options: { readonly worker?: boolean; readonly plan?: string } = {},
+) {
+  postgres ??= startTemplate()
+  const server = await postgres
+  const name = `test_${randomBytes(6).toString('hex')}`
+  await server.createDatabase(name, templateName)
+  const url = server.url(name)
+
+  const log = pino({ level: process.env['COMPUTER_LOG_LEVEL'] ?? 'silent' })
+  const config = readConfig({ COMPUTER_DATA: '/nonexistent' })
+  const db = openDatabase(url, { log, maxConnections: 12 })
+  const changes = new Changes({ db, databaseUrl: url, log })
+  await changes.listen()
+  const engine = createFakeEngine()
+  const driver = engine.driver()
+  const guests = createGuestClient(driver)
+  const app: App = { config, db, changes, log, driver, guests }
+
+  const imageId = await registerImage(db, {
+    recipeHash: 'test',
+    name: 'Test',
+    description: 'A test image.',
+    metadataPath: '/nonexistent/metadata.tar',
+    rootfsPath: '/nonexistent/rootfs.tar.zst',
+  })
+  const { key } = await ensureOwner(db)
+  if (options.plan) await db.updateTable('organizations').set({ plan_id: options.plan }).execute()
+  const http = createApi(app)
+
+  const stopping = new AbortController()
+  const working = options.worker === false ? undefined : runWorker(app, stopping.signal)
+  t.after(async () => {
+    stopping.abort()
+    await working
+    await http.close()
+    await guests[Symbol.asyncDispose]()
+    await changes[Symbol.asyncDispose]()
+    await db.destroy()
+  })
+
+  const call = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> => {
+    const isBytes = Buffer.isBuffer(body)
+    const answer = await http.inject({
+      method: method as 'GET',
+      url: path,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(isBytes && { 'content-type': 'application/octet-stream' }),
+        ...headers,
+      },
+      ...(body !== undefined && { payload: body as object }),
+    })
+    const isJson = String(answer.headers['content-type']).startsWith('application/json')
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      body: isJson ? answer.json() : undefined,
+      bytes: answer.rawPayload,
+    }
+  }
+
+  return {
+    app,
+    engine,
+    http,
+    imageId,
+    call,
+    key: key!,
+    /** A machine through the API, at rest. */
+    async machine(wish: Record<string, unknown> = {}) {
+      const answer = await call('POST', '/v1/machines', wish)
+      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
+      return answer.body as { id: MachineId; name: string; state: string }
+    },
+    /** A session and its lease on a machine. */
+    async lease(machineId: string, wish: Record<string, unknown> = {}) {
+      const session = await call('POST', '/v1/sessions', { machine_id: machineId })
+      const lease = await call('POST', `/v1/machines/${machineId}/input-lease`, {
+        session_id: session.body.id,
+        ...wish,
+      })
+      if (lease.status !== 200) throw new Error(JSON.stringify(lease.body))
+      return { sessionId: session.body.id as string, fence: lease.body.fence as number }
+    },
+    /** Another API over the same rows for a caller of the test's choosing. */
+    as: (actor: Actor) => callAs(t, app, actor),
+    /** A user of an organization: the owner's own, or a new one. */
+    async user(role: Role, where: 'same' | 'stranger' = 'same'): Promise<Actor> {
+      return createUser(app, role, where)
+    },
+  }
+}
+
+export { endpoints }
+
+const templateName = 'computer_template'
+
+async function startTemplate(): Promise<TestPostgres> {
+  const server = await startTestPostgres()
+  // Files of one run share the server; whoever is first makes the template.
+  try {
+    await server.createDatabase(`${templateName}_${process.pid}`)
+    await migrate(server.url(`${templateName}_${process.pid}`))
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+  return {
+    ...server,
+    createDatabase: (name) => server.createDatabase(name, `${templateName}_${process.pid}`),
+  }
+}
+
+async function createUser(app: App, role: Role, where: 'same' | 'stranger'): Promise<Actor> {
+  const userId = newId('usr')
+  const email = `${userId}@example.com`
+  await app.db.insertInto('users').values({ id: userId, email, name: 'Somebody' }).execute()
+  const home = await app.db.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
+  const organizationId = where === 'same' ? home.id : newId('org')
+  if (where === 'stranger') {
+    const organization = { id: organizationId, name: 'Strangers', plan_id: 'startup' }
+    await app.db.insertInto('organizations').values(organization).execute()
+  }
+  const membership = { organization_id: organizationId, user_id: userId, role }
+  await app.db.insertInto('memberships').values({ id: newId('mem'), ...membership }).execute()
+  return {
+    organizationId,
+    principal: { type: 'user', id: userId, name: 'Somebody' },
+    userId,
+    role,
+    scopes: null,
+    permissions: new Set(rolePermissions[role]),
+  }
+}
+
+function callAs(t: TestContext, app: App, actor: Actor) {
+  const http = createApi(app, { authenticate: async () => actor })
+  t.after(() => http.close())
+  return async (method: string, path: string, body?: unknown, headers = {}) => {
+    const answer = await http.inject({
+      method: method as 'GET',
+      url: path,
+      headers,
+      ...(body !== undefined && { payload: body as object }),
+    })
+    return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
+  }
+}

@@ -1,0 +1,28 @@
+import type { TestServer } from './harness.ts'
+
+/** Polls until it sees something; fails after ten seconds. */
+export async function eventually<T>(look: () => Promise<T | undefined>): Promise<T> {
+  const deadline = Date.now() + 10_000
+  for (;;) {
+    const seen = await look()
+    if (seen !== undefined) return seen
+    if (Date.now() > deadline) throw new Error('what was waited for did not come')
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** Waits until a machine is in that state. */
+export async function settled(server: TestServer, id: string, state: string): Promise<void> {
+  await eventually(async () => {
+    const answer = await server.call('GET', `/v1/machines/${id}`)
+    return answer.body.state === state || undefined
+  })
+}
+
+/** Waits until a machine is gone. */
+export async function gone(server: TestServer, id: string): Promise<void> {
+  await eventually(async () => {
+    const { status } = await server.call('GET', `/v1/machines/${id}`)
+    return status === 404 || undefined
+  })
+}
