@@ -10,7 +10,7 @@ import {
   databaseUrl,
   ensureCluster,
   postgresCommand,
-  readPostmasterPid,
+  findPostmaster,
   waitReady,
 } from '../src/host/postgres.ts'
 
@@ -21,7 +21,7 @@ test('what was committed is there after the server is killed', async (t) => {
   const first = await start(t, dataDir)
   await query(dataDir, 'create table kept (n integer)')
   await query(dataDir, 'insert into kept values (7)')
-  assert.equal(await readPostmasterPid(dataDir), first.pid)
+  assert.equal(await findPostmaster(dataDir), first.pid)
   first.kill('SIGKILL')
   await once(first, 'close')
 

@@ -22,7 +22,7 @@ export async function diagnose(
   config: Config,
   options: { readonly quickOnly?: boolean; readonly host?: Host } = {},
 ): Promise<Diagnosis[]> {
-  const hasPrivateEngine = config.engineKind === 'incus' && config.engine === null
+  const hasPrivateEngine = config.engine === null
   const checks = allChecks.filter(
     (check) =>
       (hasPrivateEngine || check.concerns === 'server') && !(options.quickOnly && check.isSlow),

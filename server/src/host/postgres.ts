@@ -60,26 +60,38 @@ export function databaseUrl(dataDir: string, database = 'computer'): string {
 /** Resolves when the server answers a query; rejects with the last reason when it is given up. */
 export async function waitReady(url: string, signal: AbortSignal): Promise<void> {
   for (;;) {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 })
-    client.on('error', () => {})
-    try {
-      await client.connect()
-      await client.query('select 1')
-      return
-    } catch (cause) {
-      if (signal.aborted) throw new Error('the database does not answer', { cause })
-    } finally {
-      await client.end().catch(() => {})
-    }
+    const reason = await findDatabaseDelay(url)
+    if (reason === null) return
+    if (signal.aborted) throw new Error(`the database does not answer: ${reason}`)
     await delay(25)
   }
 }
 
-/** The process id a server wrote into the cluster, whether or not it is still alive. */
-export async function readPostmasterPid(dataDir: string): Promise<number | null> {
+/** Why the server does not answer a query yet; null when it does. */
+export async function findDatabaseDelay(url: string): Promise<string | null> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.query('select 1')
+    return null
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** The server that serves this cluster, whoever started it; null when none does. */
+export async function findPostmaster(dataDir: string): Promise<number | null> {
   const text = await readFile(join(clusterDir(dataDir), 'postmaster.pid'), 'utf8').catch(() => '')
   const pid = Number.parseInt(text, 10)
-  return Number.isInteger(pid) && pid > 1 ? pid : null
+  if (!(pid > 1)) return null
+  // The file outlives its server, and the number may be another process's by now.
+  const argv = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')
+  const isOurs =
+    argv[0]?.endsWith('/postgres') && argv[argv.indexOf('-D') + 1] === clusterDir(dataDir)
+  return isOurs ? pid : null
 }
 
 export function clusterDir(dataDir: string): string {

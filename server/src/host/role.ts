@@ -64,15 +64,15 @@ export class SupervisedRole {
   }
 
   /** Rejects when the role dies again and again, with its last words. */
-  async waitReady(signal: AbortSignal): Promise<void> {
+  async waitReady(signal: AbortSignal, tell: (delay: string | null) => void): Promise<void> {
     for (;;) {
       signal.throwIfAborted()
       const reason = await this.#role.findDelay()
+      tell(reason)
       if (reason === null && this.#child) return
       if (this.#deaths >= deathsToReport) {
         throw new Error(`${this.name} does not stay up (${this.#log.path}):\n${this.#lastWords()}`)
       }
-      if (reason) this.#terminal.wait(`waiting for ${this.name}: ${reason}`)
       await delay(100, undefined, { signal })
     }
   }

@@ -30,7 +30,12 @@ export class Supervisor {
     )
     this.#roles.push(...started)
     for (const role of started) role.start()
-    await Promise.all(started.map((role) => role.waitReady(signal)))
+    const delays = new Map<string, string | null>()
+    const tell = (name: string) => (delay: string | null) => {
+      delays.set(name, delay)
+      this.#showDelays(delays)
+    }
+    await Promise.all(started.map((role) => role.waitReady(signal, tell(role.name))))
   }
 
   /** Last started, first stopped. */
@@ -44,5 +49,13 @@ export class Supervisor {
   /** Ends all at once. A `stop` that is under way resolves soon after. */
   kill(): void {
     for (const role of this.#roles) role.kill()
+  }
+
+  #showDelays(delays: ReadonlyMap<string, string | null>): void {
+    const waiting = [...delays].filter(([, delay]) => delay !== null)
+    const reasons = [...new Set(waiting.map(([, delay]) => delay))]
+    if (waiting.length === 0) return
+    const names = waiting.map(([name]) => name).join(', ')
+    this.#terminal.wait(`waiting for ${names}: ${reasons.join('; ')}`)
   }
 }

@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import { readConfig, type Config } from './config.ts'
+import { engineDirectory } from './host/engine.ts'
+import { endLeftovers } from './host/leftovers.ts'
+import { sendSignal } from './host/process-record.ts'
+import { engineRole } from './host/roles.ts'
+import { findServer, lockDataDir } from './host/server-lock.ts'
+import { stopAllMachines } from './host/stop-machines.ts'
+import { Supervisor } from './host/supervisor.ts'
+import { openTerminal, type Terminal } from './host/terminal.ts'
+import { createDriver } from './role.ts'
+
+/*
+ * What `computer down` runs: ends the server, then shuts the machines down through the engine, which
+ * it starts once more for that. The rows are left alone: the next server sees that the machines are
+ * down, as it does when a host was switched off.
+ */
+const stopBoundMs = 120_000
+const terminal = openTerminal()
+try {
+  process.exitCode = await stopEverything(readConfig(process.env), terminal)
+} catch (error) {
+  terminal.say(`computer: ${(error as Error).message}`)
+  process.exitCode = 1
+}
+
+async function stopEverything(config: Config, terminal: Terminal): Promise<number> {
+  if (!existsSync(join(config.dataDir, 'run'))) {
+    terminal.say(`nothing was ever started in ${config.dataDir}`)
+    return 0
+  }
+  await stopServer(config.dataDir, terminal)
+  if (config.engine) {
+    terminal.say('machines of an external engine run on: other servers may share it')
+    return 0
+  }
+  using _ = lockDataDir(config.dataDir, 'computer down')
+  await endLeftovers(config.dataDir, terminal)
+  if (!existsSync(engineDirectory(config.dataDir))) return 0
+
+  const folders = { runDir: join(config.dataDir, 'run'), logDir: join(config.dataDir, 'logs') }
+  const supervisor = new Supervisor(folders, terminal)
+  try {
+    await supervisor.start([engineRole(config)], AbortSignal.timeout(stopBoundMs))
+    await using driver = await createDriver(config, pino({ level: 'silent' }))
+    return (await stopAllMachines(driver, terminal)) === 0 ? 0 : 1
+  } finally {
+    await supervisor.stop()
+  }
+}
+
+async function stopServer(dataDir: string, terminal: Terminal): Promise<void> {
+  const server = findServer(dataDir)
+  if (!server) return
+  terminal.wait(`stopping the server (process ${server.pid})`)
+  sendSignal(server.pid, 'SIGTERM')
+  const deadline = performance.now() + stopBoundMs
+  while (findServer(dataDir)) {
+    if (performance.now() > deadline) {
+      throw new Error(`the server (process ${server.pid}) does not end; see ${dataDir}/logs`)
+    }
+    await delay(100)
+  }
+  terminal.say('the server is down')
+}
