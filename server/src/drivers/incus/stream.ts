@@ -71,13 +71,17 @@ class AgentStream extends Duplex {
       this.#received = true
       if (!this.push(data)) sockets['1'].pause()
     })
-    sockets['1'].on('close', () => this.#endReading())
     sockets['2'].on('message', (data: Buffer, isBinary) => {
       if (isBinary) this.#complaint = (this.#complaint + data.toString('utf8')).slice(-1000)
     })
-    sockets['0'].on('close', () => {
-      if (!this.writableFinished) this.#endReading()
-    })
+    // The engine closes its sockets when the bridge has ended: nothing can be written any more.
+    for (const fd of ['0', '1'] as const) {
+      sockets[fd].on('close', () => {
+        this.#endReading()
+        if (this.readableEnded) this.destroy()
+        else this.once('end', () => this.destroy())
+      })
+    }
   }
 
   override _read(): void {
