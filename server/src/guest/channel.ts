@@ -42,6 +42,7 @@ export class GuestChannel {
   /** Called whenever the last request in flight ends. */
   onIdle: () => void = () => {}
   readonly #session: ClientHttp2Session
+  readonly #duplex: Duplex
   #lastProcessedStream = Infinity
   #probing = false
 
@@ -57,19 +58,18 @@ export class GuestChannel {
       peerMaxConcurrentStreams: 2 * maxInFlight,
       maxSessionMemory: 128,
     })
-    const channel = new GuestChannel(session)
-    const timer = setTimeout(
-      () => session.destroy(new Error(`silent for ${timeoutMs} ms`)),
-      timeoutMs,
-    )
+    const channel = new GuestChannel(session, duplex)
+    const gone = new AbortController()
+    const timer = setTimeout(() => {
+      gone.abort(new Error(`the agent was silent for ${timeoutMs} ms`))
+    }, timeoutMs)
     try {
-      const gone = new AbortController()
-      session.once('close', () => gone.abort())
+      session.once('close', () => gone.abort(new Error('the agent hung up')))
       await once(session, 'remoteSettings', { signal: gone.signal })
       session.setLocalWindowSize(sessionWindowBytes)
-    } catch (cause) {
-      session.destroy()
-      duplex.destroy()
+    } catch (error) {
+      channel.destroy()
+      const cause = gone.signal.reason ?? error
       throw new GuestUnavailable('the machine does not answer', { sent: false, cause })
     } finally {
       clearTimeout(timer)
@@ -77,8 +77,9 @@ export class GuestChannel {
     return channel
   }
 
-  private constructor(session: ClientHttp2Session) {
+  private constructor(session: ClientHttp2Session, duplex: Duplex) {
     this.#session = session
+    this.#duplex = duplex
     // The requests in flight each fail with it; nobody else has to know.
     session.on('error', () => {})
     session.on('goaway', (_code, lastStreamId) => {
@@ -100,8 +101,10 @@ export class GuestChannel {
     this.#session.close()
   }
 
+  /** Also when the other side takes nothing any more, which the session would wait for. */
   destroy(): void {
     this.#session.destroy()
+    this.#duplex.destroy()
   }
 
   /** Resolves with the head of the answer; `stream` then yields its body. */

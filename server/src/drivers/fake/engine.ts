@@ -36,6 +36,8 @@ export type FakeControls = {
   calls(method: FakeMethod): number
   /** Guests that boot from now on stay silent until it is released. */
   holdBoot(): Hold
+  /** Whether the agent of a running machine answers by now. */
+  isBooted(ref: MachineRef): boolean
   /** Desktops of guests that boot from now on are up at once, or only when told. */
   setDesktopUpAtBoot(up: boolean): void
   /** The guest of a running machine, as one who is inside sees it. */
@@ -60,6 +62,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       hangNext: (method) => faults.hangNext(method),
       calls: (method) => faults.calls(method),
       holdBoot: () => store.holdBoot(),
+      isBooted: (ref) => store.find(ref)?.boot === null,
       setDesktopUpAtBoot: (up) => {
         store.desktopUpAtBoot = up
       },

@@ -33,7 +33,8 @@ export class FakeDesktop {
   #pointer = { x: 640, y: 400 }
   #changes = 0
   readonly #clipboard: Record<Selection, string> = { clipboard: '', primary: '' }
-  readonly #working = new Set<Work>()
+  #running: Work | null = null
+  #turn: Promise<unknown> = Promise.resolve()
   #gate: Gate | null = null
 
   constructor(options: { readonly up: boolean }) {
@@ -50,19 +51,21 @@ export class FakeDesktop {
     return { width, height, pointer: this.#pointer, changes: this.#changes }
   }
 
-  setFence({ fence, holder }: GuestFence): number {
-    if (this.fence !== null && fence < this.fence) return this.fence
+  /** Resolves with the fence now held, when nothing of an earlier grant can land any more. */
+  setFence({ fence, holder }: GuestFence): Promise<number> {
+    if (this.fence !== null && fence < this.fence) return Promise.resolve(this.fence)
+    const release = holder !== this.#holder
     this.fence = fence
-    for (const work of this.#working) {
-      if (work.fence < fence) this.#breakOff(work, fence)
-    }
-    if (holder !== this.#holder) this.#releaseAll(fence)
     this.#holder = holder
-    return fence
+    if (this.#running && this.#running.fence < fence) this.#running.breakOff()
+    return this.#enqueue(() => {
+      if (release) this.#releaseAll(fence)
+      return this.fence ?? fence
+    })
   }
 
   forgetFence(): void {
-    for (const work of this.#working) this.#breakOff(work, this.fence ?? 0)
+    this.#running?.breakOff()
     this.#releaseAll(this.fence ?? 0)
     this.fence = null
     this.#holder = null
@@ -78,22 +81,27 @@ export class FakeDesktop {
     return gate
   }
 
-  async input({ fence, action }: GuestInput): Promise<{ display?: Display }> {
-    this.#mustBeCurrent(fence)
-    this.#mustBeUp()
-    const steps = stepsOf(action, this.#pointer, this.display)
-    const work = new Work(fence)
-    this.#working.add(work)
-    try {
-      for (const [index, step] of steps.entries()) {
-        if (index > 0 && this.#gate) await Promise.race([this.#gate.pass(), work.broken])
-        if (work.isBroken) throw staleFence()
-        this.#apply(step, fence, work)
+  /** One at a time, in the order they come. */
+  input({ fence, action }: GuestInput): Promise<{ display?: Display }> {
+    return this.#enqueue(async () => {
+      this.#mustBeCurrent(fence)
+      this.#mustBeUp()
+      const steps = stepsOf(action, this.#pointer, this.display)
+      const work: Work = { fence, pressed: new Set(), ...brokenOff() }
+      this.#running = work
+      try {
+        for (const [index, step] of steps.entries()) {
+          if (index > 0 && this.#gate) await Promise.race([this.#gate.pass(), work.broken])
+          this.#mustBeCurrent(fence)
+          this.#mustBeUp()
+          this.#apply(step, work)
+        }
+      } finally {
+        this.#running = null
+        for (const name of work.pressed) this.#release(name, fence)
       }
-    } finally {
-      this.#working.delete(work)
-    }
-    return action.type === 'resize' ? { display: this.display } : {}
+      return action.type === 'resize' ? { display: this.display } : {}
+    })
   }
 
   readClipboard(selection: Selection): string {
@@ -103,7 +111,13 @@ export class FakeDesktop {
 
   shutDown(): void {
     this.up = false
-    for (const work of this.#working) work.breakOff()
+    this.#running?.breakOff()
+  }
+
+  #enqueue<T>(work: () => T | Promise<T>): Promise<T> {
+    const result = this.#turn.then(work)
+    this.#turn = result.catch(() => {})
+    return result
   }
 
   #mustBeCurrent(fence: number): void {
@@ -118,7 +132,7 @@ export class FakeDesktop {
     throw new GuestFault('compute_unavailable', 'the desktop is not up yet', 'desktop_down')
   }
 
-  #apply(step: Step, fence: number, work: Work): void {
+  #apply(step: Step, { fence, pressed }: Work): void {
     this.#changes += 1
     switch (step.type) {
       case 'move':
@@ -126,10 +140,10 @@ export class FakeDesktop {
         return this.#record(fence, `move ${step.x},${step.y}`)
       case 'press':
         this.pressed.add(step.name)
-        if (step.releases) work.pressed.add(step.name)
+        if (step.releases) pressed.add(step.name)
         return this.#record(fence, `press ${step.name}`)
       case 'release':
-        work.pressed.delete(step.name)
+        pressed.delete(step.name)
         return this.#release(step.name, fence)
       case 'resize':
         this.#width = step.width
@@ -141,13 +155,6 @@ export class FakeDesktop {
       default:
         return this.#record(fence, `${step.type} ${step.name}`)
     }
-  }
-
-  /** Not a step of it lands after this, and what it would have released is released here. */
-  #breakOff(work: Work, fence: number): void {
-    work.breakOff()
-    for (const name of work.pressed) this.#release(name, fence)
-    work.pressed.clear()
   }
 
   #releaseAll(fence: number): void {
@@ -165,23 +172,18 @@ export class FakeDesktop {
   }
 }
 
-/** An input that is under way. */
-class Work {
+/** An input that is under way, and what it will let go of itself. */
+type Work = {
   readonly fence: number
-  readonly pressed = new Set<string>()
+  readonly pressed: Set<string>
+  /** Ends its waiting; whether it may go on is checked before every step. */
   readonly broken: Promise<void>
-  readonly breakOff: () => void
-  isBroken = false
+  breakOff(): void
+}
 
-  constructor(fence: number) {
-    this.fence = fence
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.broken = promise
-    this.breakOff = () => {
-      this.isBroken = true
-      resolve()
-    }
-  }
+function brokenOff(): Pick<Work, 'broken' | 'breakOff'> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { broken: promise, breakOff: resolve }
 }
 
 function staleFence(): GuestFault {

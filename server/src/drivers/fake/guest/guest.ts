@@ -86,8 +86,8 @@ export class FakeGuest {
         this.hostname = parseJson(GuestIdentity, body).hostname
         return json({})
       },
-      [keyOf(guestRoutes.fence)]: ({ body }) =>
-        json({ fence: desktop.setFence(parseJson(GuestFence, body)) }),
+      [keyOf(guestRoutes.fence)]: async ({ body }) =>
+        json({ fence: await desktop.setFence(parseJson(GuestFence, body)) }),
       [keyOf(guestRoutes.display)]: () => json(desktop.display),
       [keyOf(guestRoutes.screenshot)]: ({ query }) => {
         const { format } = parse(GuestScreenshotQuery, query)

@@ -37,7 +37,10 @@ export function serve(handlers: GuestHandlers): { caller: Duplex; session: Serve
   session.on('error', () => {})
   session.on('stream', (stream, headers) => void answer(handlers, stream, headers))
   // As with a socket, the end of one side is the end of both.
-  caller.once('close', () => session.destroy())
+  caller.once('close', () => {
+    session.destroy()
+    agent.destroy()
+  })
   session.once('close', () => caller.destroy())
   return { caller, session }
 }
