@@ -27,7 +27,7 @@ const totals = { passed: 0, failed: 0, skipped: 0 }
 
 const dataDir = await mkdtemp('/var/tmp/computer-test-')
 keepFromRealServer(dataDir)
-await using postgres = await startSharedPostgres()
+await using _ = await startSharedPostgres()
 await runFiles(
   chosen.filter((file) => !isReal(file)),
   { concurrency: 2, timeoutMs: 120_000 },

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { findServer, lockDataDir } from '../src/host/server-lock.ts'
+
+test('a second start is told of the first, also in the same process', async (t) => {
+  const dataDir = await temporaryFolder(t)
+  assert.equal(findServer(dataDir), null)
+  const lock = lockDataDir(dataDir, 'http://127.0.0.1:1')
+  const server = { pid: process.pid, address: 'http://127.0.0.1:1' }
+  assert.deepEqual(findServer(dataDir), server)
+  assert.throws(() => lockDataDir(dataDir, 'other'), { name: 'ServerRunsError', server })
+  lock[Symbol.dispose]()
+  assert.equal(findServer(dataDir), null)
+  lockDataDir(dataDir, 'other')[Symbol.dispose]()
+})
+
+test('the lock of a killed server is free at once', async (t) => {
+  const dataDir = await temporaryFolder(t)
+  const holder = await holdLock(dataDir)
+  assert.equal(findServer(dataDir)?.pid, holder.pid)
+  holder.kill('SIGKILL')
+  await once(holder, 'exit')
+  assert.equal(findServer(dataDir), null)
+  lockDataDir(dataDir, 'next')[Symbol.dispose]()
+})
+
+test('of many starts at once, one wins', async (t) => {
+  const dataDir = await temporaryFolder(t)
+  const starts = await Promise.allSettled(Array.from({ length: 5 }, () => holdLock(dataDir)))
+  const winners = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
+  for (const winner of winners) winner.kill('SIGKILL')
+  assert.equal(winners.length, 1)
+})
+
+async function temporaryFolder(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'computer-lock-'))
+  t.after(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+/** Another process that takes the lock and keeps it; rejects when it does not get it. */
+async function holdLock(dataDir: string) {
+  const module = join(import.meta.dirname, '..', 'src', 'host', 'server-lock.ts')
+  const script = `
+    const { lockDataDir } = await import(${JSON.stringify(module)})
+    lockDataDir(${JSON.stringify(dataDir)}, 'held')
+    console.log('held')
+    setInterval(() => {}, 1000)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const held = once(child.stdout, 'data').then(() => true)
+  const lost = once(child, 'exit').then(() => false)
+  if (await Promise.race([held, lost])) return child
+  throw new Error('lost')
+}

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { endRecorded, identifyProcess, recordProcess } from '../src/host/process-record.ts'
+import type { Role } from '../src/host/role.ts'
+import { Supervisor } from '../src/host/supervisor.ts'
+
+const quick = { firstMs: 1, mostMs: 5, forgetMs: 60_000 }
+const never = new AbortController().signal
+
+test('roles start in order, stop in the reverse order and leave no record', async (t) => {
+  const stage = await openStage(t)
+  await stage.supervisor.start([stage.role('first')], never)
+  await stage.supervisor.start([stage.role('second'), stage.role('third')], never)
+  await stage.supervisor.stop()
+  const events = await stage.events()
+  assert.equal(events[0], 'first up')
+  assert.deepEqual(events.slice(1, 3).sort(), ['second up', 'third up'])
+  assert.deepEqual(events.slice(3), ['third down', 'second down', 'first down'])
+  assert.equal(existsSync(join(stage.runDir, 'first.pid')), false)
+})
+
+test('a role that dies is started again, and that is said', async (t) => {
+  const stage = await openStage(t)
+  await stage.supervisor.start([stage.role('api')], never)
+  process.kill(await stage.pid('api'), 'SIGKILL')
+  await until(async () => (await stage.events()).length === 2)
+  assert.deepEqual(await stage.events(), ['api up', 'api up'])
+  assert.match(stage.said.join('\n'), /api was ended by SIGKILL after .* s; starting it again in/)
+  await stage.supervisor.stop()
+})
+
+test('a role that never comes up fails the start, with its last words', async (t) => {
+  const stage = await openStage(t)
+  const broken = stage.role('worker', 'console.log("no such table"); process.exit(3)')
+  await assert.rejects(
+    stage.supervisor.start([{ ...broken, findDelay: async () => 'it is starting' }], never),
+    /worker does not stay up \(.*worker.log\):\n {4}no such table/,
+  )
+  await stage.supervisor.stop()
+  assert.match(stage.said.join('\n'), /worker ended with exit code 3/)
+})
+
+test('a program that is missing is said to be', async (t) => {
+  const stage = await openStage(t)
+  const role: Role = {
+    ...stage.role('engine'),
+    command: () => ({ argv: ['/nowhere/engine'] }),
+  }
+  await assert.rejects(stage.supervisor.start([role], never), /engine does not stay up/)
+  await stage.supervisor.stop()
+  assert.match(stage.said.join('\n'), /engine could not start: .*ENOENT/)
+})
+
+test('what does not end when asked is killed by force', async (t) => {
+  const stage = await openStage(t)
+  await stage.supervisor.start([stage.role('api', 'process.on("SIGTERM", () => {})')], never)
+  const stopping = stage.supervisor.stop()
+  stage.supervisor.kill()
+  await stopping
+  assert.deepEqual(await stage.events(), ['api up'])
+})
+
+test('a stop in the middle of a start leaves nothing running', async (t) => {
+  const stage = await openStage(t)
+  const stop = new AbortController()
+  const slow = { ...stage.role('api'), findDelay: async () => 'it takes its time' }
+  const starting = stage.supervisor.start([slow], stop.signal)
+  await until(async () => (await stage.events()).length === 1)
+  stop.abort()
+  await assert.rejects(starting)
+  await stage.supervisor.stop()
+  assert.deepEqual(await stage.events(), ['api up', 'api down'])
+})
+
+test('a record ends its own process and no other with the same id', async (t) => {
+  const stage = await openStage(t)
+  const sleeper = spawn('sleep', ['600'], { stdio: 'ignore' })
+  t.after(() => sleeper.kill('SIGKILL'))
+  const end = () => endRecorded(stage.runDir, 'api', { signal: 'SIGTERM', graceMs: 5000 })
+
+  recordProcess(stage.runDir, 'api', sleeper.pid!)
+  const path = join(stage.runDir, 'api.pid')
+  const record = await readFile(path, 'utf8')
+  await writeFile(path, record.replace(/\d+"}/, '1"}'))
+  assert.equal(await end(), false)
+  assert.ok(identifyProcess(sleeper.pid!))
+
+  await writeFile(path, record)
+  assert.equal(await end(), true)
+  assert.equal(identifyProcess(sleeper.pid!), null)
+})
+
+test('a log that is full is emptied into the one before', async (t) => {
+  const stage = await openStage(t)
+  await writeFile(join(stage.logDir, 'api.log'), 'x'.repeat(11 * 1024 * 1024))
+  await stage.supervisor.start([stage.role('api')], never)
+  await stage.supervisor.stop()
+  assert.ok((await stat(join(stage.logDir, 'api.log'))).size < 1000)
+  assert.ok((await stat(join(stage.logDir, 'api.log.1'))).size > 10_000_000)
+})
+
+/** A place for roles that are tiny scripts: each tells a file when it is up and when it goes down. */
+async function openStage(t: TestContext) {
+  const dir = await mkdtemp(join(tmpdir(), 'computer-roles-'))
+  const [runDir, logDir, told] = [join(dir, 'run'), join(dir, 'logs'), join(dir, 'told')]
+  const said: string[] = []
+  const terminal = { say: (line: string) => said.push(line), wait: () => {} }
+  const supervisor = new Supervisor({ runDir, logDir }, terminal, quick)
+  t.after(async () => {
+    supervisor.kill()
+    await supervisor.stop()
+    await rm(dir, { recursive: true, force: true })
+  })
+  const events = async () =>
+    (await readFile(told, 'utf8').catch(() => '')).split('\n').filter(Boolean)
+  return {
+    runDir,
+    logDir,
+    said,
+    supervisor,
+    events,
+    async pid(name: string) {
+      return (JSON.parse(await readFile(join(runDir, `${name}.pid`), 'utf8')) as { pid: number })
+        .pid
+    },
+    role(name: string, body = ''): Role {
+      const tell = (what: string) =>
+        `require('fs').appendFileSync(${JSON.stringify(told)}, '${name} ${what}\\n')`
+      const script = `
+        process.on('SIGTERM', () => { ${body ? '' : `${tell('down')}; process.exit(0)`} })
+        setInterval(() => {}, 1000)
+        ${body}
+        ${tell('up')}`
+      return {
+        name,
+        command: () => ({ argv: [process.execPath, '-e', script] }),
+        findDelay: async () =>
+          (await events()).includes(`${name} up`) ? null : 'it has not told yet',
+      }
+    },
+  }
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 1000; tries += 1) {
+    if (await holds()) return
+    await delay(20)
+  }
+  assert.fail('it never came to hold')
+}
