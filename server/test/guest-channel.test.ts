@@ -77,7 +77,7 @@ for (const [name, head, body] of [
 }
 
 test('a picture without geometry and a file without a path are no answers', async (t) => {
-  const agent = startAgent(t, (stream, path) =>
+  const agent = startAgent(t, (stream) =>
     respond(stream, 'x', { 'x-display-width': '12', 'x-file-size': '1', 'x-file-path': '%ff' }),
   )
   await assert.rejects(agent.guests.screenshot(ref, {}), { name: 'GuestUnavailable' })

@@ -36,8 +36,6 @@ export type FakeControls = {
   calls(method: FakeMethod): number
   /** Guests that boot from now on stay silent until it is released. */
   holdBoot(): Hold
-  /** Whether the agent of a running machine answers by now. */
-  isBooted(ref: MachineRef): boolean
   /** Desktops of guests that boot from now on are up at once, or only when told. */
   setDesktopUpAtBoot(up: boolean): void
   /** The guest of a running machine, as one who is inside sees it. */
@@ -62,7 +60,6 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       hangNext: (method) => faults.hangNext(method),
       calls: (method) => faults.calls(method),
       holdBoot: () => store.holdBoot(),
-      isBooted: (ref) => store.find(ref)?.boot === null,
       setDesktopUpAtBoot: (up) => {
         store.desktopUpAtBoot = up
       },
@@ -162,14 +159,13 @@ export class FakeStore {
   }
 
   holdBoot(): Hold {
-    const gate = new Gate()
-    this.#bootGate = gate
-    gate.released.then(() => {
+    const gate = new Gate(() => {
       if (this.#bootGate === gate) this.#bootGate = null
       for (const machine of this.#machines.values()) {
         if (machine.boot === gate) machine.boot = null
       }
     })
+    this.#bootGate = gate
     return gate
   }
 

@@ -82,12 +82,15 @@ export class Gate implements Hold {
   readonly release: () => void
   readonly #reach: () => void
 
-  constructor() {
+  constructor(onRelease: () => void = () => {}) {
     const reached = Promise.withResolvers<void>()
     const released = Promise.withResolvers<void>()
     this.reached = reached.promise
     this.released = released.promise
-    this.release = released.resolve
+    this.release = () => {
+      onRelease()
+      released.resolve()
+    }
     this.#reach = reached.resolve
   }
 

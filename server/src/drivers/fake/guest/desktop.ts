@@ -73,11 +73,10 @@ export class FakeDesktop {
 
   /** Input that comes from now on stops after its first step until it is released. */
   holdInput(): Hold {
-    const gate = new Gate()
-    this.#gate = gate
-    gate.released.then(() => {
+    const gate = new Gate(() => {
       if (this.#gate === gate) this.#gate = null
     })
+    this.#gate = gate
     return gate
   }
 

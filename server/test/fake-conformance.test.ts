@@ -1,0 +1,36 @@
+import type { Duplex } from 'node:stream'
+import { createFakeEngine } from '../src/drivers/fake/engine.ts'
+import { GuestChannel } from '../src/guest/channel.ts'
+import { createGuestClient } from '../src/guest/client.ts'
+import { describeMachineDriver, type DriverHarness } from './conformance/machine-driver.ts'
+import { machineSpec, testImageId } from './fake-machine.ts'
+
+describeMachineDriver('the fake engine', async (): Promise<DriverHarness> => {
+  const { driver: makeDriver, controls } = createFakeEngine()
+  const driver = makeDriver()
+  const channels = new WeakMap<Duplex, GuestChannel>()
+  let machines = 0
+  return {
+    driver,
+    other: makeDriver(),
+    imageId: testImageId,
+    imageFiles: { metadataPath: '/nonexistent', rootfsPath: '/nonexistent' },
+    makeSpec: () => machineSpec((machines += 1)),
+    powerOff: async (ref) => controls.powerOff(ref),
+    reboot: async (ref) => controls.reboot(ref),
+    die: async (ref) => controls.die(ref),
+    async run(ref, script) {
+      await using guests = createGuestClient(driver)
+      const command = ['sh', '-c', script]
+      return (await guests.exec({ ...ref, run: 'any' }, { command, user: 'root' })).stdout
+    },
+    async talk(_ref, stream) {
+      const channel = channels.get(stream) ?? (await GuestChannel.open(stream, 10_000))
+      channels.set(stream, channel)
+      const answer = await channel.send({ method: 'GET', path: '/health', timeoutMs: 10_000 })
+      answer.stream.resume()
+      if (answer.status !== 200) throw new Error(`the agent answered ${answer.status}`)
+    },
+    [Symbol.asyncDispose]: () => driver[Symbol.asyncDispose](),
+  }
+})
