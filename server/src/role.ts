@@ -84,7 +84,7 @@ export function guestDir(config: Config): string {
 }
 
 /** A bridge for each data folder, so that two servers on one host do not meet. */
-function networkName(dataDir: string): string {
+export function networkName(dataDir: string): string {
   if (dataDir === '/var/lib/computer') return 'computer0'
   return `cmp${createHash('sha256').update(dataDir).digest('hex').slice(0, 10)}`
 }

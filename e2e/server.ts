@@ -1,0 +1,117 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { IncusClient } from '../server/src/drivers/incus/client.ts'
+import { listInstances } from '../server/src/drivers/incus/instances.ts'
+import { engineSocketPath } from '../server/src/host/engine.ts'
+import { networkName } from '../server/src/role.ts'
+import { createApiClient, type ApiClient } from './api.ts'
+import { removeEngine } from './engine.ts'
+
+const entry = fileURLToPath(new URL('../cli/src/main.ts', import.meta.url))
+const readyWithinMs = 300_000
+
+export type RealServer = AsyncDisposable & {
+  readonly api: ApiClient
+  readonly dataDir: string
+  /** Kills a role as a crash would; the supervisor starts it again. */
+  kill(role: 'api' | 'worker' | 'gateway'): Promise<void>
+  /** How many instances the engine has. */
+  countInstances(): Promise<number>
+}
+
+/**
+ * `computer up` on a data folder and ports of its own, with only the image cache shared. Its
+ * disposal leaves nothing behind: no machine, process, mount, bridge or file.
+ */
+export async function startRealServer(): Promise<RealServer> {
+  const dataDir = await mkdtemp('/var/tmp/computer-e2e-')
+  const [apiPort, gatewayPort] = [await freePort(), await freePort()]
+  const child = spawn(process.execPath, [entry, 'up'], {
+    env: {
+      ...process.env,
+      COMPUTER_DATA: dataDir,
+      COMPUTER_API_PORT: String(apiPort),
+      COMPUTER_GATEWAY_PORT: String(gatewayPort),
+      COMPUTER_POOL_SIZE_GB: '30',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = collectOutput(child)
+  const baseUrl = `http://127.0.0.1:${apiPort}`
+  try {
+    await waitUntilReady(child, baseUrl, output)
+  } catch (error) {
+    await stop(child)
+    await removeEngine(dataDir, networkName(dataDir))
+    throw error
+  }
+  const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
+  const api = createApiClient(baseUrl, key)
+  return {
+    api,
+    dataDir,
+    async kill(role) {
+      const record = await readFile(join(dataDir, 'run', `${role}.pid`), 'utf8')
+      process.kill((JSON.parse(record) as { pid: number }).pid, 'SIGKILL')
+    },
+    countInstances: () => countInstances(dataDir),
+    async [Symbol.asyncDispose]() {
+      await stop(child)
+      await removeEngine(dataDir, networkName(dataDir))
+    },
+  }
+}
+
+async function waitUntilReady(
+  child: ChildProcess,
+  baseUrl: string,
+  output: () => string,
+): Promise<void> {
+  const deadline = Date.now() + readyWithinMs
+  for (;;) {
+    const isReady = await fetch(`${baseUrl}/readyz`).then(
+      (answer) => answer.ok,
+      () => false,
+    )
+    if (isReady) return
+    if (child.exitCode !== null || Date.now() > deadline) {
+      throw new Error(`the server did not come up:\n${output()}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
+}
+
+async function countInstances(dataDir: string): Promise<number> {
+  using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })
+  return (await listInstances({ client, project: 'computer' })).length
+}
+
+function collectOutput(child: ChildProcess): () => string {
+  let text = ''
+  for (const stream of [child.stdout!, child.stderr!]) {
+    stream.setEncoding('utf8').on('data', (part: string) => {
+      text = (text + part).slice(-20_000)
+    })
+  }
+  return () => text
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
