@@ -1,14 +1,19 @@
 import {
+  GuestClipboardQuery,
   GuestExec,
   GuestFence,
   GuestIdentity,
+  GuestInput,
   GuestListQuery,
   GuestReadQuery,
   guestRoutes,
+  GuestScreenshotQuery,
   GuestWriteQuery,
 } from '@computer/contract/guest'
 import { parse, parseBody } from './body.ts'
 import type { Config } from './config.ts'
+import { Desktop } from './desktop/desktop.ts'
+import { performInput, settle } from './desktop/input.ts'
 import { runCommand } from './exec/run.ts'
 import type { Fence } from './fence.ts'
 import { DenyList } from './files/deny.ts'
@@ -25,9 +30,11 @@ export function createRoutes(config: Config, fence: Fence): Routes {
   const users = new Users(config.etcPath)
   const deny = new DenyList(config.deniedPaths)
   const usage = new Usage()
+  const desktop = new Desktop(config)
+  const inputHost = { desktop, fence, rfbSocketPath: config.rfbSocketPath }
   const files = (): FileSpace => ({ deny, users, owner: findUser(users, config.agentUser) })
 
-  const routes: Partial<Record<keyof typeof guestRoutes, Route>> = {
+  const routes: Record<Exclude<keyof typeof guestRoutes, 'health'>, Route> = {
     identity: async ({ body }) => {
       const { hostname } = await parseBody(GuestIdentity, body)
       await takeIdentity(config.etcPath, hostname)
@@ -35,7 +42,27 @@ export function createRoutes(config: Config, fence: Fence): Routes {
     },
     fence: async ({ body }) => {
       const told = await parseBody(GuestFence, body)
-      return { json: { fence: await fence.raise(told, async () => {}) } }
+      return { json: { fence: await fence.raise(told, (change) => settle(desktop, change)) } }
+    },
+    display: async () => ({ json: await desktop.read() }),
+    screenshot: async ({ query }) => {
+      const { format, quality } = parse(GuestScreenshotQuery, query)
+      const { screen } = await desktop.use()
+      const { bytes, width, height } = await screen.take(format, quality)
+      const headers = {
+        'content-type': `image/${format}`,
+        'x-display-width': String(width),
+        'x-display-height': String(height),
+      }
+      return { bytes, headers }
+    },
+    input: async ({ body }) => ({
+      json: await performInput(inputHost, await parseBody(GuestInput, body)),
+    }),
+    readClipboard: async ({ query }) => {
+      const { selection } = parse(GuestClipboardQuery, query)
+      const { clipboard } = await desktop.use()
+      return { json: { text: await clipboard.read(selection) } }
     },
     exec: async ({ body, signal }) => {
       const request = await parseBody(GuestExec, body)

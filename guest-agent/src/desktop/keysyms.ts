@@ -1,0 +1,108 @@
+import keysymTable from 'x11/lib/keysyms.js'
+import { invalid } from '../refusal.ts'
+
+export type Keysym = number
+
+/** The keysym of a key name: an alias in any case, an X keysym name, `U20AC`, or one character. */
+export function keysymOfName(name: string): Keysym {
+  const characters = [...name]
+  if (characters.length === 1) return keysymOfCharacter(name)
+  const keysym =
+    keysymTable[`XK_${aliases[name.toLowerCase()] ?? name}`]?.code ??
+    mediaKeysyms[name] ??
+    functionKey(name) ??
+    unicodeName(name)
+  if (keysym === undefined) throw invalid(`there is no key called ${name}`)
+  return keysym
+}
+
+/** The keysym that types a character. Line ends and tabs are keys; other control characters none. */
+export function keysymOfCharacter(character: string): Keysym {
+  const key = controlKeysyms[character]
+  if (key !== undefined) return key
+  const code = character.codePointAt(0)!
+  if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
+    const shown = code.toString(16).toUpperCase().padStart(4, '0')
+    throw invalid(`the control character U+${shown} cannot be typed`)
+  }
+  return code < 0x100 ? code : 0x01000000 + code
+}
+
+export const keysym = {
+  capsLock: 0xffe5,
+  numLock: 0xff7f,
+  shift: 0xffe1,
+} as const
+
+const aliases: Readonly<Record<string, string>> = {
+  enter: 'Return',
+  return: 'Return',
+  esc: 'Escape',
+  escape: 'Escape',
+  ctrl: 'Control_L',
+  control: 'Control_L',
+  alt: 'Alt_L',
+  option: 'Alt_L',
+  shift: 'Shift_L',
+  cmd: 'Super_L',
+  super: 'Super_L',
+  win: 'Super_L',
+  space: 'space',
+  tab: 'Tab',
+  backspace: 'BackSpace',
+  delete: 'Delete',
+  del: 'Delete',
+  up: 'Up',
+  down: 'Down',
+  left: 'Left',
+  right: 'Right',
+  home: 'Home',
+  end: 'End',
+  pageup: 'Prior',
+  pagedown: 'Next',
+}
+
+const controlKeysyms: Readonly<Record<string, Keysym>> = {
+  '\n': 0xff0d,
+  '\r': 0xff0d,
+  '\t': 0xff09,
+  '\b': 0xff08,
+  '\x1b': 0xff1b,
+  '\x7f': 0xffff,
+}
+
+/** The names beyond the core table that a desktop acts on. */
+const mediaKeysyms: Readonly<Record<string, Keysym>> = {
+  XF86AudioLowerVolume: 0x1008ff11,
+  XF86AudioMute: 0x1008ff12,
+  XF86AudioRaiseVolume: 0x1008ff13,
+  XF86AudioPlay: 0x1008ff14,
+  XF86AudioStop: 0x1008ff15,
+  XF86AudioPrev: 0x1008ff16,
+  XF86AudioNext: 0x1008ff17,
+  XF86HomePage: 0x1008ff18,
+  XF86Mail: 0x1008ff19,
+  XF86Search: 0x1008ff1b,
+  XF86Calculator: 0x1008ff1d,
+  XF86Back: 0x1008ff26,
+  XF86Forward: 0x1008ff27,
+  XF86WWW: 0x1008ff2e,
+  XF86Favorites: 0x1008ff30,
+  XF86Copy: 0x1008ff57,
+  XF86Cut: 0x1008ff58,
+  XF86Explorer: 0x1008ff5d,
+  XF86Paste: 0x1008ff6d,
+  XF86Reload: 0x1008ff73,
+}
+
+function functionKey(name: string): Keysym | undefined {
+  const number = /^f(\d{1,2})$/.exec(name)?.[1]
+  return number === undefined ? undefined : keysymTable[`XK_F${number}`]?.code
+}
+
+function unicodeName(name: string): Keysym | undefined {
+  const digits = /^U([0-9A-Fa-f]{4,6})$/.exec(name)?.[1]
+  const code = digits === undefined ? 0 : parseInt(digits, 16)
+  if (code === 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return undefined
+  return keysymOfCharacter(String.fromCodePoint(code))
+}

@@ -1,0 +1,148 @@
+import { connect } from 'node:net'
+import { on } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { desktopDown, Refusal } from '../refusal.ts'
+import type { XSession } from '../x11/session.ts'
+
+export type Size = { readonly width: number; readonly height: number }
+
+/**
+ * Gives the display another size, as a viewer would: by RFB's SetDesktopSize, which takes any
+ * geometry, where RANDR needs a mode made first. Returns when the X server has it.
+ */
+export async function resizeDisplay(
+  session: XSession,
+  rfbSocketPath: string,
+  wanted: Size,
+): Promise<void> {
+  const { size, x } = session
+  if (size.width === wanted.width && size.height === wanted.height) return
+  await setDesktopSize(rfbSocketPath, wanted)
+  const deadline = performance.now() + effectMs
+  for (;;) {
+    await x.sync()
+    if (size.width === wanted.width && size.height === wanted.height) return
+    if (performance.now() > deadline) throw desktopDown('the display did not take the new size')
+    await pause(2)
+  }
+}
+
+const effectMs = 3000
+const answerMs = 5000
+const extendedDesktopSize = -308
+
+async function setDesktopSize(path: string, { width, height }: Size): Promise<void> {
+  const socket = connect(path)
+  const timer = setTimeout(() => socket.destroy(new Error('no answer in time')), answerMs)
+  const read = reader(socket)
+  try {
+    await read(12)
+    socket.write('RFB 003.008\n')
+    const types = await read((await read(1))[0]!)
+    const none = 1
+    if (!types.includes(none)) throw new Error('it asks for a password')
+    socket.write(Buffer.from([none]))
+    await read(4)
+    const shared = 1
+    socket.write(Buffer.from([shared]))
+    const server = await read(24)
+    const old = { width: server.readUInt16BE(0), height: server.readUInt16BE(2) }
+    await read(server.readUInt32BE(20))
+
+    socket.write(Buffer.concat([setEncodings(), updateRequest(old)]))
+    const layout = await readDesktopSize(read)
+    socket.write(setSize(width, height, layout.screenId))
+    for (;;) {
+      const answer = await readDesktopSize(read)
+      const byThisClient = 1
+      if (answer.reason !== byThisClient) continue
+      if (answer.status === 0) return
+      throw new Refusal('invalid_request', `the display cannot be ${width}x${height}`)
+    }
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    throw desktopDown(`the display could not be resized: ${(error as Error).message}`)
+  } finally {
+    clearTimeout(timer)
+    socket.destroy()
+  }
+}
+
+function setEncodings(): Buffer {
+  const message = Buffer.alloc(8)
+  message[0] = 2
+  message.writeUInt16BE(1, 2)
+  message.writeInt32BE(extendedDesktopSize, 4)
+  return message
+}
+
+/** Incremental: no pixels are wanted, only the pseudo-rectangle with the geometry. */
+function updateRequest({ width, height }: Size): Buffer {
+  const message = Buffer.alloc(10)
+  message[0] = 3
+  message[1] = 1
+  message.writeUInt16BE(width, 6)
+  message.writeUInt16BE(height, 8)
+  return message
+}
+
+function setSize(width: number, height: number, screenId: number): Buffer {
+  const message = Buffer.alloc(24)
+  message[0] = 251
+  message.writeUInt16BE(width, 2)
+  message.writeUInt16BE(height, 4)
+  message[6] = 1
+  message.writeUInt32BE(screenId, 8)
+  message.writeUInt16BE(width, 16)
+  message.writeUInt16BE(height, 18)
+  return message
+}
+
+type Read = (length: number) => Promise<Buffer>
+type DesktopSize = { readonly reason: number; readonly status: number; readonly screenId: number }
+
+/** Skips other messages and raw rectangles until the server tells a geometry. */
+async function readDesktopSize(read: Read): Promise<DesktopSize> {
+  for (;;) {
+    const kind = (await read(1))[0]!
+    if (kind === 2) continue
+    if (kind === 3) {
+      await read((await read(7)).readUInt32BE(3))
+      continue
+    }
+    if (kind === 1) {
+      await read((await read(5)).readUInt16BE(3) * 6)
+      continue
+    }
+    if (kind !== 0) throw new Error(`unexpected RFB message ${kind}`)
+    const count = (await read(3)).readUInt16BE(1)
+    let found: DesktopSize | undefined
+    for (let index = 0; index < count; index++) {
+      const head = await read(12)
+      if (head.readInt32BE(8) !== extendedDesktopSize) {
+        await read(head.readUInt16BE(4) * head.readUInt16BE(6) * 4)
+        continue
+      }
+      const screens = await read((await read(4))[0]! * 16)
+      const screenId = screens.length > 0 ? screens.readUInt32BE(0) : 0
+      found = { reason: head.readUInt16BE(0), status: head.readUInt16BE(2), screenId }
+    }
+    if (found) return found
+  }
+}
+
+/** Exactly so many bytes from the stream, the rest kept for the next call. */
+function reader(socket: ReturnType<typeof connect>): Read {
+  const chunks = on(socket, 'data', { close: ['end', 'close'] })
+  let buffered = Buffer.alloc(0)
+  return async (length) => {
+    while (buffered.length < length) {
+      const { value, done } = await chunks.next()
+      if (done) throw new Error('the connection ended')
+      buffered = Buffer.concat([buffered, (value as [Buffer])[0]])
+    }
+    const bytes = buffered.subarray(0, length)
+    buffered = buffered.subarray(length)
+    return bytes
+  }
+}

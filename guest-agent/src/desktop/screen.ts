@@ -1,0 +1,137 @@
+import type { ScreenshotFormat } from '@computer/contract'
+import { extensionRequest, getImage } from '../x11/requests.ts'
+import type { XSession } from '../x11/session.ts'
+import { swapToRgb } from './pixels.ts'
+
+export type Screenshot = { readonly bytes: Buffer; readonly width: number; readonly height: number }
+
+/**
+ * Screenshots. The server says (DAMAGE) whether anything was drawn since the last grab: if not, the
+ * pixels are not fetched again, and what was encoded from them is given out again. The frame's
+ * buffers are kept from one screenshot to the next, and screenshots are taken one at a time.
+ */
+export class Screen {
+  readonly #session: XSession
+  #turn: Promise<unknown> = Promise.resolve()
+  #isDamaged = true
+  #damageId = 0
+  #watching = false
+  #frame: Frame | undefined
+  readonly #encoded = new Map<string, Buffer>()
+
+  constructor(session: XSession) {
+    this.#session = session
+  }
+
+  take(format: ScreenshotFormat, quality: number): Promise<Screenshot> {
+    const shot = this.#turn.then(() => this.#take(format, quality))
+    this.#turn = shot.catch(() => {})
+    return shot
+  }
+
+  async #take(format: ScreenshotFormat, quality: number): Promise<Screenshot> {
+    const frame = await this.#grab()
+    const { width, height } = frame
+    const key = format === 'png' ? format : `${format} ${quality}`
+    const known = this.#encoded.get(key)
+    if (known) return { bytes: known, width, height }
+    const bytes = await encode(frame, format, quality)
+    this.#encoded.set(key, bytes)
+    return { bytes, width, height }
+  }
+
+  async #grab(): Promise<Frame> {
+    const { x, root, size } = this.#session
+    await this.#watch()
+    for (let attempt = 0; ; attempt++) {
+      const { width, height } = size
+      if (!this.#isDamaged && this.#frame?.width === width && this.#frame.height === height) {
+        return this.#frame
+      }
+      const frame = this.#frameOf(width, height)
+      // Forgotten before the grab: what is drawn during it is reported again.
+      this.#isDamaged = false
+      this.#encoded.clear()
+      this.#subtractDamage()
+      try {
+        const area = { x: 0, y: 0, width, height }
+        const reply = await x.ask(getImage(root, area), { into: frame.reply })
+        if (size.width !== width || size.height !== height) continue
+        swapToRgb(reply, replyHeaderBytes, frame.rgb)
+        return frame
+      } catch (error) {
+        this.#isDamaged = true
+        // The screen may have shrunk while the request was on its way.
+        if (attempt > 2) throw error
+        await x.sync()
+      }
+    }
+  }
+
+  /** One round trip: every event about what was drawn before it has come when it returns. */
+  async #watch(): Promise<void> {
+    const { x, root, damage } = this.#session
+    if (!this.#watching) {
+      this.#watching = true
+      x.listen(damage.event, () => (this.#isDamaged = true))
+      const nonEmpty = 3
+      this.#damageId = x.newId()
+      x.send(extensionRequest(damage.opcode, 1, [this.#damageId, root, nonEmpty]))
+    }
+    await x.sync()
+  }
+
+  #subtractDamage(): void {
+    const { x, damage } = this.#session
+    x.send(extensionRequest(damage.opcode, 3, [this.#damageId, 0, 0]))
+  }
+
+  #frameOf(width: number, height: number): Frame {
+    if (this.#frame?.width !== width || this.#frame.height !== height) {
+      const pixels = width * height
+      this.#frame = {
+        width,
+        height,
+        reply: Buffer.allocUnsafeSlow(replyHeaderBytes + pixels * 4),
+        rgb: Buffer.allocUnsafeSlow(pixels * 3),
+      }
+    }
+    return this.#frame
+  }
+}
+
+type Frame = {
+  readonly width: number
+  readonly height: number
+  readonly reply: Buffer
+  readonly rgb: Buffer
+}
+
+const replyHeaderBytes = 32
+
+/** Settings that are quick: what saves more bytes here costs many times its worth (goals S8, S9). */
+async function encode(frame: Frame, format: ScreenshotFormat, quality: number): Promise<Buffer> {
+  const { default: sharp } = await loadSharp()
+  const { width, height, rgb } = frame
+  const image = sharp(rgb, { raw: { width, height, channels: 3 } })
+  switch (format) {
+    case 'jpeg':
+      return image.jpeg({ quality }).toBuffer()
+    case 'png':
+      return image.png({ compressionLevel: 2 }).toBuffer()
+    case 'webp':
+      return image.webp({ quality, effort: 0 }).toBuffer()
+  }
+}
+
+let sharpModule: Promise<typeof import('sharp')> | undefined
+
+/** Loaded with the first screenshot. One thread an image: the machine has other things to do. */
+function loadSharp(): Promise<typeof import('sharp')> {
+  sharpModule ??= import('sharp').then((module) => {
+    module.default.cache(false)
+    module.default.concurrency(1)
+    return module
+  })
+  return sharpModule
+}

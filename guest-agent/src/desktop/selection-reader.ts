@@ -1,0 +1,112 @@
+import { desktopDown } from '../refusal.ts'
+import { eventCode } from '../x11/events.ts'
+import { convertSelection, getProperty, getSelectionOwner } from '../x11/requests.ts'
+import { predefinedAtom, type XSession } from '../x11/session.ts'
+
+/** Asks the owner of a selection for its text, through a property of our window. */
+export async function readSelection(
+  session: XSession,
+  window: number,
+  selection: number,
+): Promise<Buffer> {
+  const { x, atoms } = session
+  const owner = (await x.ask(getSelectionOwner(selection))).readUInt32LE(8)
+  if (owner === 0) return Buffer.alloc(0)
+  for (const target of [atoms.UTF8_STRING, predefinedAtom.string]) {
+    const bytes = await convert(session, window, selection, target)
+    if (!bytes) continue
+    return target === predefinedAtom.string ? Buffer.from(bytes.toString('latin1')) : bytes
+  }
+  return Buffer.alloc(0)
+}
+
+/** How long an owner may take for each piece. */
+const answerMs = 3000
+const maxTotalBytes = 16 * 1024 * 1024
+
+/** Undefined if the owner does not have the selection in this form. */
+async function convert(
+  session: XSession,
+  window: number,
+  selection: number,
+  target: number,
+): Promise<Buffer | undefined> {
+  const { x, atoms } = session
+  const transfer = atoms._COMPUTER_TRANSFER
+  const now = 0
+  // Listens from here on: pieces may come faster than they are awaited.
+  const written = arrivals(session, eventCode.propertyNotify, (event) => {
+    const isNew = event[16] === 0
+    return isNew && event.readUInt32LE(4) === window && event.readUInt32LE(8) === transfer
+  })
+  const answers = arrivals(session, eventCode.selectionNotify, (event) => {
+    return event.readUInt32LE(8) === window && event.readUInt32LE(16) === target
+  })
+  try {
+    x.send(convertSelection(window, selection, target, transfer, now))
+    const answer = await answers.next()
+    if (answer.readUInt32LE(20) === 0) return undefined
+    const first = await takeProperty(session, window, transfer)
+    if (first.type !== atoms.INCR) return first.bytes
+
+    written.clear()
+    const pieces: Buffer[] = []
+    for (let length = 0; length <= maxTotalBytes;) {
+      await written.next()
+      const { bytes } = await takeProperty(session, window, transfer)
+      if (bytes.length === 0) break
+      pieces.push(bytes)
+      length += bytes.length
+    }
+    return Buffer.concat(pieces)
+  } finally {
+    written.stop()
+    answers.stop()
+  }
+}
+
+type Property = { readonly type: number; readonly bytes: Buffer }
+
+/** Reads a property whole and deletes it, which tells its writer to go on. */
+async function takeProperty(
+  session: XSession,
+  window: number,
+  property: number,
+): Promise<Property> {
+  const words = maxTotalBytes / 4
+  const reply = await session.x.ask(getProperty(window, property, { remove: true, words }))
+  const length = reply.readUInt32LE(16) * ((reply[1] ?? 0) / 8)
+  return { type: reply.readUInt32LE(8), bytes: reply.subarray(32, 32 + length) }
+}
+
+/** Events that fit, kept until they are asked for; the wait for one is bounded. */
+function arrivals(session: XSession, code: number, fits: (event: Buffer) => boolean) {
+  const waiting: Buffer[] = []
+  let wake: (() => void) | undefined
+  const stop = session.x.listen(code, (event) => {
+    if (!fits(event)) return
+    waiting.push(event)
+    wake?.()
+  })
+  return {
+    stop,
+    clear: () => waiting.splice(0),
+    next: async (): Promise<Buffer> => {
+      const arrived = waiting.shift()
+      if (arrived) return arrived
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      wake = resolve
+      const timer = setTimeout(() => {
+        reject(desktopDown('the program that owns the clipboard does not answer'))
+      }, answerMs)
+      try {
+        await Promise.race([promise, session.x.closed])
+      } finally {
+        clearTimeout(timer)
+      }
+      const event = waiting.shift()
+      if (!event) throw desktopDown('the display went away')
+      return event
+    },
+  }
+}
