@@ -1,5 +1,13 @@
-import { endpoints, rolePermissions, type MachineId, type Role } from '@computer/contract'
+import {
+  ApiKeyScope,
+  endpoints,
+  rolePermissions,
+  type MachineId,
+  type Role,
+} from '@computer/contract'
+import type { FastifyInstance } from 'fastify'
 import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import pino from 'pino'
 import type { Actor } from '../src/actor.ts'
@@ -9,6 +17,7 @@ import { readConfig } from '../src/config.ts'
 import { Changes } from '../src/db/changes.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { migrate } from '../src/db/migrate.ts'
+import { createApiKey, findByKey } from '../src/domain/api-keys.ts'
 import { ensureOwner } from '../src/domain/bootstrap.ts'
 import { registerImage } from '../src/domain/images.ts'
 import { createFakeEngine } from '../src/drivers/fake/engine.ts'
@@ -26,12 +35,20 @@ export type Answer = {
   readonly bytes: Buffer
 }
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>
+export type Call = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<Answer>
+/** What a server ends with: a test, or the whole file with `{ after }` of node:test. */
+export type Lifetime = Pick<TestContext, 'after'>
 
 let postgres: Promise<TestPostgres> | undefined
 
 /** A whole server over the fake engine with a database of its own, ended with the test. */
 export async function startTestServer(
-  t: TestContext,
+  t: Lifetime,
   options: { readonly worker?: boolean; readonly plan?: string } = {},
 ) {
   postgres ??= startTemplate()
@@ -72,31 +89,7 @@ export async function startTestServer(
     await db.destroy()
   })
 
-  const call = async (
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: Record<string, string> = {},
-  ): Promise<Answer> => {
-    const isBytes = Buffer.isBuffer(body)
-    const answer = await http.inject({
-      method: method as 'GET',
-      url: path,
-      headers: {
-        authorization: `Bearer ${key}`,
-        ...(isBytes && { 'content-type': 'application/octet-stream' }),
-        ...headers,
-      },
-      ...(body !== undefined && { payload: body as object }),
-    })
-    const isJson = String(answer.headers['content-type']).startsWith('application/json')
-    return {
-      status: answer.statusCode,
-      headers: answer.headers,
-      body: isJson ? answer.json() : undefined,
-      bytes: answer.rawPayload,
-    }
-  }
+  const call = callWith(http, bearer(key!))
 
   return {
     app,
@@ -123,6 +116,21 @@ export async function startTestServer(
     },
     /** Another API over the same rows for a caller of the test's choosing. */
     as: (actor: Actor) => callAs(t, app, actor),
+    /** The same API without any credential but what the test sends. */
+    anonymous: callWith(http, {}),
+    /** An API key of its own, made by the owner of the first key unless the test says who. */
+    async apiKey(wish: KeyWish = {}) {
+      const row = await createKey(app, key!, wish)
+      return { id: row.id, secret: row.secret, call: callWith(http, bearer(row.secret)) }
+    },
+    /** The guest of a running machine, as one inside sees it. */
+    guest: (id: string) => engine.controls.guest({ id: id as MachineId, generation: 1 }),
+    /** The API on a port of its own, for what only real sockets show. */
+    async listen(): Promise<URL> {
+      await http.listen({ host: '127.0.0.1', port: 0 })
+      const { port } = http.server.address() as AddressInfo
+      return new URL(`http://127.0.0.1:${port}`)
+    },
     /** A user of an organization: the owner's own, or a new one. */
     async user(role: Role, where: 'same' | 'stranger' = 'same'): Promise<Actor> {
       return createUser(app, role, where)
@@ -161,7 +169,10 @@ async function createUser(app: App, role: Role, where: 'same' | 'stranger'): Pro
     await app.db.insertInto('organizations').values(organization).execute()
   }
   const membership = { organization_id: organizationId, user_id: userId, role }
-  await app.db.insertInto('memberships').values({ id: newId('mem'), ...membership }).execute()
+  await app.db
+    .insertInto('memberships')
+    .values({ id: newId('mem'), ...membership })
+    .execute()
   return {
     organizationId,
     principal: { type: 'user', id: userId, name: 'Somebody' },
@@ -172,16 +183,51 @@ async function createUser(app: App, role: Role, where: 'same' | 'stranger'): Pro
   }
 }
 
-function callAs(t: TestContext, app: App, actor: Actor) {
+function callAs(t: Lifetime, app: App, actor: Actor): Call {
   const http = createApi(app, { authenticate: async () => actor })
   t.after(() => http.close())
-  return async (method: string, path: string, body?: unknown, headers = {}) => {
+  return callWith(http, {})
+}
+
+type KeyWish = {
+  readonly name?: string
+  readonly scopes?: readonly ApiKeyScope[]
+  readonly creator?: Pick<Actor, 'organizationId' | 'userId'>
+}
+
+async function createKey(app: App, ownerKey: string, wish: KeyWish) {
+  const { name = 'A key', scopes = ApiKeyScope.options } = wish
+  const owner = await findByKey(app.db, ownerKey)
+  const creator = wish.creator ?? {
+    organizationId: owner.organization_id,
+    userId: owner.created_by,
+  }
+  return createApiKey(app.db, creator, newId('key'), { name, scopes })
+}
+
+function bearer(secret: string): Record<string, string> {
+  return { authorization: `Bearer ${secret}` }
+}
+
+function callWith(http: FastifyInstance, credential: Record<string, string>): Call {
+  return async (method, path, body, headers = {}) => {
+    const isBytes = Buffer.isBuffer(body)
     const answer = await http.inject({
       method: method as 'GET',
       url: path,
-      headers,
+      headers: {
+        ...credential,
+        ...(isBytes && { 'content-type': 'application/octet-stream' }),
+        ...headers,
+      },
       ...(body !== undefined && { payload: body as object }),
     })
-    return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
+    const isJson = String(answer.headers['content-type']).startsWith('application/json')
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      body: isJson ? answer.json() : undefined,
+      bytes: answer.rawPayload,
+    }
   }
 }
