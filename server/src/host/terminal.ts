@@ -11,6 +11,7 @@ export function openTerminal(stream: NodeJS.WriteStream = process.stdout): Termi
   stream.on('error', () => {})
   let waitingFor = ''
   let since = 0
+  let saidSeconds = 0
   return {
     say(line) {
       stream.write(isTerminal && waitingFor ? `\r\x1b[K${line}\n` : `${line}\n`)
@@ -18,14 +19,12 @@ export function openTerminal(stream: NodeJS.WriteStream = process.stdout): Termi
     },
     wait(text) {
       if (text !== waitingFor) since = performance.now()
-      if (isTerminal) {
-        const seconds = Math.floor((performance.now() - since) / 1000)
-        const width = Math.max(20, (stream.columns ?? 80) - 10)
-        stream.write(`\r\x1b[K  ${text.slice(0, width)} (${seconds} s)`)
-      } else if (text !== waitingFor) {
-        stream.write(`  ${text}\n`)
-      }
+      const seconds = Math.floor((performance.now() - since) / 1000)
+      if (text === waitingFor && (!isTerminal || seconds === saidSeconds)) return
       waitingFor = text
+      saidSeconds = seconds
+      const width = (stream.columns || 80) - 10
+      stream.write(isTerminal ? `\r\x1b[K  ${text.slice(0, width)} (${seconds} s)` : `  ${text}\n`)
     },
   }
 }
