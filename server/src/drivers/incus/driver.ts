@@ -1,13 +1,15 @@
-import type { EngineMachine, EngineState, MachineDriver } from '../machine-driver.ts'
+import type { EngineMachine, EngineState, MachineDriver, MachineRef } from '../machine-driver.ts'
 import { DriverError } from '../machine-driver.ts'
 import { IncusClient, type EngineAccess } from './client.ts'
 import { watchMachines } from './events.ts'
 import { importImage, isImageReady } from './images.ts'
 import { nameOf, refOf, type InstanceSettings } from './instance.ts'
 import {
-  findInstance,
+  absent,
+  findSettled,
   isComplete,
-  listInstances,
+  isStatus,
+  listSettled,
   removeInstance,
   type Instance,
 } from './instances.ts'
@@ -61,13 +63,22 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     start: (ref) => startMachine(instances, ref),
     stop: (ref, { graceMs }) => stopMachine(instances, ref, graceMs),
     destroy: async (ref) => removeInstance(instances, nameOf(ref)),
-    inspect: async (ref) => stateOf(await findInstance(instances, nameOf(ref))),
-    lastExit: async (ref) => readLastExit(await readLog(instances, nameOf(ref))),
-    list: async () => (await listInstances(instances)).flatMap(machineOf),
+    inspect: async (ref) => stateOf(await findSettled(instances, nameOf(ref))),
+    lastExit: async (ref) => readLastExit(await named(ref, readLog(instances, nameOf(ref)))),
+    list: async () => (await listSettled(instances)).flatMap(machineOf),
     watch: (signal) => watchMachines(client, project, signal),
     sweep: () => sweepEngine(instances, place),
-    connect: (ref) => openAgentStream(client, nameOf(ref), project),
+    connect: (ref) => named(ref, openAgentStream(client, nameOf(ref), project)),
     [Symbol.asyncDispose]: async () => client[Symbol.dispose](),
+  }
+}
+
+/** The engine's own words for a machine that is not there mean nothing to our callers. */
+async function named<T>(ref: MachineRef, call: Promise<T>): Promise<T> {
+  try {
+    return await call
+  } catch (error) {
+    throw isStatus(error, 404) ? absent(ref) : error
   }
 }
 

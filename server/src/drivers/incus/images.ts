@@ -58,7 +58,8 @@ function readImage(client: IncusClient, fingerprint: string): Promise<Image> {
   return client.get<Image>(`/1.0/images/${fingerprint}`)
 }
 
-async function findImage(client: IncusClient, id: ImageId): Promise<string | undefined> {
+/** The image's fingerprint. */
+export async function findImage(client: IncusClient, id: ImageId): Promise<string | undefined> {
   try {
     const alias = await client.get<{ target: string }>(`/1.0/images/aliases/${aliasOf(id)}`)
     return alias.target

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DriverError, type MachineRef } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import { EngineError, type Operation } from './replies.ts'
@@ -46,32 +47,81 @@ export async function changeState(
 }
 
 export async function stopByForce(instances: Instances, name: string): Promise<void> {
-  try {
-    await changeState(instances, name, { action: 'stop', force: true, timeout: 30 })
-  } catch (error) {
-    if (isStatus(error, 404)) return
-    const now = await findInstance(instances, name)
-    if (now && now.status !== 'Stopped') throw error
-  }
+  await repeat(async () => {
+    try {
+      await changeState(instances, name, { action: 'stop', force: true, timeout: 30 })
+      return true
+    } catch (error) {
+      const now = await findInstance(instances, name)
+      if (!now || now.status === 'Stopped') return true
+      return asLongAsRetryable(error)
+    }
+  })
 }
 
 /** Removes an instance in whatever state. */
 export async function removeInstance(instances: Instances, name: string): Promise<void> {
   const { client, project } = instances
-  const remove = () => client.change('DELETE', `/1.0/instances/${name}`, { query: { project } })
-  try {
-    await remove()
-  } catch (error) {
-    if (isStatus(error, 404)) return
-    // The common reason is that it runs; asking first would cost every other removal a call.
-    const now = await findInstance(instances, name)
-    if (!now) return
-    if (now.status === 'Stopped') throw error
-    await stopByForce(instances, name)
-    await remove().catch((again: unknown) => {
-      if (!isStatus(again, 404)) throw again
-    })
+  await repeat(async () => {
+    try {
+      await client.change('DELETE', `/1.0/instances/${name}`, { query: { project } })
+      return true
+    } catch (error) {
+      // The common reason is that it runs; asking first would cost every other removal a call.
+      const now = await findInstance(instances, name)
+      if (!now) return true
+      if (now.status !== 'Stopped') await stopByForce(instances, name)
+      return asLongAsRetryable(error)
+    }
+  })
+}
+
+/**
+ * While an instance goes down, the engine says that it is stopped, running and stopped again. It notes
+ * the end when all is done, so what is `Stopped` without that note is looked at until it is sure. One
+ * that ended while the daemon was down never gets the note, and stays `Stopped`.
+ */
+export async function findSettled(
+  instances: Instances,
+  name: string,
+): Promise<Instance | undefined> {
+  let found = await findInstance(instances, name)
+  for (let tries = 0; tries < 10 && found && isUnsure(found); tries++) {
+    await sleep(50)
+    found = await findInstance(instances, name)
   }
+  return found
+}
+
+export async function listSettled(instances: Instances): Promise<readonly Instance[]> {
+  let list = await listInstances(instances)
+  for (let tries = 0; tries < 10 && list.some(isUnsure); tries++) {
+    await sleep(50)
+    const again = new Map((await listInstances(instances)).map((one) => [one.name, one]))
+    // One that was seen running since is not at rest, whatever it is seen as next.
+    list = list.flatMap((one) => (isUnsure(one) ? (again.get(one.name) ?? []) : one))
+  }
+  return list
+}
+
+function isUnsure({ status, config }: Instance): boolean {
+  return status === 'Stopped' && config['volatile.last_state.power'] === 'RUNNING'
+}
+
+/** Repeats what an instance that just changes its state refuses, for some seconds. */
+export async function repeat(attempt: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 10_000
+  while (!(await attempt())) {
+    if (Date.now() > deadline) {
+      throw new DriverError('the machine does not come to rest', { retryable: true })
+    }
+    await sleep(50)
+  }
+}
+
+function asLongAsRetryable(error: unknown): false {
+  if (error instanceof DriverError && (error.retryable || isStatus(error, 400))) return false
+  throw error
 }
 
 /** What the engine is doing to an instance at this moment, by whomever it was asked. */

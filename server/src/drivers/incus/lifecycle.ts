@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DriverError, type MachineRef, type MachineSpec } from '../machine-driver.ts'
+import { findImage } from './images.ts'
 import { aliasOf, instanceBody, limits, nameOf, type InstanceSettings } from './instance.ts'
 import {
   absent,
   changeState,
   concerns,
   findInstance,
+  findSettled,
   isComplete,
   isStatus,
   removeInstance,
+  repeat,
   runningOperations,
   stopByForce,
   type Instances,
@@ -32,7 +35,7 @@ export async function createMachine(
     await make()
   } catch (error) {
     const found = await findInstance(instances, name)
-    if (!found) throw error
+    if (!found) throw await explainCreate(instances, spec, error)
     if (isComplete(found)) return
     await settle(instances, name)
     const settled = await findInstance(instances, name)
@@ -44,18 +47,23 @@ export async function createMachine(
 
 export async function startMachine(instances: Instances, ref: MachineRef): Promise<void> {
   const name = nameOf(ref)
-  try {
-    await changeState(instances, name, { action: 'start' })
-  } catch (error) {
-    const found = await findInstance(instances, name)
-    if (!found) throw absent(ref)
-    if (found.status === 'Running') return
-    if (found.status === 'Frozen') return changeState(instances, name, { action: 'unfreeze' })
-    if (!isDiskFull(error)) throw await explain(instances, name, error)
-    // The engine keeps a file of its own on the machine's disk, and starts nothing without it.
-    await growDisk(instances, name)
-    await changeState(instances, name, { action: 'start' })
-  }
+  let grown = false
+  await repeat(async () => {
+    try {
+      await changeState(instances, name, { action: 'start' })
+      return true
+    } catch (error) {
+      const found = await findInstance(instances, name)
+      if (!found) throw absent(ref)
+      if (found.status === 'Frozen') return thaw(instances, name)
+      if (isAlreadyRunning(error)) return isAlive(instances, name)
+      if (!isDiskFull(error) || grown) throw await explain(instances, name, error)
+      // The engine keeps a file of its own on the machine's disk, and starts nothing without it.
+      await growDisk(instances, name)
+      grown = true
+      return false
+    }
+  })
 }
 
 export async function stopMachine(
@@ -89,8 +97,13 @@ export async function resizeMachine(
 ): Promise<void> {
   const { client, project } = instances
   const name = nameOf(spec)
-  const found = await findInstance(instances, name)
+  const found = await findSettled(instances, name)
   if (!found) throw absent(spec)
+  if (found.status !== 'Stopped') {
+    throw new DriverError(`${spec.id} runs: only a stopped machine is resized`, {
+      retryable: false,
+    })
+  }
   const root = found.devices['root']!
   const wanted = spec.diskGb * 2 ** 30
   const size = `${Math.max(wanted, bytesOf(root['size']))}B`
@@ -98,6 +111,16 @@ export async function resizeMachine(
     query: { project },
     body: { config: limits(spec, settings), devices: { root: { ...root, size } } },
   })
+}
+
+/** That the image is missing is final; the engine's own refusal does not tell. */
+async function explainCreate(
+  { client }: Instances,
+  spec: MachineSpec,
+  error: unknown,
+): Promise<unknown> {
+  if (await findImage(client, spec.imageId)) return error
+  return new DriverError(`there is no image ${spec.imageId}`, { cause: error, retryable: false })
 }
 
 /** Waits for what the engine still does to an instance, asked by a caller that is gone. */
@@ -135,6 +158,28 @@ async function explain(instances: Instances, name: string, error: unknown): Prom
 
 export function readLog({ client, project }: Instances, name: string): Promise<string> {
   return client.text(`/1.0/instances/${name}/logs/lxc.log`, { project })
+}
+
+async function thaw(instances: Instances, name: string): Promise<true> {
+  await changeState(instances, name, { action: 'unfreeze' })
+  return true
+}
+
+/** One that is going down counts as running, but has no process any more. */
+async function isAlive({ client, project }: Instances, name: string): Promise<boolean> {
+  try {
+    const path = `/1.0/instances/${name}/state`
+    const { pid } = await client.get<{ pid: number }>(path, { query: { project } })
+    return pid > 0
+  } catch (error) {
+    // The engine cannot find its own process at that moment.
+    if (isStatus(error, 500)) return false
+    throw error
+  }
+}
+
+function isAlreadyRunning(error: unknown): boolean {
+  return error instanceof Error && /already running/i.test(error.message)
 }
 
 function isDiskFull(error: unknown): boolean {

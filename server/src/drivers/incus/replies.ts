@@ -14,7 +14,6 @@ export type Operation = {
 
 /** A refusal by the engine, or its silence. `status` is the HTTP status or what stands for it. */
 export class EngineError extends DriverError {
-  override name = 'EngineError'
   readonly status: number
 
   constructor(

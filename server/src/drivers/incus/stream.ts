@@ -89,7 +89,9 @@ class AgentStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
-    this.#sockets['0'].send(chunk, { binary: true }, done)
+    this.#sockets['0'].send(chunk, { binary: true }, (error) => {
+      done(error ? lost(error.message) : null)
+    })
   }
 
   override _final(done: (error?: Error | null) => void): void {

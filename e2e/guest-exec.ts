@@ -1,0 +1,50 @@
+import type { WebSocket } from 'ws'
+import type { IncusClient } from '../server/src/drivers/incus/client.ts'
+
+export type GuestResult = {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a program as root in a guest by the engine's own exec, without our agent. */
+export async function runInGuest(
+  client: IncusClient,
+  place: { readonly project: string; readonly instance: string },
+  command: readonly string[],
+): Promise<GuestResult> {
+  const operation = await client.begin(
+    `/1.0/instances/${place.instance}/exec`,
+    { command, 'wait-for-websocket': true, interactive: false, environment: {} },
+    { project: place.project },
+  )
+  const secrets = operation.metadata?.['fds'] as Readonly<Record<string, string>>
+  const [input, stdout, stderr, control] = ['0', '1', '2', 'control'].map((fd) =>
+    client.socket(`/1.0/operations/${operation.id}/websocket`, { secret: secrets[fd]! }),
+  ) as [WebSocket, WebSocket, WebSocket, WebSocket]
+  input.on('open', () => input.send('', { binary: false }))
+  try {
+    const output = await Promise.all([readAll(stdout), readAll(stderr), opened(control)])
+    const ended = await client.waitFor(operation, 60_000)
+    return { code: Number(ended.metadata?.['return']), stdout: output[0], stderr: output[1] }
+  } finally {
+    for (const socket of [input, stdout, stderr, control]) socket.terminate()
+  }
+}
+
+function readAll(socket: WebSocket): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const end = () => resolve(Buffer.concat(chunks).toString('utf8'))
+    socket.on('message', (data: Buffer, isBinary) => (isBinary ? chunks.push(data) : end()))
+    socket.on('close', end)
+    socket.on('error', reject)
+  })
+}
+
+function opened(socket: WebSocket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once('open', resolve)
+    socket.once('error', reject)
+  })
+}

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startTestEngine, whyNoTestEngine } from '../../e2e/engine.ts'
+import { runInGuest } from '../../e2e/guest-exec.ts'
+import { createIncusDriver } from '../src/drivers/incus/driver.ts'
+import { nameOf } from '../src/drivers/incus/instance.ts'
+import type { MachineRef } from '../src/drivers/machine-driver.ts'
+import { describeMachineDriver, type DriverHarness } from './conformance/machine-driver.ts'
+
+const reason = await whyNoTestEngine()
+if (reason === undefined) describeMachineDriver('the Incus driver', makeHarness)
+else test('the Incus driver', { skip: reason }, () => {})
+
+async function makeHarness(): Promise<DriverHarness> {
+  const engine = await startTestEngine()
+  const options = engine.optionsOf('conformance')
+  const driver = createIncusDriver(options)
+  const other = createIncusDriver(options)
+  const { client } = engine
+
+  /** A guest that only begins to boot, or to boot again, refuses for a while. */
+  async function run(ref: MachineRef, script: string): Promise<string> {
+    const place = { project: options.project, instance: nameOf(ref) }
+    const deadline = Date.now() + 60_000
+    const whenBooted = `test -S /run/systemd/private || exit 75; ${script}`
+    for (;;) {
+      const result = await runInGuest(client, place, ['sh', '-c', whenBooted]).catch(
+        () => undefined,
+      )
+      if (result && result.code !== 75) return result.stdout
+      assert.ok(Date.now() < deadline, `${ref.id} did not boot`)
+      await sleep(50)
+    }
+  }
+
+  await driver.prepare()
+  return {
+    driver,
+    other,
+    imageId: engine.imageId,
+    imageFiles: engine.imageFiles,
+    makeSpec: engine.makeSpec,
+    run,
+    powerOff: async (ref) => void (await run(ref, 'systemctl --no-block poweroff')),
+    reboot: async (ref) => void (await run(ref, 'systemctl --no-block reboot')),
+    async die(ref) {
+      const path = `/1.0/instances/${nameOf(ref)}/state`
+      const { pid } = await client.get<{ pid: number }>(path, {
+        query: { project: options.project },
+      })
+      assert.ok(pid > 1)
+      process.kill(pid, 'SIGKILL')
+    },
+    async talk(ref, stream) {
+      await run(ref, echoAgent)
+      const said = randomBytes(20_000)
+      stream.write(said)
+      assert.ok(said.equals(await read(stream, said.length)))
+    },
+    async [Symbol.asyncDispose]() {
+      await driver[Symbol.asyncDispose]()
+      await other[Symbol.asyncDispose]()
+      await engine[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function read(stream: Duplex, length: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let heard = 0
+    const onData = (chunk: Buffer) => {
+      chunks.push(chunk)
+      heard += chunk.length
+      if (heard < length) return
+      stream.off('data', onData).off('close', onClose)
+      resolve(Buffer.concat(chunks))
+    }
+    const onClose = () => reject(new Error(`the stream ended after ${heard} bytes`))
+    stream.on('data', onData).on('close', onClose)
+  })
+}
+
+/** Stands for the agent: answers what it is told. Of several, the first keeps the socket. */
+const echoAgent = `mkdir -p /run/computer; cd /run/computer; mkdir echo 2>/dev/null || exit 0
+setsid socat UNIX-LISTEN:agent.sock,fork EXEC:cat </dev/null >/dev/null 2>&1 &`
