@@ -39,9 +39,15 @@ export async function sendInput(
   action: GuestAction,
 ) {
   const machine = await getRunningMachine(app.db, actor, id)
+  let acquiredAt: Date | null = null
   for (let attempt = 1; ; attempt++) {
     const lease = await requireGrant(app, actor, machine, grant)
     const { fence, holder } = lease
+    acquiredAt ??= lease.acquiredAt
+    if (lease.acquiredAt?.getTime() !== acquiredAt?.getTime()) {
+      // Part of it may have happened before: doing it again is the caller's to decide.
+      throw conflict('the input lease changed hands while this was under way')
+    }
     try {
       const result = await app.guests.input(guestRef(machine), { fence, action })
       if (holder?.isQuiet) await touchSession(app.db, holder.sessionId)

@@ -73,7 +73,10 @@ export async function acquireLease(
     }
     await appendEvent(tx, machineId, { type: 'session.control_acquired', sessionId: session.id })
   })
-  return callGuest(() => announce(app, machine))
+  const lease = await callGuest(() => announce(app, machine))
+  if (lease.holder?.sessionId === session.id) return lease
+  // Taken over, or released, before the agent had heard of this grant: it was never usable.
+  throw lease.holder ? heldBy(lease) : conflict('the lease was released as it was granted')
 }
 
 /** Who holds the lease now. A grant that has run out is no holder. */

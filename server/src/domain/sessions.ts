@@ -28,6 +28,11 @@ const state = sql<SessionState>`case
   ) then 'active'
   else 'idle' end`
 
+/** Nobody notes when a session is abandoned, so the time of that is derived as well. */
+const closedAt = sql<Date | null>`case
+  when closed_at is null and last_active_at < now() - ${abandonedAfter}
+  then last_active_at + ${abandonedAfter} else closed_at end`
+
 /** Called again with the id of an earlier call that was cut off, it answers the session of that call. */
 export async function openSession(
   app: Pick<App, 'db'>,
@@ -84,7 +89,10 @@ export async function getSession(db: Database, actor: Actor, id: SessionId) {
   return session
 }
 
-/** Closes a session for ever and releases the lease it holds. Repeating it changes nothing. */
+/**
+ * Closes a session for ever and releases the lease it holds. Repeating it changes nothing. Another's
+ * session may be closed by whoever could take its lease anyway.
+ */
 export async function closeSession(
   app: Pick<App, 'db' | 'guests' | 'log'>,
   actor: Actor,
@@ -92,11 +100,12 @@ export async function closeSession(
 ): Promise<SessionWithState> {
   const { session, released } = await app.db.transaction().execute(async (tx) => {
     const found = await getSession(tx, actor, id)
+    if (!actor.permissions.has('machines:control')) requireOpener(actor, found)
     const closed = await tx
       .updateTable('sessions')
       .set({ closed_at: sql`now()` })
       .where('id', '=', id)
-      .where('closed_at', 'is', null)
+      .where(state, '!=', 'closed')
       .executeTakeFirst()
     if (closed.numUpdatedRows === 0n) return { session: found, released: null }
     const lease = await clearHolder(tx, found.machine_id, id)
@@ -118,9 +127,7 @@ export async function getOwnSession(
   if (!session || session.machine_id !== machineId) {
     throw notFound(`session ${id} on machine ${machineId}`)
   }
-  if (session.opened_by_id !== actor.principal.id) {
-    throw new ApiError('permission_denied', `session ${id} was opened by somebody else`)
-  }
+  requireOpener(actor, session)
   if (session.state === 'closed') {
     throw new ApiError('precondition_failed', `session ${id} is closed; open another`)
   }
@@ -136,6 +143,11 @@ export async function touchSession(db: Database, id: SessionId): Promise<void> {
     .execute()
 }
 
+function requireOpener(actor: Actor, session: SessionRow): void {
+  if (session.opened_by_id === actor.principal.id) return
+  throw new ApiError('permission_denied', `session ${session.id} was opened by somebody else`)
+}
+
 async function findSession(db: Database, actor: Actor, id: SessionId) {
   return selectSessions(db, actor).where('id', '=', id).executeTakeFirst()
 }
@@ -144,7 +156,7 @@ function selectSessions(db: Database, actor: Actor) {
   return db
     .selectFrom('sessions')
     .selectAll()
-    .select(state.as('state'))
+    .select([state.as('state'), closedAt.as('closed_at')])
     .where('organization_id', '=', actor.organizationId)
 }
 
