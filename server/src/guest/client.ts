@@ -36,8 +36,7 @@ const maxClipboardBytes = 4 * 6 * mebibyte + maxJsonBytes
 const maxScreenshotBytes = 64 * mebibyte
 
 const answerTimeoutMs = 15_000
-/** Typing 10,000 characters with a pause after each may take hours; nobody waits that long. */
-const inputTimeoutMs = 120_000
+const inputTimeoutMs = 60_000
 const streamSilenceMs = 60_000
 /** What an agent needs beyond the command's own time to kill it and answer. */
 const execGraceMs = 10_000
@@ -122,7 +121,10 @@ export function createGuestClient(
 
     input: (ref: GuestRef, input: z.input<typeof GuestInput>, { signal }: CallOptions = {}) => {
       const body = encodeJson(input)
-      const request = { body, timeoutMs: inputTimeoutMs, signal }
+      const { action } = input
+      // A pause after every character is time that the caller asked for.
+      const askedMs = action.type === 'type' ? action.text.length * (action.delay_ms ?? 0) : 0
+      const request = { body, timeoutMs: inputTimeoutMs + askedMs, signal }
       return callJson(ref, guestRoutes.input, GuestInputResult, request)
     },
 

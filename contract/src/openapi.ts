@@ -1,0 +1,223 @@
+import type { z } from 'zod'
+import type { Endpoint } from './endpoint.ts'
+import { ErrorEnvelope, errorStatus, type ErrorCode } from './errors.ts'
+import {
+  toSchemas,
+  type JsonSchema,
+  type SchemaCatalog,
+  type SchemaParts,
+} from './openapi-schemas.ts'
+import { text } from './text.ts'
+
+export type { JsonSchema } from './openapi-schemas.ts'
+
+/** Endpoints by their resource, which is their tag. */
+export type EndpointGroups = Readonly<Record<string, Readonly<Record<string, Endpoint>>>>
+
+export type OpenApiParameter = {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required: boolean
+  readonly description?: string
+  readonly schema: JsonSchema
+  readonly style?: 'deepObject'
+  readonly explode?: true
+}
+export type OpenApiContent = Readonly<Record<string, { readonly schema: JsonSchema }>>
+export type OpenApiResponse = {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, unknown>>
+  readonly content?: OpenApiContent
+}
+export type OpenApiReference = { readonly $ref: string }
+export type OpenApiOperation = {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description: string
+  readonly 'x-requires': Endpoint['requires']
+  readonly parameters: readonly OpenApiParameter[]
+  readonly requestBody?: { readonly required: boolean; readonly content: OpenApiContent }
+  readonly responses: Readonly<Record<string, OpenApiResponse | OpenApiReference>>
+}
+export type OpenApiDocument = {
+  readonly openapi: '3.1.0'
+  readonly info: { readonly title: string; readonly version: string; readonly description: string }
+  readonly servers: readonly { readonly url: string }[]
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  readonly tags: readonly { readonly name: string }[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>
+  readonly components: {
+    readonly securitySchemes: Readonly<Record<string, unknown>>
+    readonly headers: Readonly<Record<string, unknown>>
+    readonly responses: Readonly<Record<string, OpenApiResponse>>
+    readonly schemas: Readonly<Record<string, JsonSchema>>
+  }
+}
+
+/** The OpenAPI document of the endpoints. What a caller sends and is sent follows from them alone. */
+export function openApiDocument(
+  groups: EndpointGroups,
+  { version, url }: { readonly version: string; readonly url: string },
+): OpenApiDocument {
+  const parts: Record<string, z.ZodType> = { error: ErrorEnvelope, key: IdempotencyKey }
+  const all = Object.entries(groups).flatMap(([tag, group]) =>
+    Object.entries(group).map(([name, endpoint]) => ({ id: `${tag}.${name}`, tag, endpoint })),
+  )
+  for (const { id, endpoint } of all) Object.assign(parts, partsOf(id, endpoint))
+  const catalog = toSchemas(parts)
+
+  const paths: Record<string, Record<string, OpenApiOperation>> = {}
+  for (const { id, tag, endpoint } of all) {
+    const path = (paths[endpoint.path] ??= {})
+    path[endpoint.method.toLowerCase()] = operation(catalog, id, tag, endpoint)
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Computer', version, description: introduction },
+    servers: [{ url }],
+    security: [{ bearer: [] }, { cookie: [] }],
+    tags: Object.keys(groups).map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key.' },
+        cookie: { type: 'apiKey', in: 'cookie', name: 'computer_session' },
+      },
+      headers: {
+        RequestId: { description: 'Names this request.', schema: { type: 'string' } },
+        IdempotentReplayed: {
+          description: 'true when this is the stored answer of an earlier call.',
+          schema: { type: 'string', enum: ['true'] },
+        },
+      },
+      responses: errorResponses(catalog),
+      schemas: catalog.components,
+    },
+  }
+}
+
+const introduction = [
+  'Persistent Linux computers with a desktop, a shell and a browser.',
+  'Errors come in one envelope; `error.code` says what kind it is.',
+  'Lists answer `data`, `next_cursor` and `has_more`: pass `next_cursor` as `cursor` for more.',
+  'An answer `compute_unavailable` may be asked for again after `retry-after` seconds.',
+].join(' ')
+
+const IdempotencyKey = text(255, 1).describe(
+  'The same key with the same body answers the first response again for 24 hours.',
+)
+
+const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
+  invalid_request: 'Malformed or invalid input.',
+  unauthenticated: 'A missing or invalid credential.',
+  quota_exceeded: 'A plan entitlement declined the request; see quota.',
+  permission_denied: 'A missing permission or scope.',
+  not_found: 'There is no such resource.',
+  conflict: 'The state of the resource does not allow it now.',
+  precondition_failed: 'Something else has to be done first, such as starting the machine.',
+  rate_limited: 'Too many attempts.',
+  internal_error: 'The service failed.',
+  unsupported_operation: 'This deployment is not configured for it.',
+  compute_unavailable: 'The machine or its desktop does not answer yet. Try again.',
+}
+
+function partsOf(id: string, endpoint: Endpoint): SchemaParts {
+  const { params, query, headers, body, uploads, response } = endpoint
+  const parts = { params, query, headers, body, uploads, response }
+  return Object.fromEntries(
+    Object.entries(parts).flatMap(([name, schema]) => (schema ? [[`${id} ${name}`, schema]] : [])),
+  )
+}
+
+function operation(
+  catalog: SchemaCatalog,
+  id: string,
+  tag: string,
+  endpoint: Endpoint,
+): OpenApiOperation {
+  const { requires, summary, body } = endpoint
+  const permission =
+    requires === 'member' ? 'Any member of the organization may.' : `Needs \`${requires}\`.`
+  const content = {
+    ...(body && { 'application/json': { schema: catalog.get(`${id} body`) } }),
+    ...(endpoint.uploads && { 'application/octet-stream': { schema: {} } }),
+  }
+  const required = body !== undefined && !body.safeParse({}).success
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description: permission,
+    'x-requires': requires,
+    parameters: parametersOf(catalog, id, endpoint),
+    ...((body || endpoint.uploads) && { requestBody: { required, content } }),
+    responses: {
+      [endpoint.status]: success(catalog, id, endpoint),
+      ...Object.fromEntries(
+        Object.entries(errorStatus).map(([code, status]) => [
+          String(status),
+          { $ref: `#/components/responses/${code}` },
+        ]),
+      ),
+    },
+  }
+}
+
+function parametersOf(catalog: SchemaCatalog, id: string, endpoint: Endpoint): OpenApiParameter[] {
+  const named = new Set(catalog.properties(`${id} query`).map(({ name }) => name))
+  const uploads = catalog.properties(`${id} uploads`).filter(({ name }) => !named.has(name))
+  const key = { name: 'idempotency-key', in: 'header', required: false } as const
+  return [
+    ...catalog.properties(`${id} params`).map((property) => parameter('path', property)),
+    ...catalog.properties(`${id} query`).map((property) => parameter('query', property)),
+    ...uploads.map((property) => ({
+      ...parameter('query', { ...property, required: false }),
+      description: 'With a body of application/octet-stream, in place of the field of JSON.',
+    })),
+    ...catalog.properties(`${id} headers`).map((property) => parameter('header', property)),
+    ...(endpoint.creates ? [{ ...key, schema: catalog.get('key') }] : []),
+  ]
+}
+
+function parameter(
+  place: OpenApiParameter['in'],
+  property: { readonly name: string; readonly required: boolean; readonly schema: JsonSchema },
+): OpenApiParameter {
+  const { description, ...schema } = property.schema
+  return {
+    name: property.name,
+    in: place,
+    required: place === 'path' || property.required,
+    ...(typeof description === 'string' && { description }),
+    schema,
+    ...(schema['type'] === 'object' && { style: 'deepObject', explode: true }),
+  }
+}
+
+function success(catalog: SchemaCatalog, id: string, endpoint: Endpoint): OpenApiResponse {
+  const headers = {
+    'x-request-id': { $ref: '#/components/headers/RequestId' },
+    ...(endpoint.creates && {
+      'idempotent-replayed': { $ref: '#/components/headers/IdempotentReplayed' },
+    }),
+  }
+  const description = endpoint.status === 202 ? 'Accepted; the work goes on.' : 'Done.'
+  if (endpoint.status === 204) return { description, headers }
+  const content = {
+    'application/json': { schema: catalog.get(`${id} response`) },
+    ...(endpoint.bytes && { [endpoint.bytes]: { schema: {} } }),
+  }
+  return { description, headers, content }
+}
+
+function errorResponses(catalog: SchemaCatalog): Record<string, OpenApiResponse> {
+  const headers = { 'x-request-id': { $ref: '#/components/headers/RequestId' } }
+  const content = { 'application/json': { schema: catalog.get('error') } }
+  return Object.fromEntries(
+    Object.entries(errorDescriptions).map(([code, description]) => [
+      code,
+      { description: `\`${code}\`: ${description}`, headers, content },
+    ]),
+  )
+}

@@ -1,0 +1,93 @@
+import { endpoints, errorStatus } from '@computer/contract'
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openApiDocument, type JsonSchema } from '../../contract/src/openapi.ts'
+import { renderReference } from '../src/api/docs/reference.ts'
+
+const document = openApiDocument(endpoints, { version: '1.2.3', url: 'https://example.test' })
+const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+
+test('every endpoint is an operation, once, under its resource', () => {
+  const expected = Object.entries(endpoints).flatMap(([tag, group]) =>
+    Object.keys(group).map((name) => `${tag}.${name}`),
+  )
+  const ids = operations.map(({ operationId }) => operationId)
+  assert.deepEqual(ids.toSorted(), expected.toSorted())
+  assert.deepEqual(operations.find((one) => one.operationId === 'machines.create')?.tags, [
+    'machines',
+  ])
+})
+
+test('every operation documents every error and what it requires', () => {
+  const statuses = Object.values(errorStatus).map(String)
+  for (const { responses, operationId, ...operation } of operations) {
+    const errors = Object.keys(responses).filter((status) => Number(status) >= 400)
+    assert.deepEqual(errors.toSorted(), statuses.toSorted(), operationId)
+    assert.ok(operation['x-requires'])
+  }
+})
+
+test('every reference leads somewhere, and nothing of the converter is left', () => {
+  const text = JSON.stringify(document)
+  for (const [, path] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+    const found = path!
+      .split('/')
+      .reduce<unknown>((value, key) => (value as JsonSchema | undefined)?.[key], document)
+    assert.ok(found, `#/${path} leads nowhere`)
+  }
+  assert.doesNotMatch(text, /\$defs|\$schema|9007199254740991|\(\?:/)
+})
+
+test('parameters come from the path, the query, the headers and the key', () => {
+  const named = (id: string) =>
+    operations
+      .find(({ operationId }) => operationId === id)!
+      .parameters.map((one) => `${one.in} ${one.name}${one.required ? '!' : ''}`)
+  assert.ok(named('machines.create').includes('header idempotency-key'))
+  assert.ok(named('machines.get').includes('path machine_id!'))
+  assert.ok(named('files.read').includes('query path!'))
+  assert.ok(named('files.write').includes('query path'))
+  assert.ok(named('desktop.click').includes('header x-session-id'))
+  for (const [path, methods] of Object.entries(document.paths)) {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    for (const { parameters } of Object.values(methods)) {
+      const given = parameters.filter((one) => one.in === 'path').map((one) => one.name)
+      assert.deepEqual(given, inPath)
+    }
+  }
+})
+
+test('answers and bodies name their content types', () => {
+  const typesOf = (id: string) => {
+    const { responses, requestBody } = operations.find((one) => one.operationId === id)!
+    const response = responses['200']!
+    const answer = '$ref' in response ? {} : (response.content ?? {})
+    return [Object.keys(requestBody?.content ?? {}), Object.keys(answer)]
+  }
+  const json = 'application/json'
+  const bytes = 'application/octet-stream'
+  assert.deepEqual(typesOf('files.write'), [[json, bytes], [json]])
+  assert.deepEqual(typesOf('files.read'), [[], [json, bytes]])
+  assert.deepEqual(typesOf('desktop.screenshot'), [[], [json, 'image/*']])
+  assert.deepEqual(typesOf('exec.run'), [[json], [json]])
+})
+
+test('the reference shows every operation and schema and loads nothing', () => {
+  const page = renderReference(document)
+  for (const { operationId } of operations) {
+    assert.ok(page.includes(`<article id="${operationId}">`), operationId)
+  }
+  const anchors = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
+  for (const [, target] of page.matchAll(/href="#([^"]+)"/g)) {
+    assert.ok(anchors.has(target), `#${target} leads nowhere`)
+  }
+  assert.doesNotMatch(page, /<script|<link|src=|@import|url\(|undefined|\[object/)
+  assert.match(page, /https:\/\/example\.test\/v1\/machines/)
+})
+
+test('text of the document cannot become markup', () => {
+  const title = '<b onclick="x">&'
+  const page = renderReference({ ...document, info: { ...document.info, title } })
+  assert.ok(!page.includes('<b onclick'))
+  assert.ok(page.includes('&lt;b onclick=&quot;x&quot;&gt;&amp;'))
+})
