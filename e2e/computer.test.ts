@@ -220,7 +220,7 @@ test('a deleted machine is gone', async () => {
 async function activeWindow(name: string): Promise<void> {
   await eventually(`a window of ${name} is active`, async () => {
     const found = await server.api.ok('POST', path('/exec'), {
-      command: ['xdotool', 'getactivewindow', 'getwindowclassname'],
+      command: ['sh', '-c', 'xprop -id "$(xdotool getactivewindow)" WM_CLASS'],
     })
     return found.stdout.toLowerCase().includes(name) || undefined
   })

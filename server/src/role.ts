@@ -34,6 +34,7 @@ export async function runRole(name: string, role: Role): Promise<void> {
   await stop()
   await closeApp(app)
   log.info('down')
+  process.exit(0)
 }
 
 async function createApp(config: Config, log: Logger): Promise<App> {

@@ -4,13 +4,14 @@ import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 
 /*
- * Who works on a machine. A worker takes rows that are not at rest, for half a minute at a time, and
+ * Who works on a machine. A worker takes rows that are not at rest, for a few seconds at a time, and
  * renews while it works; one that dies loses them by the clock. So there is never more than one step
- * in flight for a machine, however many workers share the database.
+ * in flight for a machine, however many workers share the database. (A worker that was stalled past
+ * its claim may meet another at the engine, which is why every step can be repeated.)
  */
 
-const claimedFor = sql`interval '30 seconds'`
-export const renewEveryMs = 10_000
+const claimedFor = sql`interval '8 seconds'`
+export const renewEveryMs = 2_000
 
 /** Takes up to `limit` machines that have something to be done now. */
 export async function claimMachines(

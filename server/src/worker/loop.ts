@@ -8,10 +8,11 @@ import { observeAll, observeMachine } from './observe.ts'
 const maxAtOnce = 8
 const pollMs = 1_000
 const observeEveryMs = 60_000
+const graceMs = 5_000
 
 /**
- * Runs every reconciler until the signal is aborted, and resolves when nothing is in flight. Woken
- * by hints and by timers; either alone would do.
+ * Runs every reconciler until the signal is aborted, and resolves when nothing is in flight or a
+ * short grace is over. Woken by hints and by timers; either alone would do.
  */
 export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<void> {
   const workerId = randomUUID()
@@ -55,7 +56,9 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   }
   unsubscribe()
   for (const timer of timers) clearInterval(timer)
-  await Promise.all([...inFlight.values(), images, watching])
+  const finished = Promise.all([...inFlight.values(), images, watching])
+  // A step that takes longer is left in its middle: whoever claims it next does it again.
+  await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
 }
 
 /** Desktops coming up are looked at a few times a second; all else comes by hints. */

@@ -120,8 +120,9 @@ create table machines (
   region text not null,
   metadata jsonb not null,
   created_at timestamptz not null default now(),
-  started_at timestamptz,
-  stopped_at timestamptz,
+  -- To the millisecond, as clients see them: a run of the machine is told from another by these.
+  started_at timestamptz(3),
+  stopped_at timestamptz(3),
   deleted_at timestamptz,
 
   -- What the reconciler needs and no answer shows.
