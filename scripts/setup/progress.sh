@@ -50,7 +50,7 @@ how_far() {
 
 last_line() { tail -c 400 "$log" | tr '\r' '\n' | grep -v '^[[:space:]]*$' | tail -n 1 || true; }
 
-show_log() { tail -n "${1:-20}" "$log" | sed 's/^/    /' >&2; }
+show_log() { grep -v EBADENGINE "$log" | tail -n "${1:-20}" | sed 's/^/    /' >&2 || true; }
 
 # Names the common reasons in a log; the command's own last lines are shown above it.
 explain() {
@@ -60,6 +60,9 @@ explain() {
     fail "$what: the disk is full" "Free some space: $(df -h --output=target,avail / | tail -n 1)"
   elif grep -qE 'Could not get lock|Unable to (acquire|lock)|is another process using it' "$log"; then
     fail "$what: another package manager is running" 'Wait until it has finished, then run this again.'
+  elif grep -qiE 'self[- ]signed|certificate verif|unable to get local issuer' "$log"; then
+    fail "$what: a certificate is not trusted" \
+      'Where a proxy signs with its own authority, name its file in NODE_EXTRA_CA_CERTS.'
   elif grep -qiE 'could not resolve|temporary failure|connection (failed|timed out|refused)|network is unreachable|failed to fetch|enotfound|eai_again|etimedout|econnrefused|econnreset' "$log"; then
     fail "$what: the network or a mirror does not answer" 'Check the network and name resolution, then run this again.'
   fi

@@ -27,7 +27,8 @@ tools_make() {
   PATH=$(tr ':' '\n' <<<"$PATH" | grep -v 'node_modules' | paste -sd:)
   require_host_node
   total=$(grep -c '^    "node_modules/' "$repo/package-lock.json")
-  attempt "npm ci of up to $total packages" packages_so_far npm ci --prefix "$repo" --no-audit --no-fund ||
+  attempt "npm ci of up to $total packages" packages_so_far npm ci --prefix "$repo" \
+    --no-audit --no-fund --loglevel=warn ||
     explain 'npm ci' 'Run `npm ci` and see what it says.'
   [ -x "$modules/.bin/node" ] || fail "npm has no Node for $(uname -m)" 'Use an x86-64 or arm64 host.'
   exec 8>&-
