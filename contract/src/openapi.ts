@@ -167,7 +167,7 @@ function operation(
 function parametersOf(catalog: SchemaCatalog, id: string, endpoint: Endpoint): OpenApiParameter[] {
   const named = new Set(catalog.properties(`${id} query`).map(({ name }) => name))
   const uploads = catalog.properties(`${id} uploads`).filter(({ name }) => !named.has(name))
-  const key = { name: 'idempotency-key', in: 'header', required: false } as const
+  const key = { name: 'idempotency-key', required: false }
   return [
     ...catalog.properties(`${id} params`).map((property) => parameter('path', property)),
     ...catalog.properties(`${id} query`).map((property) => parameter('query', property)),
@@ -176,7 +176,7 @@ function parametersOf(catalog: SchemaCatalog, id: string, endpoint: Endpoint): O
       description: 'With a body of application/octet-stream, in place of the field of JSON.',
     })),
     ...catalog.properties(`${id} headers`).map((property) => parameter('header', property)),
-    ...(endpoint.creates ? [{ ...key, schema: catalog.get('key') }] : []),
+    ...(endpoint.creates ? [parameter('header', { ...key, schema: catalog.get('key') })] : []),
   ]
 }
 

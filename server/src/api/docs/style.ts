@@ -11,7 +11,6 @@ export const referenceStyle = `
   }
 }
 * { box-sizing: border-box }
-html { scroll-behavior: smooth; scroll-padding-top: 1rem }
 body {
   margin: 0; display: grid; grid-template-columns: 16rem minmax(0, 1fr);
   background: var(--ground); color: var(--text); font: 15px/1.55 Inter, system-ui, sans-serif;
