@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/**
+ * The engine's own command-line client, which is what a user without us would type. Baselines live
+ * in a project of their own, so no reconciler of the server looks at them.
+ */
+export type Incus = AsyncDisposable & {
+  /** Resolves with the output; an exit code other than 0 is an error with what it complained. */
+  run(...args: readonly string[]): Promise<string>
+  /** The arguments of `incus launch` that give a baseline the size of our smallest machine. */
+  launchArgs(image: string, name: string): readonly string[]
+  /** Runs a command in a baseline. */
+  exec(name: string, ...command: readonly string[]): Promise<string>
+  remove(name: string): Promise<void>
+  /** The default image of the server, as the engine names it. */
+  readonly image: string
+  /** Where and under which name the engine has one of our machines. */
+  instanceOf(machineId: string): Promise<{ project: string; name: string }>
+  /** For processes that talk to us while they run. */
+  readonly env: NodeJS.ProcessEnv
+}
+
+export const incusPath = '/usr/bin/incus'
+const project = 'bench'
+
+export async function openIncus(dataDir: string, image: string): Promise<Incus> {
+  const configDir = await mkdtemp(join(tmpdir(), 'computer-bench-'))
+  const env = {
+    PATH: '/usr/bin:/bin',
+    INCUS_DIR: join(dataDir, 'engine'),
+    // Else the client would keep files in its user's home.
+    INCUS_CONF: configDir,
+  }
+  const run = (...args: readonly string[]) => runProgram(incusPath, args, env)
+  const list = async (of: string) =>
+    JSON.parse(await run('list', '--project', of, '--format', 'json')) as { name: string }[]
+
+  await removeProject()
+  const settings = ['images', 'profiles', 'storage.volumes', 'networks'].flatMap((feature) => [
+    '-c',
+    `features.${feature}=false`,
+  ])
+  await run('project', 'create', project, ...settings)
+  const network = await findNetwork(run)
+
+  async function removeProject(): Promise<void> {
+    const projects = await run('project', 'list', '--format', 'json')
+    if (!(JSON.parse(projects) as { name: string }[]).some(({ name }) => name === project)) return
+    for (const { name } of await list(project))
+      await run('delete', '--force', '--project', project, name)
+    await run('project', 'delete', project)
+  }
+
+  return {
+    run,
+    env,
+    image,
+    launchArgs: (from, name) => [
+      ...['launch', from, name, '--project', project, '--quiet', '--no-profiles'],
+      ...['--storage', 'default', '--network', network, '--device', 'root,size=10GiB'],
+      ...['-c', 'limits.cpu=2', '-c', 'limits.memory=4096MiB', '-c', 'boot.autostart=false'],
+    ],
+    exec: (name, ...command) => run('exec', '--project', project, '-T', name, '--', ...command),
+    remove: async (name) => void (await run('delete', '--force', '--project', project, name)),
+    async instanceOf(machineId) {
+      const prefix = `${machineId.replace('_', '-')}-`
+      const found = (await list('computer')).find(({ name }) => name.startsWith(prefix))
+      if (!found) throw new Error(`the engine has no instance of ${machineId}`)
+      return { project: 'computer', name: found.name }
+    },
+    async [Symbol.asyncDispose]() {
+      await removeProject()
+      await rm(configDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Resolves with standard output. */
+export async function runProgram(
+  path: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  const child = spawn(path, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let [output, complaint] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject).once('close', resolve)
+  })
+  if (code === 0) return output
+  throw new Error(`${path} ${args.slice(0, 2).join(' ')} exited with ${code}: ${complaint.trim()}`)
+}
+
+async function findNetwork(run: Incus['run']): Promise<string> {
+  const networks = JSON.parse(await run('network', 'list', '--format', 'json')) as {
+    name: string
+    managed: boolean
+    type: string
+  }[]
+  const bridge = networks.find(({ managed, type }) => managed && type === 'bridge')
+  if (!bridge) throw new Error('the engine has no bridge; is the server up?')
+  return bridge.name
+}

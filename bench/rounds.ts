@@ -1,0 +1,52 @@
+import type { Pair, Sample } from './measure.ts'
+
+/** One try. It times itself, because what prepares it and what checks it does not count. */
+export type Side = (round: number) => Promise<Sample>
+
+export type Plan = { readonly rounds: number; readonly warmups: number; readonly budgetMs: number }
+
+/**
+ * Runs every side once a round, forwards and backwards in turn (A B, B A), so that neither gains by
+ * its place. Warm-up rounds are thrown away. When the time is over the rounds so far are the result.
+ */
+export async function runRounds<Name extends string>(
+  sides: Readonly<Record<Name, Side>>,
+  plan: Plan,
+  say: (progress: string) => void,
+): Promise<Record<Name, Sample>[]> {
+  const forwards = Object.keys(sides) as Name[]
+  const deadline = performance.now() + plan.budgetMs
+  const results: Record<Name, Sample>[] = []
+  for (let round = -plan.warmups; round < plan.rounds; round++) {
+    if (round > 0 && performance.now() > deadline) break
+    say(round < 0 ? `warming up (${-round} to go)` : `${round + 1} of ${plan.rounds}`)
+    const order = round % 2 === 0 ? forwards : forwards.toReversed()
+    const result = {} as Record<Name, Sample>
+    for (const name of order) result[name] = await attempt(sides[name], round + plan.warmups)
+    if (round >= 0) results.push(result)
+  }
+  return results
+}
+
+export function pairUp<Name extends string>(
+  rounds: readonly Record<Name, Sample>[],
+  baseline: Name,
+  ours: Name,
+): Pair[] {
+  return rounds.map((round) => ({ baseline: round[baseline], ours: round[ours] }))
+}
+
+/** Milliseconds of one call, and what it returned. */
+export async function time<T>(work: () => Promise<T>): Promise<{ ms: number; result: T }> {
+  const start = performance.now()
+  const result = await work()
+  return { ms: performance.now() - start, result }
+}
+
+async function attempt(side: Side, round: number): Promise<Sample> {
+  try {
+    return await side(round)
+  } catch (error) {
+    return { ms: NaN, wrong: (error as Error).message }
+  }
+}

@@ -1,0 +1,120 @@
+import { writeFile } from 'node:fs/promises'
+import { cpus, loadavg, release, totalmem } from 'node:os'
+import { parseArgs } from 'node:util'
+import { openIncus } from './incus.ts'
+import { bench as create } from './s01-create.ts'
+import { bench as exec } from './s14-exec.ts'
+import type { Bench, BenchContext, Row } from './row.ts'
+import { openServer } from './server.ts'
+import { formatTable } from './table.ts'
+
+/*
+ * `npm run bench`, or `npm run bench -- NAME…` for some of the benches. Each sets a goal beside what
+ * a user would pick instead, in turn on this machine, and prints the ratio.
+ *
+ *   --pairs N     so many pairs of each, instead of 30 (300 of what takes less than 50 ms)
+ *   --quick       a few pairs, to see that it works; too few to judge by
+ *   --json FILE   the rows for programs
+ */
+const benches: readonly Bench[] = [create, exec]
+
+const { values: options, positionals: names } = parseArgs({
+  allowPositionals: true,
+  options: {
+    pairs: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    json: { type: 'string' },
+  },
+})
+const chosen = names.length === 0 ? benches : names.map(findBench)
+const results = await runBenches(chosen)
+
+const rows = results.flatMap((result) => result.rows)
+console.log(`\n${formatTable(rows)}\n\n${describeHost()}, ${describeLoads()}`)
+const failed = results.filter(({ error }) => error !== undefined)
+for (const { name, error } of failed) console.log(`${name} could not be run: ${error}`)
+if (options.json) await writeJson(options.json)
+const hasFailed = rows.some((row) => row.kind === 'compared' && row.comparison.verdict === 'FAIL')
+process.exitCode = failed.length > 0 || hasFailed ? 1 : 0
+
+type Result = {
+  readonly name: string
+  readonly rows: readonly Row[]
+  readonly error?: string
+  /** Of the last minute, before and after. */
+  readonly load: readonly [number, number]
+}
+
+async function runBenches(list: readonly Bench[]): Promise<Result[]> {
+  say('starting the server')
+  await using server = await openServer()
+  const { data } = await server.api.json<{ data: { id: string; default: boolean }[] }>(
+    'GET',
+    '/v1/images',
+  )
+  const image = data.find((one) => one.default)
+  if (!image) throw new Error('the server has no image')
+  await using incus = await openIncus(server.dataDir, image.id)
+  const found: Result[] = []
+  for (const { name, title, run } of list) {
+    const before = loadavg()[0]!
+    const context: BenchContext = {
+      api: server.api,
+      dataDir: server.dataDir,
+      incus,
+      plan: { slow: plan(30, 5), fast: plan(300, 20) },
+      say: (progress) => say(`${name} (${title}): ${progress}`),
+    }
+    try {
+      const measured = await run(context)
+      found.push({ name, rows: measured, load: [before, loadavg()[0]!] })
+    } catch (error) {
+      found.push({ name, rows: [], error: String(error), load: [before, loadavg()[0]!] })
+    }
+  }
+  say('cleaning up')
+  return found
+}
+
+function plan(usual: number, quick: number): BenchContext['plan']['slow'] {
+  const rounds = options.pairs ? Number(options.pairs) : options.quick ? quick : usual
+  if (!(rounds >= 1)) throw new Error('--pairs takes a number')
+  return {
+    rounds,
+    warmups: options.quick ? 1 : 5,
+    budgetMs: options.quick ? 120_000 : 15 * 60_000,
+  }
+}
+
+/** By its whole name, or by the number of the goal: `s1` is `s01-create`. */
+function findBench(name: string): Bench {
+  const number = /^s0?(\d+)$/i.exec(name)?.[1]?.padStart(2, '0')
+  const bench = benches.find((one) => one.name === name || one.name.startsWith(`s${number}-`))
+  if (bench) return bench
+  throw new Error(
+    `there is no bench ${name}; there are ${benches.map((one) => one.name).join(', ')}`,
+  )
+}
+
+function describeHost(): string {
+  const processors = cpus()
+  const memoryGb = Math.round(totalmem() / 2 ** 30)
+  return `${processors.length} × ${processors[0]?.model.trim()}, ${memoryGb} GB, Linux ${release()}`
+}
+
+function describeLoads(): string {
+  const loads = results.map(
+    ({ name, load }) => `${name} ${load.map((value) => value.toFixed(1)).join(' → ')}`,
+  )
+  return `load average ${loads.join(', ')}`
+}
+
+async function writeJson(path: string): Promise<void> {
+  const document = { at: new Date().toISOString(), host: describeHost(), results }
+  await writeFile(path, `${JSON.stringify(document, null, 2)}\n`)
+}
+
+function say(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
+  else if (!/\d of \d/.test(text) || / (1|\d*0) of /.test(text)) process.stderr.write(`${text}\n`)
+}
