@@ -6,6 +6,7 @@ import { apiKeyRoutes } from './api-keys.ts'
 import { authRoutes } from './auth.ts'
 import { authenticate } from './authenticate.ts'
 import { desktopRoutes } from './desktop.ts'
+import { addDocumentRoutes } from './documents.ts'
 import { eventRoutes } from './events.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
@@ -27,6 +28,7 @@ export function createApi(
     once: onceByKey(app),
   }
   addHealthRoutes(http, app)
+  addDocumentRoutes(http, app.config.baseUrl)
   mount(http, context, endpoints.auth, authRoutes(app))
   mount(http, context, endpoints.machines, machineRoutes(app))
   mount(http, context, endpoints.images, imageRoutes(app))
