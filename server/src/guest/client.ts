@@ -73,7 +73,7 @@ export function createGuestClient(
       } catch (error) {
         // What is left of the call, such as an upload that was refused, ends here.
         answer.stream.destroy()
-        throw error
+        throw request.signal?.aborted ? request.signal.reason : error
       }
     })
   }
