@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DriverError } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
+import { closeHostToGuests } from './host-firewall.ts'
 import { ensureNetwork } from './network.ts'
 import { enableSimpleQuotas } from './quota.ts'
 import { EngineError } from './replies.ts'
@@ -23,6 +24,7 @@ export type EnginePlace = {
 
 /** Makes the engine as we want it, and changes nothing that already is. */
 export async function prepareEngine(client: IncusClient, place: EnginePlace): Promise<void> {
+  checkNames(place)
   await checkServer(client)
   if (place.engineDir !== undefined) {
     // Minutes that a daemon that was asked to end waits for streams to guests; one is the least.
@@ -30,6 +32,7 @@ export async function prepareEngine(client: IncusClient, place: EnginePlace): Pr
   }
   await ensurePool(client, place)
   await ensureNetwork(client, place)
+  if (place.engineDir !== undefined) await closeHostToGuests(place.network)
   await ensureProject(client, place.project)
 }
 
@@ -44,6 +47,14 @@ export async function checkPool(client: IncusClient, pool: string): Promise<void
 export async function readHostCpus(client: IncusClient): Promise<number> {
   const { cpu } = await client.get<{ cpu: { total: number } }>('/1.0/resources')
   return cpu.total
+}
+
+function checkNames({ project, pool, network }: EnginePlace): void {
+  const isName = [project, pool].every((name) => /^[a-z][a-z0-9-]{0,40}$/.test(name))
+  if (isName && /^[a-z][a-z0-9]{0,14}$/.test(network)) return
+  throw new DriverError(`not names for the engine: ${project}, ${pool}, ${network}`, {
+    retryable: false,
+  })
 }
 
 type Server = {

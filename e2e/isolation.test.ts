@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { networkInterfaces, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createIncusDriver } from '../server/src/drivers/incus/driver.ts'
+import { nameOf } from '../server/src/drivers/incus/instance.ts'
+import { listInstances } from '../server/src/drivers/incus/instances.ts'
+import type { MachineDriver, MachineSpec } from '../server/src/drivers/machine-driver.ts'
+import { startTestEngine, whyNoTestEngine, type TestEngine } from './engine.ts'
+import { runInGuest, type GuestResult } from './guest-exec.ts'
+
+const project = 'isolation'
+const reason = await whyNoTestEngine()
+
+/** What a machine's root user may not do. The only targets are this host and its own machines. */
+describe('a machine is shut in', { skip: reason ?? false }, () => {
+  let engine: TestEngine
+  let driver: MachineDriver
+  let guestDir: string
+  let first: MachineSpec
+  let second: MachineSpec
+  let gateway: string
+
+  before(async () => {
+    engine = await startTestEngine()
+    guestDir = await mkdtemp(join(tmpdir(), 'computer-guest-'))
+    await chmod(guestDir, 0o755)
+    await writeFile(join(guestDir, 'agent'), 'today', { mode: 0o644 })
+    const options = engine.optionsOf(project)
+    driver = createIncusDriver({ ...options, guestDir })
+    await driver.prepare()
+    await driver.addImage(engine.imageId, engine.imageFiles)
+    first = { ...engine.makeSpec(), memoryMb: 1024, diskGb: 1 }
+    second = engine.makeSpec()
+    for (const spec of [first, second]) {
+      await driver.create(spec)
+      await driver.start(spec)
+      await untilUp(spec)
+    }
+    const path = `/1.0/networks/${options.network}`
+    const { config } = await engine.client.get<{ config: Record<string, string> }>(path)
+    gateway = config['ipv4.address']!.split('/')[0]!
+  })
+
+  after(async () => {
+    await driver?.[Symbol.asyncDispose]()
+    await engine?.[Symbol.asyncDispose]()
+    if (guestDir) await rm(guestDir, { recursive: true })
+  })
+
+  function inGuest(spec: MachineSpec, ...command: string[]): Promise<GuestResult> {
+    return runInGuest(engine.client, { project, instance: nameOf(spec) }, command)
+  }
+
+  function python(spec: MachineSpec, script: string): Promise<GuestResult> {
+    return inGuest(spec, 'python3', '-c', script)
+  }
+
+  async function untilUp(spec: MachineSpec): Promise<void> {
+    const deadline = Date.now() + 60_000
+    for (;;) {
+      const address = await addressOf(spec).catch(() => undefined)
+      if (address !== undefined) return
+      assert.ok(Date.now() < deadline, 'the machine got no address within a minute')
+      await sleep(100)
+    }
+  }
+
+  async function addressOf(spec: MachineSpec): Promise<string | undefined> {
+    const { stdout } = await inGuest(spec, 'ip', '-4', '-o', 'address', 'show', 'dev', 'eth0')
+    return / inet ([0-9.]+)\//.exec(stdout)?.[1]
+  }
+
+  /** `open` where a TCP connection is taken, else why not. */
+  async function probe(spec: MachineSpec, address: string, port: number): Promise<string> {
+    const { stdout } = await python(
+      spec,
+      `import socket
+try:
+    socket.create_connection(('${address}', ${port}), 3).close()
+    print('open')
+except OSError as error:
+    print(error)`,
+    )
+    return stdout.trim()
+  }
+
+  test('its root is nobody on the host, and no two machines share a user', async () => {
+    const ranges: number[] = []
+    for (const spec of [first, second]) {
+      const { stdout } = await inGuest(spec, 'cat', '/proc/1/uid_map', '/proc/1/gid_map')
+      const rows = stdout.trim().split('\n')
+      for (const row of rows) {
+        assert.deepEqual(row.trim().split(/\s+/).map(Number), [0, spec.uidBase, 65_536])
+      }
+      ranges.push(spec.uidBase)
+    }
+    assert.ok(Math.abs(ranges[0]! - ranges[1]!) >= 65_536)
+  })
+
+  test('the engine is told nothing but numbers and our own choices', async () => {
+    for (const { config } of await listInstances({ client: engine.client, project })) {
+      const keys = Object.keys(config)
+      assert.deepEqual(
+        keys.filter((key) => key.startsWith('raw.') || key.startsWith('user.')),
+        [],
+      )
+      assert.equal(config['security.privileged'], 'false')
+      assert.equal(config['security.guestapi'], 'false')
+      assert.equal(config['security.nesting'] ?? 'false', 'false')
+      assert.equal(config['boot.autostart'], 'false')
+    }
+  })
+
+  test('there is no way to the engine inside', async () => {
+    const script =
+      'ls -d /dev/incus /dev/lxd 2>/dev/null; find / -xdev -name unix.socket 2>/dev/null'
+    assert.equal((await inGuest(first, 'sh', '-c', script)).stdout, '')
+  })
+
+  test('the agent of the host can be read and not changed', async () => {
+    assert.equal((await inGuest(first, 'cat', '/opt/computer/agent')).stdout, 'today')
+    for (const script of [
+      'echo x > /opt/computer/agent',
+      'mount -o remount,rw /opt/computer',
+      'rm /opt/computer/agent',
+      'mount -o remount,bind,rw /opt/computer && echo x > /opt/computer/agent',
+    ]) {
+      assert.notEqual((await inGuest(first, 'sh', '-c', script)).code, 0, script)
+    }
+    assert.equal(await readFile(join(guestDir, 'agent'), 'utf8'), 'today')
+  })
+
+  test('it has the cores and the memory of its size', async () => {
+    const { stdout } = await inGuest(first, 'sh', '-c', 'nproc; grep MemTotal /proc/meminfo')
+    const [cores, memory] = stdout.split('\n')
+    assert.equal(cores, '1')
+    assert.equal(memory, `MemTotal:        ${1024 * 1024} kB`)
+  })
+
+  test('a memory hog is killed, and the machine and its neighbour live on', async () => {
+    const hog = 'x = []\nwhile True: x.append(bytearray(16 << 20))'
+    assert.notEqual((await python(first, hog)).code, 0)
+    assert.equal(await driver.inspect(first), 'running')
+    assert.equal((await inGuest(second, 'true')).code, 0)
+  })
+
+  test('threads without end find an end', async () => {
+    const { stdout } = await python(
+      first,
+      `import threading
+threading.stack_size(32768)
+stop = threading.Event()
+count = 0
+try:
+    while count < 10000:
+        threading.Thread(target=stop.wait, daemon=True).start()
+        count += 1
+except (RuntimeError, MemoryError):
+    pass
+print(count, flush=True)
+import os
+os._exit(0)`,
+    )
+    assert.ok(Number(stdout) > 100 && Number(stdout) < 8_192, stdout)
+    assert.equal((await inGuest(second, 'true')).code, 0)
+  })
+
+  test('its disk has an end that subvolumes do not get around, and a full one starts again', async () => {
+    const { stdout } = await python(first, subvolumes)
+    assert.equal(stdout.trim(), 'EPERM '.repeat(8).trim())
+
+    const fill = 'dd if=/dev/urandom of=/fill bs=1M count=1500 2>/dev/null; sync; stat -c %s /fill'
+    const filled = Number((await inGuest(first, 'sh', '-c', fill)).stdout)
+    assert.ok(filled > 0.5 * 2 ** 30 && filled <= 1.05 * 2 ** 30, String(filled))
+    await inGuest(first, 'sh', '-c', 'dd if=/dev/zero of=/rest bs=4k 2>/dev/null; sync')
+
+    await driver.stop(first, { graceMs: 0 })
+    await driver.start(first)
+    await untilUp(first)
+    const removed = await inGuest(first, 'rm', '-f', '/fill', '/rest')
+    assert.equal(removed.code, 0, removed.stderr)
+  })
+
+  test('nothing of the host can be reached, by any of its addresses', async (t) => {
+    const port = await listen(t)
+    const addresses = Object.values(networkInterfaces())
+      .flatMap((list) => list ?? [])
+      .filter(({ internal, family }) => !internal && family === 'IPv4')
+      .map(({ address }) => address)
+    assert.ok(addresses.includes(gateway))
+    for (const address of addresses) {
+      assert.notEqual(await probe(first, address, port), 'open', `the host on ${address}`)
+    }
+    assert.notEqual(await probe(first, '169.254.169.254', 80), 'open')
+  })
+
+  test('the host is closed on IPv6 as well', async (t) => {
+    const port = await listen(t)
+    const bridge = networkInterfaces()[engine.optionsOf(project).network] ?? []
+    for (const { address, family } of bridge) {
+      if (family !== 'IPv6') continue
+      assert.notEqual(await probe(first, `${address}%eth0`, port), 'open', address)
+    }
+    const { stdout } = await inGuest(first, 'ip', '-6', 'route', 'show', 'default')
+    assert.equal(stdout, '')
+  })
+
+  test('no other machine can be reached, also not by way of the gateway', async () => {
+    const target = (await addressOf(second))!
+    const serve = 'setsid python3 -m http.server 7777 --directory /tmp </dev/null >/dev/null 2>&1 &'
+    await inGuest(second, 'sh', '-c', serve)
+    const deadline = Date.now() + 10_000
+    while ((await probe(second, target, 7777)) !== 'open') assert.ok(Date.now() < deadline)
+
+    assert.notEqual(await probe(first, target, 7777), 'open', 'directly')
+    const source = (await addressOf(first))!
+    for (const [spec, other] of [
+      [first, target],
+      [second, source],
+    ] as const) {
+      await inGuest(spec, 'ip', 'route', 'add', `${other}/32`, 'via', gateway, 'dev', 'eth0')
+    }
+    assert.notEqual(await probe(first, target, 7777), 'open', 'by way of the gateway')
+  })
+
+  test('an address of another machine cannot be taken over', async (t) => {
+    const target = (await addressOf(second))!
+    const port = await listen(t)
+    await inGuest(first, 'ip', 'address', 'add', `${target}/32`, 'dev', 'eth0')
+    const { stdout } = await python(
+      first,
+      `import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('${target}', 0)); s.settimeout(2)
+try:
+    s.sendto(bytes.fromhex('${dnsQuery}'), ('${gateway}', 53)); s.recv(512); print('answered')
+except OSError as error:
+    print(error)`,
+    )
+    await inGuest(first, 'ip', 'address', 'delete', `${target}/32`, 'dev', 'eth0')
+    assert.notEqual(stdout.trim(), 'answered')
+    assert.ok(port > 0)
+  })
+
+  test('names are asked for at the gateway, which tells nothing of other machines', async () => {
+    const ask = (name: string) =>
+      python(
+        first,
+        `import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(10)
+q = b''.join(bytes([len(p)]) + p.encode() for p in '${name}'.split('.')) + bytes(1)
+s.sendto(bytes.fromhex('000101000001000000000000') + q + bytes.fromhex('00010001'), ('${gateway}', 53))
+print(s.recv(512)[7])`,
+      )
+    assert.match((await ask('localhost')).stdout, /^\d+\n$/)
+    assert.equal((await ask(`${nameOf(second)}.incus`)).stdout.trim(), '0')
+  })
+
+  test('a kernel key of one machine is none of another', async () => {
+    const add = `import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.syscall(248, b'user', b'computer', b'secret', 6, -5))`
+    const serial = Number((await python(first, add)).stdout)
+    assert.ok(serial > 0)
+    const read = `import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.syscall(250, 11, ${serial}, ctypes.create_string_buffer(16), 16))`
+    assert.equal((await python(second, read)).stdout.trim(), '-1')
+  })
+
+  test('a user of its own can make the name spaces of a browser sandbox', async () => {
+    const enter = 'setpriv --reuid 1000 --regid 1000 --clear-groups unshare -U -r -p -n -f true'
+    const { code, stderr } = await inGuest(first, 'sh', '-c', enter)
+    assert.equal(code, 0, stderr)
+  })
+})
+
+/** A question for the address of `localhost`. */
+const dnsQuery = '000101000001000000000000096c6f63616c686f737400' + '00010001'
+
+/** Each of the four calls, plain and with upper bits that the kernel ignores. */
+const subvolumes = `import ctypes, os, errno
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.argtypes = [ctypes.c_long] * 4
+folder = os.open('/root', os.O_RDONLY)
+def attempt(call):
+    arguments = ctypes.create_string_buffer(4096)
+    arguments[56:59] = b'sub'
+    libc.syscall(16, folder, call, ctypes.addressof(arguments))
+    return errno.errorcode[ctypes.get_errno()]
+calls = [0x5000940e, 0x50009418, 0x50009401, 0x50009417]
+print(*[attempt(call) for call in calls], *[attempt(call | 1 << 32) for call in calls])`
+
+/** Something to find on the host, on every address that it has. */
+async function listen(t: { after(fn: () => void): void }): Promise<number> {
+  const server: Server = createServer((socket) => socket.end('found'))
+  await new Promise<void>((resolve) => server.listen(0, '::', resolve))
+  t.after(() => server.close())
+  return (server.address() as AddressInfo).port
+}
