@@ -15,8 +15,7 @@ export function apiKeyRoutes(app: Pick<App, 'db'>): Routes<typeof apiKeys> {
       const page = await listApiKeys(app.db, actor, query)
       return { ...page, data: page.data.map(show) }
     },
-    revoke: async (actor, { params }) =>
-      show(await revokeApiKey(app.db, actor, params.api_key_id)),
+    revoke: async (actor, { params }) => show(await revokeApiKey(app.db, actor, params.api_key_id)),
   }
 }
 

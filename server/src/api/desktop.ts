@@ -1,4 +1,10 @@
-import type { desktop, GuestAction, MachineId, ScreenshotFormat, SessionId } from '@computer/contract'
+import type {
+  desktop,
+  GuestAction,
+  MachineId,
+  ScreenshotFormat,
+  SessionId,
+} from '@computer/contract'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import { getDisplay, sendInput } from '../domain/desktop.ts'

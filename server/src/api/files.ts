@@ -2,7 +2,8 @@ import type { files } from '@computer/contract'
 import type { App } from '../app.ts'
 import { decodeContent, listFiles, readFile } from '../domain/files.ts'
 import { askGuest } from '../domain/guests.ts'
-import { parseRange } from './range.ts'
+import { cutTo } from './cut-to.ts'
+import { parseRange, unsatisfiable } from './range.ts'
 import { BytesAnswer, type Routes } from './route.ts'
 
 export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files> {
@@ -14,11 +15,15 @@ export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files
       const file = await askGuest(app, actor, params.machine_id, (ref) =>
         app.guests.readFile(ref, { path: query.path, ...range }, { signal }),
       )
+      const part = headers.range !== undefined
+      if (part && range.offset >= file.size) {
+        file.stream.destroy()
+        throw unsatisfiable(file.size)
+      }
       const start = Math.min(range.offset, file.size)
       const end = Math.min(start + (range.length ?? file.size), file.size)
-      const part = headers.range !== undefined
       return new BytesAnswer(
-        file.stream,
+        cutTo(file.stream, end - start),
         {
           'content-type': 'application/octet-stream',
           'content-length': end - start,

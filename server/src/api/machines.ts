@@ -44,8 +44,7 @@ export function machineRoutes(app: App): Routes<typeof machines> {
       const asked = await restartMachine(app, actor, params.machine_id)
       return show(query.wait > 0 ? await rest(actor, asked, query.wait) : asked)
     },
-    delete: async (actor, { params }) =>
-      show(await deleteMachine(app, actor, params.machine_id)),
+    delete: async (actor, { params }) => show(await deleteMachine(app, actor, params.machine_id)),
     usage: async (actor, { params }) =>
       askGuest(app, actor, params.machine_id, (ref) => app.guests.usage(ref)),
   }

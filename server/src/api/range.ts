@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts'
+import { invalid, type ApiError } from '../errors.ts'
 
 /** One range of a `range` header, `bytes=FIRST-LAST` or `bytes=FIRST-`; null without the header. */
 export function parseRange(
@@ -14,4 +14,11 @@ export function parseRange(
     ])
   }
   return last === null ? { offset: first } : { offset: first, length: last - first + 1 }
+}
+
+/** For a range that begins where the file has nothing any more. */
+export function unsatisfiable(size: number): ApiError {
+  return invalid(`the range begins past the end of the file, which has ${size} bytes`, [
+    { field: 'range', message: `must begin before byte ${size}` },
+  ])
 }

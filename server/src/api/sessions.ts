@@ -14,8 +14,7 @@ type Dependencies = Pick<App, 'db' | 'guests' | 'log'>
 
 export function sessionRoutes(app: Dependencies): Routes<typeof sessions> {
   return {
-    open: async (actor, { body, newId }) =>
-      show(await openSession(app, actor, newId('ses'), body)),
+    open: async (actor, { body, newId }) => show(await openSession(app, actor, newId('ses'), body)),
     list: async (actor, { query }) => {
       const page = await listSessions(app.db, actor, query)
       return { ...page, data: page.data.map(show) }

@@ -43,6 +43,11 @@ export async function readFile(
     app.guests.readFileBytes(ref, { path, offset, length }),
   )
   const whole = encoding === 'base64' ? file.bytes : wholeCharacters(file.bytes, file.size, offset)
+  if (whole.length === 0 && file.bytes.length > 0) {
+    throw invalid('the range is shorter than its first character; ask for 4 bytes or more', [
+      { field: 'length', message: 'must be 4 or more here, or encoding base64' },
+    ])
+  }
   return {
     path: file.path,
     content: encoding === 'base64' ? whole.toString('base64') : decodeUtf8(whole),
@@ -80,7 +85,11 @@ function decodeUtf8(bytes: Buffer): string {
 /** The bytes of a body's content. */
 export function decodeContent(content: string, encoding: 'utf8' | 'base64'): Buffer {
   if (encoding === 'utf8') {
-    if (!content.isWellFormed()) throw invalid('content holds a lone surrogate; use base64')
+    if (!content.isWellFormed()) {
+      throw invalid('content holds a lone surrogate; use base64', [
+        { field: 'content', message: 'must be valid Unicode' },
+      ])
+    }
     return Buffer.from(content, 'utf8')
   }
   const bytes = Buffer.from(content, 'base64')
