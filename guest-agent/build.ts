@@ -25,11 +25,22 @@ import { dirname, join, resolve } from 'node:path'
  */
 export async function buildGuestAgent(outDir: string): Promise<void> {
   await mkdir(join(outDir, 'bin'), { recursive: true, mode: 0o755 })
+  await writeIfOther(join(outDir, 'bin', 'agent'), launcher, 0o755)
   await copyNode(join(outDir, 'bin', 'node'))
   for (const name of imagePackages) await copyPackage(name, join(outDir, 'node_modules', name))
   // Last, since it is what uses the others.
   await writeIfOther(join(outDir, 'agent.mjs'), await bundle())
 }
+
+/**
+ * What the machine's unit starts: its limits make the agent's memory a third of what it is without
+ * them, and can only be given from outside.
+ */
+const launcher = `#!/bin/sh
+export MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=65536
+exec /opt/computer/bin/node --max-semi-space-size=1 --optimize-for-size --v8-pool-size=1 \\
+  /opt/computer/agent.mjs
+`
 
 const require = createRequire(import.meta.url)
 const architecture = process.arch
@@ -102,9 +113,9 @@ function packageFolder(name: string): string {
   return found
 }
 
-async function writeIfOther(path: string, text: string): Promise<void> {
+async function writeIfOther(path: string, text: string, mode = 0o644): Promise<void> {
   if ((await readFile(path, 'utf8').catch(() => undefined)) === text) return
-  await writeFile(`${path}.partial`, text, { mode: 0o644 })
+  await writeFile(`${path}.partial`, text, { mode })
   await rename(`${path}.partial`, path)
 }
 

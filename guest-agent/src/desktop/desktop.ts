@@ -4,6 +4,7 @@ import { getWindowAttributes } from '../x11/requests.ts'
 import { openSession, readWords, type XSession } from '../x11/session.ts'
 import { Clipboard } from './clipboard.ts'
 import { Keyboard } from './keyboard.ts'
+import { releaseLeftovers } from './leftovers.ts'
 import { Pointer } from './pointer.ts'
 import { Screen } from './screen.ts'
 
@@ -46,9 +47,9 @@ export class Desktop {
     return seat
   }
 
-  /** The seat if there is one, whatever its desktop does. */
-  async current(): Promise<Seat | undefined> {
-    return this.#seat?.catch(() => undefined)
+  /** The seat if there is an X server, whatever its desktop does. */
+  current(): Promise<Seat | undefined> {
+    return this.#connect().catch(() => undefined)
   }
 
   #connect(): Promise<Seat> {
@@ -65,6 +66,7 @@ export class Desktop {
       this.#seat = undefined
       this.#up = undefined
     })
+    await releaseLeftovers(session)
     const pointer = new Pointer(session)
     const keyboard = new Keyboard(session)
     return {

@@ -73,7 +73,7 @@ export class Keyboard {
   }
 
   releaseAll(): void {
-    for (const keycode of [...this.#held]) this.#release(keycode)
+    for (const keycode of this.#held) this.#release(keycode)
   }
 
   /** How to type these, after changing the keymap if it has not got them. */

@@ -58,6 +58,7 @@ export class Keymap {
         if (isSpare(keycode)) continue
         const keysym = at(keycode, level)
         if (keysym === 0 || this.#strokes.has(keysym)) continue
+        if (level === 1 && isKeypad(keysym)) continue
         this.#strokes.set(keysym, { keycode, shift: level === 1, spare: false })
       }
     }
@@ -134,6 +135,11 @@ export class Keymap {
 const spareKeycodes = Array.from({ length: 40 }, (_, index) => 208 + index)
 /** Types nothing that anybody would miss: a private-use character. */
 const placeholder = 0x0100f8ff
+
+/** On the keypad's second level Num Lock counts, and Shift may undo it. */
+function isKeypad(keysym: Keysym): boolean {
+  return keysym >= 0xff80 && keysym <= 0xffbd
+}
 
 function isSpare(keycode: number): boolean {
   return keycode >= spareKeycodes[0]! && keycode <= spareKeycodes.at(-1)!

@@ -8,8 +8,8 @@ export function keysymOfName(name: string): Keysym {
   const characters = [...name]
   if (characters.length === 1) return keysymOfCharacter(name)
   const keysym =
-    keysymTable[`XK_${aliases[name.toLowerCase()] ?? name}`]?.code ??
-    mediaKeysyms[name] ??
+    keysymTable[`XK_${aliases.get(name.toLowerCase()) ?? name}`]?.code ??
+    mediaKeysyms.get(name) ??
     functionKey(name) ??
     unicodeName(name)
   if (keysym === undefined) throw invalid(`there is no key called ${name}`)
@@ -34,33 +34,35 @@ export const keysym = {
   shift: 0xffe1,
 } as const
 
-const aliases: Readonly<Record<string, string>> = {
-  enter: 'Return',
-  return: 'Return',
-  esc: 'Escape',
-  escape: 'Escape',
-  ctrl: 'Control_L',
-  control: 'Control_L',
-  alt: 'Alt_L',
-  option: 'Alt_L',
-  shift: 'Shift_L',
-  cmd: 'Super_L',
-  super: 'Super_L',
-  win: 'Super_L',
-  space: 'space',
-  tab: 'Tab',
-  backspace: 'BackSpace',
-  delete: 'Delete',
-  del: 'Delete',
-  up: 'Up',
-  down: 'Down',
-  left: 'Left',
-  right: 'Right',
-  home: 'Home',
-  end: 'End',
-  pageup: 'Prior',
-  pagedown: 'Next',
-}
+const aliases = new Map(
+  Object.entries({
+    enter: 'Return',
+    return: 'Return',
+    esc: 'Escape',
+    escape: 'Escape',
+    ctrl: 'Control_L',
+    control: 'Control_L',
+    alt: 'Alt_L',
+    option: 'Alt_L',
+    shift: 'Shift_L',
+    cmd: 'Super_L',
+    super: 'Super_L',
+    win: 'Super_L',
+    space: 'space',
+    tab: 'Tab',
+    backspace: 'BackSpace',
+    delete: 'Delete',
+    del: 'Delete',
+    up: 'Up',
+    down: 'Down',
+    left: 'Left',
+    right: 'Right',
+    home: 'Home',
+    end: 'End',
+    pageup: 'Prior',
+    pagedown: 'Next',
+  }),
+)
 
 const controlKeysyms: Readonly<Record<string, Keysym>> = {
   '\n': 0xff0d,
@@ -72,28 +74,30 @@ const controlKeysyms: Readonly<Record<string, Keysym>> = {
 }
 
 /** The names beyond the core table that a desktop acts on. */
-const mediaKeysyms: Readonly<Record<string, Keysym>> = {
-  XF86AudioLowerVolume: 0x1008ff11,
-  XF86AudioMute: 0x1008ff12,
-  XF86AudioRaiseVolume: 0x1008ff13,
-  XF86AudioPlay: 0x1008ff14,
-  XF86AudioStop: 0x1008ff15,
-  XF86AudioPrev: 0x1008ff16,
-  XF86AudioNext: 0x1008ff17,
-  XF86HomePage: 0x1008ff18,
-  XF86Mail: 0x1008ff19,
-  XF86Search: 0x1008ff1b,
-  XF86Calculator: 0x1008ff1d,
-  XF86Back: 0x1008ff26,
-  XF86Forward: 0x1008ff27,
-  XF86WWW: 0x1008ff2e,
-  XF86Favorites: 0x1008ff30,
-  XF86Copy: 0x1008ff57,
-  XF86Cut: 0x1008ff58,
-  XF86Explorer: 0x1008ff5d,
-  XF86Paste: 0x1008ff6d,
-  XF86Reload: 0x1008ff73,
-}
+const mediaKeysyms = new Map<string, Keysym>(
+  Object.entries({
+    XF86AudioLowerVolume: 0x1008ff11,
+    XF86AudioMute: 0x1008ff12,
+    XF86AudioRaiseVolume: 0x1008ff13,
+    XF86AudioPlay: 0x1008ff14,
+    XF86AudioStop: 0x1008ff15,
+    XF86AudioPrev: 0x1008ff16,
+    XF86AudioNext: 0x1008ff17,
+    XF86HomePage: 0x1008ff18,
+    XF86Mail: 0x1008ff19,
+    XF86Search: 0x1008ff1b,
+    XF86Calculator: 0x1008ff1d,
+    XF86Back: 0x1008ff26,
+    XF86Forward: 0x1008ff27,
+    XF86WWW: 0x1008ff2e,
+    XF86Favorites: 0x1008ff30,
+    XF86Copy: 0x1008ff57,
+    XF86Cut: 0x1008ff58,
+    XF86Explorer: 0x1008ff5d,
+    XF86Paste: 0x1008ff6d,
+    XF86Reload: 0x1008ff73,
+  }),
+)
 
 function functionKey(name: string): Keysym | undefined {
   const number = /^f(\d{1,2})$/.exec(name)?.[1]

@@ -89,7 +89,7 @@ export class Pointer {
   }
 
   releaseAll(): void {
-    for (const button of [...this.#held]) this.#release(button)
+    for (const button of this.#held) this.#release(button)
   }
 
   #moveTo(grant: Grant, { x, y }: Point): void {

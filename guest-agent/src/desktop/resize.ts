@@ -46,16 +46,18 @@ async function setDesktopSize(path: string, { width, height }: Size): Promise<vo
     const shared = 1
     socket.write(Buffer.from([shared]))
     const server = await read(24)
-    const old = { width: server.readUInt16BE(0), height: server.readUInt16BE(2) }
     await read(server.readUInt32BE(20))
 
-    socket.write(Buffer.concat([setEncodings(), updateRequest(old)]))
-    const layout = await readDesktopSize(read)
+    // The geometry is told with the answer to a request for pixels: one pixel is the least.
+    socket.write(Buffer.concat([setEncodings(), updateRequest({ incremental: false })]))
+    let layout = await readUpdate(read)
+    while (!layout) layout = await readUpdate(read)
     socket.write(setSize(width, height, layout.screenId))
     for (;;) {
-      const answer = await readDesktopSize(read)
+      socket.write(updateRequest({ incremental: true }))
+      const answer = await readUpdate(read)
       const byThisClient = 1
-      if (answer.reason !== byThisClient) continue
+      if (answer?.reason !== byThisClient) continue
       if (answer.status === 0) return
       throw new Refusal('invalid_request', `the display cannot be ${width}x${height}`)
     }
@@ -76,13 +78,12 @@ function setEncodings(): Buffer {
   return message
 }
 
-/** Incremental: no pixels are wanted, only the pseudo-rectangle with the geometry. */
-function updateRequest({ width, height }: Size): Buffer {
+function updateRequest(options: { readonly incremental: boolean }): Buffer {
   const message = Buffer.alloc(10)
   message[0] = 3
-  message[1] = 1
-  message.writeUInt16BE(width, 6)
-  message.writeUInt16BE(height, 8)
+  message[1] = options.incremental ? 1 : 0
+  message.writeUInt16BE(1, 6)
+  message.writeUInt16BE(1, 8)
   return message
 }
 
@@ -101,34 +102,28 @@ function setSize(width: number, height: number, screenId: number): Buffer {
 type Read = (length: number) => Promise<Buffer>
 type DesktopSize = { readonly reason: number; readonly status: number; readonly screenId: number }
 
-/** Skips other messages and raw rectangles until the server tells a geometry. */
-async function readDesktopSize(read: Read): Promise<DesktopSize> {
+/** The next framebuffer update, other messages skipped: the geometry in it, if it tells one. */
+async function readUpdate(read: Read): Promise<DesktopSize | undefined> {
   for (;;) {
     const kind = (await read(1))[0]!
-    if (kind === 2) continue
-    if (kind === 3) {
-      await read((await read(7)).readUInt32BE(3))
-      continue
-    }
-    if (kind === 1) {
-      await read((await read(5)).readUInt16BE(3) * 6)
-      continue
-    }
-    if (kind !== 0) throw new Error(`unexpected RFB message ${kind}`)
-    const count = (await read(3)).readUInt16BE(1)
-    let found: DesktopSize | undefined
-    for (let index = 0; index < count; index++) {
-      const head = await read(12)
-      if (head.readInt32BE(8) !== extendedDesktopSize) {
-        await read(head.readUInt16BE(4) * head.readUInt16BE(6) * 4)
-        continue
-      }
-      const screens = await read((await read(4))[0]! * 16)
-      const screenId = screens.length > 0 ? screens.readUInt32BE(0) : 0
-      found = { reason: head.readUInt16BE(0), status: head.readUInt16BE(2), screenId }
-    }
-    if (found) return found
+    if (kind === 0) break
+    if (kind === 1) await read((await read(5)).readUInt16BE(3) * 6)
+    else if (kind === 3) await read((await read(7)).readUInt32BE(3))
+    else if (kind !== 2) throw new Error(`unexpected RFB message ${kind}`)
   }
+  const count = (await read(3)).readUInt16BE(1)
+  let found: DesktopSize | undefined
+  for (let index = 0; index < count; index++) {
+    const head = await read(12)
+    if (head.readInt32BE(8) !== extendedDesktopSize) {
+      await read(head.readUInt16BE(4) * head.readUInt16BE(6) * 4)
+      continue
+    }
+    const screens = await read((await read(4))[0]! * 16)
+    const screenId = screens.length > 0 ? screens.readUInt32BE(0) : 0
+    found = { reason: head.readUInt16BE(0), status: head.readUInt16BE(2), screenId }
+  }
+  return found
 }
 
 /** Exactly so many bytes from the stream, the rest kept for the next call. */

@@ -1,4 +1,4 @@
-import { desktopDown } from '../refusal.ts'
+import { desktopDown, Refusal } from '../refusal.ts'
 import { eventCode } from '../x11/events.ts'
 import { convertSelection, getProperty, getSelectionOwner } from '../x11/requests.ts'
 import { predefinedAtom, type XSession } from '../x11/session.ts'
@@ -22,6 +22,7 @@ export async function readSelection(
 
 /** How long an owner may take for each piece. */
 const answerMs = 3000
+const unanswered = 'the program that owns the clipboard does not answer'
 const maxTotalBytes = 16 * 1024 * 1024
 
 /** Undefined if the owner does not have the selection in this form. */
@@ -97,7 +98,7 @@ function arrivals(session: XSession, code: number, fits: (event: Buffer) => bool
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       wake = resolve
       const timer = setTimeout(() => {
-        reject(desktopDown('the program that owns the clipboard does not answer'))
+        reject(new Refusal('compute_unavailable', unanswered))
       }, answerMs)
       try {
         await Promise.race([promise, session.x.closed])

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import {
   closeSync,
   constants,
-  createWriteStream,
   fchmodSync,
   fchownSync,
   fstatSync,
@@ -10,9 +9,10 @@ import {
   openSync,
   renameSync,
   unlinkSync,
+  write,
 } from 'node:fs'
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
 import { invalid } from '../refusal.ts'
 import { naming } from './failure.ts'
 import { openRegular, walkOptions, type FileSpace } from './files.ts'
@@ -105,10 +105,18 @@ async function append(
 }
 
 async function writeAll(fd: number, body: Readable): Promise<number> {
-  const file = createWriteStream('', { fd, autoClose: false, highWaterMark: 1024 * 1024 })
-  await pipeline(body, file)
-  return file.bytesWritten
+  let size = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    for (let at = 0; at < chunk.length;) {
+      const { bytesWritten } = await writeBytes(fd, chunk, at)
+      at += bytesWritten
+    }
+    size += chunk.length
+  }
+  return size
 }
+
+const writeBytes = promisify(write)
 
 function makeOwned(space: FileSpace, parent: Entry, name: string): void {
   mkdirSync(at(parent, name), 0o755)
