@@ -1,7 +1,6 @@
-import { endpoints, errorStatus } from '@computer/contract'
+import { endpoints, errorStatus, openApiDocument, type JsonSchema } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openApiDocument, type JsonSchema } from '../../contract/src/openapi.ts'
 import { renderReference } from '../src/api/docs/reference.ts'
 
 const document = openApiDocument(endpoints, { version: '1.2.3', url: 'https://example.test' })

@@ -1,8 +1,4 @@
-import type {
-  JsonSchema,
-  OpenApiDocument,
-  OpenApiOperation,
-} from '../../../../contract/src/openapi.ts'
+import type { JsonSchema, OpenApiDocument, OpenApiOperation } from '@computer/contract'
 import { resolve } from './schema-table.ts'
 
 /** A value that the schema accepts, as short as it can be made by rule. */

@@ -3,7 +3,7 @@ import type {
   OpenApiDocument,
   OpenApiOperation,
   OpenApiParameter,
-} from '../../../../contract/src/openapi.ts'
+} from '@computer/contract'
 import { curlExample, exampleOf } from './example.ts'
 import { html, join, type Html } from './html.ts'
 import { constraintsOf, fieldsTable, typeOf } from './schema-table.ts'

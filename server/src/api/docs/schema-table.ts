@@ -1,4 +1,4 @@
-import type { JsonSchema, OpenApiDocument } from '../../../../contract/src/openapi.ts'
+import type { JsonSchema, OpenApiDocument } from '@computer/contract'
 import { html, join, type Html } from './html.ts'
 
 type Schemas = Readonly<Record<string, JsonSchema>>
