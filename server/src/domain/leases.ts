@@ -108,13 +108,36 @@ export async function releaseLease(
 export async function clearHolder(tx: Tx, machineId: MachineId, sessionId: SessionId) {
   const lease = await lockLease(tx, machineId)
   if (lease.holder?.sessionId !== sessionId) return null
-  await tx
-    .updateTable('input_leases')
-    .set({ fence: sql`fence + 1`, session_id: null, acquired_at: null, expires_at: null })
-    .where('machine_id', '=', machineId)
-    .execute()
-  await appendEvent(tx, machineId, { type: 'session.control_released', sessionId })
+  await vacate(tx, machineId, sessionId)
   return lease
+}
+
+/** Writes down that a grant has run out, unless it was renewed since it was read. */
+export async function expireLease(
+  app: Pick<App, 'db' | 'guests' | 'log'>,
+  machineId: MachineId,
+  fence: number,
+): Promise<void> {
+  const machine = await app.db.transaction().execute(async (tx) => {
+    const lost = await tx
+      .selectFrom('input_leases')
+      .select('session_id')
+      .where('machine_id', '=', machineId)
+      .where('fence', '=', fence)
+      .where('session_id', 'is not', null)
+      .where('expires_at', '<', sql<Date>`clock_timestamp()`)
+      .forUpdate()
+      .executeTakeFirst()
+    if (!lost) return undefined
+    await vacate(tx, machineId, lost.session_id!, 'the lease ran out')
+    return tx
+      .selectFrom('machines')
+      .selectAll()
+      .where('id', '=', machineId)
+      .where('state', '=', 'running')
+      .executeTakeFirst()
+  })
+  if (machine) await tellRunning(app, machine)
 }
 
 /**
@@ -127,13 +150,7 @@ export async function tellFence(
   machineId: MachineId,
 ): Promise<Lease> {
   const machine = await getMachine(app.db, actor, machineId)
-  if (machine.state === 'running') {
-    try {
-      return await announce(app, machine)
-    } catch (error) {
-      app.log.warn({ err: error, machine_id: machineId }, 'a release was not told to the agent yet')
-    }
-  }
+  if (machine.state === 'running') await tellRunning(app, machine)
   return readLease(app.db, machineId)
 }
 
@@ -196,6 +213,31 @@ export function heldBy(lease: Lease): ApiError {
   return conflict(
     `the input lease is held by ${type} session ${sessionId}, opened by ${opener}, until ${lease.expiresAt?.toISOString()}`,
   )
+}
+
+/** Nobody holds it any more; the fence rises so that nothing of the last holder lands either. */
+async function vacate(tx: Tx, machineId: MachineId, sessionId: SessionId, message?: string) {
+  await tx
+    .updateTable('input_leases')
+    .set({ fence: sql`fence + 1`, session_id: null, acquired_at: null, expires_at: null })
+    .where('machine_id', '=', machineId)
+    .execute()
+  await appendEvent(tx, machineId, {
+    type: 'session.control_released',
+    sessionId,
+    ...(message !== undefined && { message }),
+  })
+}
+
+async function tellRunning(
+  app: Pick<App, 'db' | 'guests' | 'log'>,
+  machine: MachineRow,
+): Promise<void> {
+  try {
+    await announce(app, machine)
+  } catch (error) {
+    app.log.warn({ err: error, machine_id: machine.id }, 'a release was not told to the agent yet')
+  }
 }
 
 /** The row, made if need be and locked until the end of the transaction. */

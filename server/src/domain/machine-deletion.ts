@@ -9,6 +9,8 @@ export async function finishDeletion(
   machine: MachineRow,
 ): Promise<void> {
   await app.db.transaction().execute(async (tx) => {
+    // First, as in every transaction that takes both the lease and the machine.
+    await tx.deleteFrom('input_leases').where('machine_id', '=', machine.id).execute()
     const { numUpdatedRows } = await tx
       .updateTable('machines')
       .set({ deleted_at: sql`now()`, claimed_by: null, claimed_until: null })
@@ -22,7 +24,6 @@ export async function finishDeletion(
       .set({ machine_id: null })
       .where('machine_id', '=', machine.id)
       .execute()
-    await tx.deleteFrom('input_leases').where('machine_id', '=', machine.id).execute()
     await tx
       .updateTable('sessions')
       .set({ closed_at: sql`now()` })

@@ -103,16 +103,13 @@ export async function updateMachine(
   try {
     const machine = await app.db.transaction().execute(async (tx) => {
       const current = await lockMachine(tx, actor, id)
-      const resized = change.size ? await resize(tx, actor, current, change.size) : {}
-      await tx
-        .updateTable('machines')
-        .set({
-          ...resized,
-          ...(change.name !== undefined && { name: change.name }),
-          ...(change.metadata && { metadata: JSON.stringify(change.metadata) as never }),
-        })
-        .where('id', '=', id)
-        .execute()
+      const columns = {
+        ...(change.size && (await resize(tx, actor, current, change.size))),
+        ...(change.name !== undefined && { name: change.name }),
+        ...(change.metadata && { metadata: JSON.stringify(change.metadata) as never }),
+      }
+      if (Object.keys(columns).length === 0) return current
+      await tx.updateTable('machines').set(columns).where('id', '=', id).execute()
       await appendEvent(tx, id, { type: 'machine.updated' })
       return getMachine(tx, actor, id)
     })
@@ -126,13 +123,14 @@ export async function updateMachine(
 
 /** Asks a machine to boot: one that is stopped, or one in error, whose boot is tried again. */
 export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
-  return change(app, actor, id, async (tx, machine) => {
+  const start = async (tx: Tx, machine: MachineRow) => {
     if (machine.state !== 'stopped' && machine.state !== 'error') {
       throw illegalMove(machine.state, 'starting')
     }
     await requireRoomToRun(tx, actor)
     return moveMachine(tx, machine, 'starting', { wanted: 'running' })
-  })
+  }
+  return change(app, actor, id, start, { counts: true })
 }
 
 /** Asks a machine to shut down. The worker takes it from `stopping` to `stopped`. */
@@ -237,15 +235,21 @@ async function insertMachine(
   return machine
 }
 
+/**
+ * Changes a locked row, so that an event which happens to be noted now is no conflict. Whoever counts
+ * machines locks the organization first, in the order of every transaction that takes both.
+ */
 async function change(
   app: Changing,
   actor: Actor,
   id: MachineId,
   act: (tx: Tx, machine: MachineRow) => Promise<MachineRow>,
+  options: { readonly counts: boolean } = { counts: false },
 ): Promise<MachineRow> {
-  const machine = await app.db
-    .transaction()
-    .execute(async (tx) => act(tx, await getMachine(tx, actor, id)))
+  const machine = await app.db.transaction().execute(async (tx) => {
+    if (options.counts) await lockOrganization(tx, actor)
+    return act(tx, await lockMachine(tx, actor, id))
+  })
   app.changes.publish(id)
   return machine
 }
@@ -276,12 +280,7 @@ async function requireRoomToRun(tx: Tx, actor: Actor): Promise<void> {
 
 /** Counts under a lock on the organization, so that two creates cannot both take the last place. */
 async function countMachines(tx: Tx, actor: Actor) {
-  await tx
-    .selectFrom('organizations')
-    .select('id')
-    .where('id', '=', actor.organizationId)
-    .forUpdate()
-    .execute()
+  await lockOrganization(tx, actor)
   return tx
     .selectFrom('machines')
     .select((eb) => [
@@ -295,6 +294,15 @@ async function countMachines(tx: Tx, actor: Actor) {
     .where('organization_id', '=', actor.organizationId)
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
+}
+
+async function lockOrganization(tx: Tx, actor: Actor): Promise<void> {
+  await tx
+    .selectFrom('organizations')
+    .select('id')
+    .where('id', '=', actor.organizationId)
+    .forUpdate()
+    .execute()
 }
 
 function nextChange(app: Pick<App, 'changes'>, id: MachineId) {

@@ -21,7 +21,7 @@ export async function pageByNumber<Row extends { readonly sequence: number }>(
   page: PageRequest,
   fetch: (before: number | null, count: number) => Promise<Row[]>,
 ): Promise<Page<Row>> {
-  const before = page.cursor === undefined ? null : Number(decode(page.cursor, /^\d{1,15}$/))
+  const before = page.cursor === undefined ? null : Number(decode(page.cursor, /^\d{1,9}$/))
   return cut(page, await fetch(before, page.limit + 1), (row) => String(row.sequence))
 }
 

@@ -13,7 +13,7 @@ import { pageById, type PageRequest } from './page.ts'
 export type SessionWithState = SessionRow & { readonly state: SessionState }
 
 /** Idle that long, a session closes for ever (wire, Sessions). */
-const abandonedAfter = sql`interval '24 hours'`
+export const abandonedAfter = sql`interval '24 hours'`
 
 /**
  * Active while it holds the lease or made a call in the last minute. Derived, never stored: nothing
@@ -101,14 +101,16 @@ export async function closeSession(
   const { session, released } = await app.db.transaction().execute(async (tx) => {
     const found = await getSession(tx, actor, id)
     if (!actor.permissions.has('machines:control')) requireOpener(actor, found)
+    if (found.state === 'closed') return { session: found, released: null }
+    // The lease first, as whoever acquires it does.
+    const lease = await clearHolder(tx, found.machine_id, id)
     const closed = await tx
       .updateTable('sessions')
       .set({ closed_at: sql`now()` })
       .where('id', '=', id)
-      .where(state, '!=', 'closed')
+      .where('closed_at', 'is', null)
       .executeTakeFirst()
     if (closed.numUpdatedRows === 0n) return { session: found, released: null }
-    const lease = await clearHolder(tx, found.machine_id, id)
     await appendEvent(tx, found.machine_id, { type: 'session.disconnected', sessionId: id })
     return { session: await getSession(tx, actor, id), released: lease }
   })

@@ -4,10 +4,12 @@ import { claimMachines, releaseClaim, renewClaims, renewEveryMs } from './claims
 import { prepareImages } from './images.ts'
 import { advance, type WorkerApp } from './machines.ts'
 import { observeAll, observeMachine } from './observe.ts'
+import { sweepIdempotencyKeys, sweepLeases, sweepSessions } from './sweeps.ts'
 
 const maxAtOnce = 8
 const pollMs = 1_000
 const observeEveryMs = 60_000
+const sweepEveryMs = 2_000
 const graceMs = 5_000
 
 /**
@@ -35,9 +37,14 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
 
   const unsubscribe = app.changes.subscribe(nudge)
   signal.addEventListener('abort', nudge)
+  const every = (ms: number, pass: () => Promise<void>) =>
+    setInterval(() => void safely(app, pass), ms)
   const timers = [
-    setInterval(() => void safely(app, () => renewClaims(app, workerId, [...inFlight.keys()])), renewEveryMs),
-    setInterval(() => void safely(app, () => observeAll(app)), observeEveryMs),
+    every(renewEveryMs, () => renewClaims(app, workerId, [...inFlight.keys()])),
+    every(observeEveryMs, () => observeAll(app)),
+    every(sweepEveryMs, () => sweepLeases(app)),
+    every(observeEveryMs, () => sweepSessions(app)),
+    every(observeEveryMs, () => sweepIdempotencyKeys(app)),
   ]
   const images = prepareImages(app, signal)
   const watching = watchEngine(app, signal)

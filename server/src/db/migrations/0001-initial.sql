@@ -179,6 +179,8 @@ create table input_leases (
   expires_at timestamptz
 );
 
+create index held_leases on input_leases (expires_at) where session_id is not null;
+
 create table machine_events (
   id text primary key,
   organization_id text not null references organizations,
