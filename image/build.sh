@@ -1,16 +1,16 @@
 #!/bin/bash
 # Builds the image that machines start from.
 #
-#   image/build.sh --hash     prints the recipe's hash: the same hash, the same image
+#   image/build.sh --hash     prints the recipe's hash: the same hash, the same recipe
 #   image/build.sh OUT_DIR    builds OUT_DIR/{rootfs.tar.zst,metadata.tar,image.json,build.log}
 #
 # OUT_DIR appears whole at the end or not at all. Needs root, mmdebstrap and zstd. Packages come
-# from the Debian mirror this host's apt uses.
+# from the Debian mirror that this host's apt uses.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 
-# bookworm on purpose: its systemd 252 still boots where the host offers cgroup v1 alone or beside
-# v2, which later ones refuse.
+# bookworm on purpose: its systemd 252 still boots where the host offers cgroup v1 or the hybrid
+# of both, which later ones refuse.
 export SUITE=bookworm
 RECIPE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export RECIPE
@@ -45,33 +45,40 @@ build() {
     command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install mmdebstrap zstd"
   done
   mkdir -p "$(dirname "$1")"
-  local out work
-  out=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-  work=$(mktemp -d "$out.building-XXXXXX")
-  # Whatever happens, no half-built image stays; a failure's log is kept beside OUT_DIR.
-  trap 'status=$?; [ $status = 0 ] || keep_log "'"$work"'" "'"$out"'"; rm -rf --one-file-system "'"$work"'"; exit $status' EXIT
+  OUT=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+  WORK=$(mktemp -d "$OUT.building-XXXXXX")
+  trap clean_up EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
-  chmod 755 "$work"
-  mkdir "$work/result" "$work/tmp"
+  chmod 755 "$WORK"
+  mkdir "$WORK/result" "$WORK/tmp"
 
-  local hash started
+  local hash
   hash=$(recipe_hash)
-  started=$SECONDS
-  say "[1/6] preparing image $hash: Debian $SUITE ($ARCHITECTURE) from $(debian_mirror)"
-  make_rootfs "$work"
-  make_metadata "$work" "$hash"
-  rm -rf --one-file-system "$out"
-  mv "$work/result" "$out"
-  say "      done in $((SECONDS - started)) s: $(du -h "$out/rootfs.tar.zst" | cut -f1) in $out"
+  say "[1/6] preparing image $hash: Debian $SUITE ($ARCHITECTURE) from $(mirror Debian debian)"
+  make_rootfs
+  make_metadata "$hash"
+  rm -rf --one-file-system "$OUT" "$OUT.failed.log"
+  mv -T "$WORK/result" "$OUT"
+  say "      done in $SECONDS s: $OUT/rootfs.tar.zst, $(du -h "$OUT/rootfs.tar.zst" | cut -f1)"
+}
+
+# Whatever happens, no half-built image stays; of a failed build the log does.
+clean_up() {
+  local status=$?
+  if [ $status != 0 ]; then
+    mv "$WORK/result/build.log" "$OUT.failed.log" 2>/dev/null || true
+    say "build.sh: the image was not built; see $OUT.failed.log"
+  fi
+  rm -rf --one-file-system "$WORK"
 }
 
 make_rootfs() {
-  local work=$1 options=()
+  local options=()
   while read -r option; do options+=("--aptopt=$option"); done < <(apt_options)
-  # Manual pages, foreign translations and documentation are left out of what is installed here;
-  # packages installed later in a machine come whole.
-  TMPDIR=$work/tmp mmdebstrap --mode=root --variant=minbase --verbose --format=tar \
+  # Manual pages, translations and documentation are left out of what is installed here; packages
+  # that are installed later, in a machine, come whole.
+  TMPDIR=$WORK/tmp mmdebstrap --mode=root --variant=minbase --verbose --format=tar \
     --architectures="$ARCHITECTURE" --include="$(package_list)" \
     --aptopt='Apt::Install-Recommends "false"' "${options[@]}" \
     --dpkgopt='path-exclude=/usr/share/man/*' \
@@ -81,14 +88,14 @@ make_rootfs() {
     --dpkgopt='path-exclude=/usr/lib/chromium/locales/*' \
     --dpkgopt='path-include=/usr/lib/chromium/locales/en-US.pak*' \
     --customize-hook="$RECIPE/hooks/customize.sh" \
-    "$SUITE" - "$(sources)" 2> >(show_progress "$work/result/build.log") |
-    zstd --quiet -3 --threads=0 -o "$work/result/rootfs.tar.zst"
+    "$SUITE" - "$(sources)" 2> >(show_progress "$WORK/result/build.log") |
+    zstd --quiet -3 --threads=0 -o "$WORK/result/rootfs.tar.zst"
 }
 
 make_metadata() {
-  local work=$1 hash=$2 machine
+  local hash=$1 machine
   machine=$(uname -m)
-  cat >"$work/metadata.yaml" <<EOF
+  cat >"$WORK/metadata.yaml" <<EOF
 architecture: $machine
 creation_date: $(date +%s)
 properties:
@@ -97,8 +104,8 @@ properties:
   architecture: $machine
   description: Computer desktop ($hash)
 EOF
-  tar -C "$work" --owner=0 --group=0 -cf "$work/result/metadata.tar" metadata.yaml
-  cat >"$work/result/image.json" <<EOF
+  tar -C "$WORK" --owner=0 --group=0 -cf "$WORK/result/metadata.tar" metadata.yaml
+  cat >"$WORK/result/image.json" <<EOF
 {
   "name": "debian-desktop",
   "description": "Debian 12 with an XFCE desktop, Chromium, a terminal, files and an editor",
@@ -109,30 +116,24 @@ EOF
 }
 
 package_list() {
-  sed 's/#.*//' "$RECIPE/packages.list" | tr -s ' \n' ',,' | sed 's/^,//; s/,$//'
+  sed 's/#.*//' "$RECIPE/packages.list" | xargs | tr ' ' ','
 }
 
 sources() {
-  local signed='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
-  echo "deb $signed $(debian_mirror) $SUITE main"
-  echo "deb $signed $(debian_mirror) $SUITE-updates main"
-  echo "deb $signed $(security_mirror) $SUITE-security main"
+  local signed='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]' debian security
+  debian=$(mirror Debian debian)
+  security=$(mirror Debian-Security debian-security)
+  echo "deb $signed $debian $SUITE main"
+  echo "deb $signed $debian $SUITE-updates main"
+  echo "deb $signed $security $SUITE-security main"
 }
 
-debian_mirror() {
-  local uri
-  uri=$(apt_targets | awk '$2 == "Debian" && $3 == "Debian" && !found { print $1; found = 1 }')
-  echo "${uri:-http://deb.debian.org/debian}"
-}
-
-security_mirror() {
-  local uri
-  uri=$(apt_targets | awk '$2 == "Debian" && $3 == "Debian-Security" && !found { print $1; found = 1 }')
-  echo "${uri:-http://deb.debian.org/debian-security}"
-}
-
-apt_targets() {
-  apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 'Created-By: Packages' 2>/dev/null || true
+# The address from which the host's apt takes the archive of this label; else Debian's own.
+mirror() {
+  local label=$1 folder=$2 address
+  address=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 'Created-By: Packages' |
+    awk -v label="$label" '$2 == "Debian" && $3 == label && !found { print $1; found = 1 }') || true
+  echo "${address:-http://deb.debian.org/$folder}"
 }
 
 # The host's settings that decide whether and how its mirror can be reached.
@@ -142,32 +143,26 @@ apt_options() {
     sed 's/;$//' || true
 }
 
-# Reads all that mmdebstrap says into the log, and tells a person how far it is.
+# Writes all that mmdebstrap says into the log, and tells a person how far it is. apt announces the
+# number of packages twice: for the base system, then for the rest, which is what takes the time.
 show_progress() {
-  local log=$1
-  awk -v log_file="$log" '
-    function tell(text) { printf "%s\n", text > "/dev/stderr"; fflush("/dev/stderr") }
+  awk -v log_file="$1" '
+    function tell(text) { print text > "/dev/stderr"; fflush("/dev/stderr") }
     function count(step, what, n) {
-      if (n == 1 || n % 50 == 0 || n == total) tell("[" step "/6] " what " (" n " of " total ")")
+      if (phase == 2 && (n == total || n % 50 == 0)) tell("[" step "/6] " what " (" n " of " total ")")
     }
     { print > log_file; fflush(log_file) }
-    / newly installed,/ { for (i = 1; i < NF; i++) if ($(i + 1) == "newly") total += $i }
-    /^Get:[0-9]+ .* (amd64|arm64|all) / { count(2, "downloading packages", ++downloaded) }
+    /^[0-9]+ upgraded, [0-9]+ newly installed/ {
+      phase++; total = $3; downloaded = unpacked = configured = 0
+      if (phase == 1) tell("[1/6] installing the base system (" total " packages)")
+    }
+    /^Get:[0-9]+ / && / (amd64|arm64|all) / && !/ Packages / { count(2, "downloading packages", ++downloaded) }
     /^Unpacking / { count(3, "unpacking packages", ++unpacked) }
     /^Setting up / { count(4, "setting up packages", ++configured) }
-    /^I: running --customize-hook/ { tell("[5/6] making the desktop and the user") }
+    /^I: running --customize-hook/ { tell("[5/6] making the desktop and its user") }
     /^I: creating tarball/ { tell("[6/6] packing the image") }
     /^E: / { tell($0) }
   '
-}
-
-keep_log() {
-  if [ -f "$1/result/build.log" ]; then
-    mv "$1/result/build.log" "$2.failed.log"
-    say "the image was not built; its log is $2.failed.log"
-  else
-    say 'the image was not built'
-  fi
 }
 
 say() { echo "$*" >&2; }
@@ -178,3 +173,4 @@ fail() {
 }
 
 main "$@"
+exit

@@ -42,7 +42,7 @@ chroot "$root" systemctl mask \
   systemd-udev-settle.service systemd-update-utmp.service systemd-update-utmp-runlevel.service \
   systemd-pstore.service systemd-rfkill.service systemd-hwdb-update.service \
   systemd-ask-password-wall.path systemd-ask-password-console.path \
-  systemd-firstboot.service systemd-sysusers.service ldconfig.service
+  systemd-firstboot.service systemd-sysusers.service ldconfig.service modprobe@.service
 chroot "$root" systemctl --global mask tumblerd.service xdg-document-portal.service
 
 # Nothing of the build or of this one copy stays: every machine gets its own identity.
