@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, readFile, readdir, rename, rm, symlink } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readFile, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -108,7 +108,9 @@ function socketDir(dataDir: string): string {
 
 async function makePrivate(dir: string): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 })
-  // Refused when the folder is another user's, which is what keeps a planted one from being used.
+  // Outside the data folder somebody else could have made it first.
+  const { uid } = await lstat(dir)
+  if (uid !== process.getuid?.()) throw new Error(`${dir} belongs to another user: remove it`)
   await chmod(dir, 0o700)
 }
 

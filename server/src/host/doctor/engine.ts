@@ -1,8 +1,8 @@
 import { engineBinary } from '../engine.ts'
 import { fail, isAtLeast, ok, runSetup, warn, type Check } from './check.ts'
 
-/** Debian's 6.0.4 with all security fixes known when this was written. */
-const fixedPackage = '6.0.4-2+deb13u7~'
+/** The package of Debian 13 with every security fix known when this was written. */
+const fixedPackage = '6.0.4-2+deb13u10~'
 
 export const engineChecks: readonly Check[] = [
   {
@@ -15,8 +15,9 @@ export const engineChecks: readonly Check[] = [
       const package_ = await host.run('dpkg-query', '-W', '-f', '${Version}', 'incus-base')
       if (package_ && version === '6.0.4' && !(await isFixed(host, package_))) {
         return warn(
-          `Incus ${package_} has known holes (CVE-2026-40195 and others)`,
-          'Run `apt-get update && apt-get install incus-base incus-client`.',
+          `Incus ${package_} lacks security fixes (CVE-2026-62313, CVE-2026-81500 and others)`,
+          'Run `apt-get update && apt-get install incus-base incus-client`. Debian 13 has them all; ' +
+            'the backports of Debian 12 lag behind.',
         )
       }
       if (isAtLeast(version, '6.0.4')) return ok(`Incus ${package_ ?? version}`)

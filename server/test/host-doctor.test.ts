@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readConfig } from '../src/config.ts'
+import { diagnose, isHealthy } from '../src/host/doctor.ts'
+import { isAtLeast, type Host } from '../src/host/doctor/check.ts'
+
+const config = readConfig({ COMPUTER_API_PORT: '0', COMPUTER_GATEWAY_PORT: '0' })
+
+const files: Readonly<Record<string, string>> = {
+  '/proc/sys/kernel/osrelease': '6.12.5-amd64\n',
+  '/proc/sys/user/max_user_namespaces': '90000\n',
+  '/proc/cgroups': '#subsys_name\thierarchy\tnum_cgroups\tenabled\nmemory\t0\t1\t1\n',
+  '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io memory pids\n',
+  '/etc/subuid': 'someone:100000:65536\nroot:1000000:1000000000\n',
+  '/etc/subgid': 'root:1000000:1000000000\n',
+  '/proc/sys/fs/inotify/max_user_instances': '1048576\n',
+  '/proc/sys/fs/inotify/max_user_watches': '1048576\n',
+  '/proc/sys/kernel/keys/maxkeys': '2000\n',
+  '/proc/sys/net/ipv4/ip_forward': '1\n',
+  '/proc/filesystems': 'nodev\tsysfs\n\tbtrfs\n',
+}
+
+const programs: Readonly<Record<string, string | null>> = {
+  'btrfs --version': 'btrfs-progs v6.14',
+  '/usr/libexec/incus/incusd --version': '6.0.4',
+  'dpkg-query -W -f ${Version} incus-base': '6.0.4-2+deb13u10',
+}
+
+test('a good host has nothing to say', async () => {
+  assert.deepEqual(await findings({}, {}), {})
+})
+
+test('what is missing is said, with what to do', async () => {
+  const cases = [
+    ['kernel', 'fail', { '/proc/sys/kernel/osrelease': '5.10.0-28-amd64' }],
+    ['kernel', 'warn', { '/proc/sys/kernel/osrelease': '6.1.0-28-amd64' }],
+    ['user namespaces', 'fail', { '/proc/sys/user/max_user_namespaces': '0' }],
+    ['cgroups', 'fail', { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory' }],
+    ['user ids', 'fail', { '/etc/subgid': 'root:100000:65536' }],
+    ['kernel limits', 'warn', { '/proc/sys/fs/inotify/max_user_instances': '128' }],
+  ] as const
+  for (const [name, status, changed] of cases) {
+    assert.deepEqual(await findings(changed, {}), { [name]: status }, JSON.stringify(changed))
+  }
+})
+
+test('missing or old programs are said, with what to do', async () => {
+  const incus = '/usr/libexec/incus/incusd --version'
+  const cases = [
+    ['btrfs', 'fail', { 'btrfs --version': null }],
+    ['btrfs', 'fail', { 'btrfs --version': 'btrfs-progs v6.2' }],
+    ['engine', 'fail', { [incus]: null }],
+    ['engine', 'fail', { [incus]: '5.21.1' }],
+    ['engine', 'warn', { 'dpkg --compare-versions': null }],
+    ['engine tools', 'fail', { 'sh -c command -v "$1" sh newuidmap': null }],
+    ['lxcfs', 'fail', { 'lxcfs --version': null }],
+    ['forwarding', 'warn', { 'iptables -S FORWARD': '-P FORWARD DROP' }],
+  ] as const
+  for (const [name, status, changed] of cases) {
+    assert.deepEqual(await findings({}, changed), { [name]: status }, JSON.stringify(changed))
+  }
+})
+
+test('an external engine needs none of this host', async () => {
+  const external = { ...config, engine: { url: 'https://engine', cert: 'c', key: 'k' } }
+  const host: Host = { read: async () => null, run: async () => null }
+  const diagnoses = await diagnose(external, { quickOnly: true, host })
+  assert.ok(isHealthy(diagnoses))
+  assert.deepEqual(diagnoses.map(({ name }) => name).sort(), ['disk', 'ports'])
+})
+
+test('versions compare by number', () => {
+  assert.ok(isAtLeast('6.12.1-amd64', '6.7'))
+  assert.ok(isAtLeast('6.7', '6.7'))
+  assert.ok(!isAtLeast('6.6.99', '6.7'))
+  assert.ok(!isAtLeast('unknown', '5.15'))
+})
+
+/** What is not ok on a host that differs from a good one in these files and programs. */
+async function findings(
+  changedFiles: Readonly<Record<string, string>>,
+  changedPrograms: Readonly<Record<string, string | null>>,
+): Promise<Record<string, string>> {
+  const known = { ...programs, ...changedPrograms }
+  const host: Host = {
+    read: async (path) => ({ ...files, ...changedFiles })[path] ?? null,
+    async run(...call) {
+      const key = Object.keys(known).find((prefix) => call.join(' ').startsWith(prefix))
+      return key ? known[key]! : 'fine'
+    },
+  }
+  const diagnoses = await diagnose(config, { quickOnly: true, host })
+  const bad = diagnoses.filter(({ name, status }) => status !== 'ok' && !dependsOnHere.has(name))
+  for (const { name, remedy } of bad) assert.ok(remedy, name)
+  return Object.fromEntries(bad.map(({ name, status }) => [name, status]))
+}
+
+/** These look at the host that runs the tests. */
+const dependsOnHere = new Set([
+  'root',
+  'loop devices',
+  'disk',
+  'memory',
+  'ports',
+  'machine network',
+])
