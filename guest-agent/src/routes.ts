@@ -84,7 +84,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
       if (range.fd === undefined) return { bytes: range.bytes ?? Buffer.alloc(0), headers }
       return { fd: range.fd, offset: range.offset, length: range.length, headers }
     },
-    writeFile: async ({ query, body }) => {
+    writeFile: async ({ query, body, isBodyWhole }) => {
       const { path, mode, ...request } = parse(GuestWriteQuery, query)
       const options = {
         path,
@@ -92,7 +92,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
         createParents: request.create_parents === 'true',
         mode: mode === undefined ? undefined : parseInt(mode, 8),
       }
-      return { json: await writeFile(files(), options, body) }
+      return { json: await writeFile(files(), options, { stream: body, isWhole: isBodyWhole }) }
     },
     usage: async () => ({ json: await usage.read() }),
   }

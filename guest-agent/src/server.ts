@@ -12,6 +12,8 @@ import { Refusal } from './refusal.ts'
 export type Call = {
   readonly query: Readonly<Record<string, string>>
   readonly body: Readable
+  /** Whether the body that has ended did so by the caller's will: a cut stream ends all the same. */
+  readonly isBodyWhole: () => boolean
   readonly signal: AbortSignal
 }
 
@@ -70,7 +72,8 @@ async function serve(
   const gone = new AbortController()
   stream.once('close', () => gone.abort())
   const query = Object.fromEntries(new URLSearchParams(search))
-  answer(stream, await route({ query, body: stream, signal: gone.signal }))
+  const isBodyWhole = () => !stream.aborted && !stream.closed && !stream.destroyed
+  answer(stream, await route({ query, body: stream, isBodyWhole, signal: gone.signal }))
 }
 
 function answer(stream: ServerHttp2Stream, result: Answer): void {

@@ -16,7 +16,7 @@ import { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import { DenyList } from '../src/files/deny.ts'
 import { listDirectory, openRange, type FileSpace } from '../src/files/files.ts'
-import { writeFile } from '../src/files/write.ts'
+import { writeFile, type Body } from '../src/files/write.ts'
 import { Users } from '../src/users.ts'
 
 const write = { append: false, createParents: true }
@@ -24,26 +24,20 @@ const write = { append: false, createParents: true }
 test('a write makes the directories on its way and replaces the file at once', async (t) => {
   const { space, home } = makeSpace(t)
   const request = { ...write, path: 'a/b/c.txt' }
-  const first = await writeFile(
-    space,
-    { ...request, mode: 0o600 },
-    Readable.from([Buffer.from('one')]),
-  )
+  const first = await writeFile(space, { ...request, mode: 0o600 }, body('one'))
   assert.deepEqual(first, { path: join(home, 'a/b/c.txt'), size: 3 })
 
-  const broken = Readable.from(failAfter(Buffer.from('half')))
+  const broken = { ...body(''), stream: Readable.from(failAfter(Buffer.from('half'))) }
   await assert.rejects(writeFile(space, request, broken), /broken off/)
+  const cut = { ...body('half'), isWhole: () => false }
+  await assert.rejects(writeFile(space, request, cut), /cut off/)
   assert.equal(readFileSync(join(home, 'a/b/c.txt'), 'utf8'), 'one')
   assert.deepEqual(readdirSync(join(home, 'a/b')), ['c.txt'])
 
-  await writeFile(space, request, Readable.from([Buffer.from('three')]))
+  await writeFile(space, request, body('three'))
   assert.equal(readFileSync(join(home, 'a/b/c.txt'), 'utf8'), 'three')
   assert.equal(statSync(join(home, 'a/b/c.txt')).mode & 0o777, 0o600)
-  const appended = await writeFile(
-    space,
-    { ...request, append: true },
-    Readable.from([Buffer.from('!')]),
-  )
+  const appended = await writeFile(space, { ...request, append: true }, body('!'))
   assert.equal(appended.size, 6)
 })
 
@@ -53,7 +47,7 @@ test('new files belong to their directory, and to the user in a directory open t
   mkdirSync(join(home, 'shared'))
   execFileSync('chmod', ['1777', join(home, 'shared')])
   for (const path of ['own/file', 'shared/file']) {
-    await writeFile(space, { ...write, path }, Readable.from([Buffer.from('x')]))
+    await writeFile(space, { ...write, path }, body('x'))
   }
   const own = statSync(join(home, 'own/file'))
   assert.deepEqual([own.uid, own.gid], [123, 456])
@@ -111,7 +105,7 @@ test('denied paths stay closed by name, by symlink, dangling, and through /proc'
   for (const path of paths) {
     const code = 'permission_denied'
     await assert.rejects(openRange(space, { path, offset: 0 }), { code }, path)
-    await assert.rejects(writeFile(space, { ...write, path }, Readable.from([])), { code }, path)
+    await assert.rejects(writeFile(space, { ...write, path }, body('')), { code }, path)
   }
   await assert.rejects(listDirectory(space, { path: 'a', limit: 1 }), { code: 'permission_denied' })
   assert.deepEqual(readdirSync(denied), ['secret'])
@@ -126,6 +120,10 @@ function makeSpace(t: TestContext): { space: FileSpace; home: string; denied: st
   const users = new Users('/etc')
   const owner = { ...users.find('nobody')!, home }
   return { space: { users, owner, deny: new DenyList([denied]) }, home, denied }
+}
+
+function body(text: string): Body {
+  return { stream: Readable.from([Buffer.from(text)]), isWhole: () => true }
 }
 
 function* failAfter(chunk: Buffer): Generator<Buffer> {

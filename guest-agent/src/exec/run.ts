@@ -41,6 +41,7 @@ export async function runCommand(request: ExecRequest, signal: AbortSignal): Pro
   }, request.timeout_ms)
   const onGone = () => killGroup(child)
   signal.addEventListener('abort', onGone, { once: true })
+  if (signal.aborted) onGone()
   try {
     const exitCode = await waitForExit(child)
     return {

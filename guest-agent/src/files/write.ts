@@ -12,6 +12,7 @@ import {
   write,
 } from 'node:fs'
 import type { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { invalid } from '../refusal.ts'
 import { naming } from './failure.ts'
@@ -25,6 +26,9 @@ export type WriteRequest = {
   readonly mode?: number | undefined
 }
 
+/** `isWhole` is asked when the stream has ended: was that its end, or was it cut? */
+export type Body = { readonly stream: Readable; readonly isWhole: () => boolean }
+
 /**
  * Writes a file from a stream. Without `append` it is atomic: the bytes go to a new file beside it
  * that takes its place when all are there. A broken-off write leaves nothing, a broken-off append
@@ -33,7 +37,7 @@ export type WriteRequest = {
 export async function writeFile(
   space: FileSpace,
   request: WriteRequest,
-  body: Readable,
+  body: Body,
 ): Promise<{ path: string; size: number }> {
   return naming(request.path, async () => {
     const makeDirectory = (parent: Entry, name: string) => makeOwned(space, parent, name)
@@ -57,7 +61,7 @@ async function replace(
   space: FileSpace,
   place: Place,
   mode: number | undefined,
-  body: Readable,
+  body: Body,
 ): Promise<number> {
   const temporary = at(place.directory, `.${randomBytes(9).toString('base64url')}.partial`)
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
@@ -81,7 +85,7 @@ async function append(
   space: FileSpace,
   place: Place,
   mode: number | undefined,
-  body: Readable,
+  body: Body,
 ): Promise<number> {
   const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
   const fd = place.entry
@@ -104,15 +108,18 @@ async function append(
   }
 }
 
-async function writeAll(fd: number, body: Readable): Promise<number> {
+async function writeAll(fd: number, body: Body): Promise<number> {
   let size = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of body.stream as AsyncIterable<Buffer>) {
     for (let at = 0; at < chunk.length;) {
       const { bytesWritten } = await writeBytes(fd, chunk, at)
       at += bytesWritten
     }
     size += chunk.length
   }
+  // A cut shows a turn after the end.
+  await nextTurn()
+  if (!body.isWhole()) throw invalid('the body was cut off')
   return size
 }
 
