@@ -1,0 +1,59 @@
+import sharp from 'sharp'
+
+/*
+ * The probe's window: blocks whose colours follow from the number of the frame, by the same
+ * arithmetic here and in guest/probe.py. A screenshot that has them all is of that very frame.
+ */
+const left = 320
+const top = 160
+const block = 40
+const columns = 16
+const blocks = columns * 12
+
+/** What is wrong with a screenshot that should show this frame; undefined when nothing is. */
+export async function checkFrame(
+  image: Buffer,
+  frame: number,
+  tolerance: number,
+): Promise<string | undefined> {
+  const { data, info } = await sharp(image)
+    .removeAlpha()
+    .raw()
+    .toBuffer({ resolveWithObject: true })
+  if (info.width !== 1280 || info.height !== 800) return `it is ${info.width}x${info.height}`
+  for (let index = 0; index < blocks; index++) {
+    const x = left + (index % columns) * block + block / 2
+    const y = top + Math.floor(index / columns) * block + block / 2
+    const at = (y * info.width + x) * 3
+    const seen = [data[at]!, data[at + 1]!, data[at + 2]!]
+    const wanted = colourOf(frame, index)
+    const error = Math.max(...seen.map((value, channel) => Math.abs(value - wanted[channel]!)))
+    if (error > tolerance) return `frame ${frame}: block ${index} is ${seen}, not ${wanted}`
+  }
+  return undefined
+}
+
+/** How many pixels of two pictures of one size differ by more than the encoder's noise. */
+export async function countChanged(one: Buffer, other: Buffer, area?: Area): Promise<number> {
+  const [a, b] = await Promise.all([decode(one, area), decode(other, area)])
+  if (a.length !== b.length) return Infinity
+  let changed = 0
+  for (let at = 0; at < a.length; at += 3) {
+    const [red, green, blue] = [a[at]! - b[at]!, a[at + 1]! - b[at + 1]!, a[at + 2]! - b[at + 2]!]
+    if (Math.abs(red) + Math.abs(green) + Math.abs(blue) > 24) changed++
+  }
+  return changed
+}
+
+export type Area = { left: number; top: number; width: number; height: number }
+
+function decode(image: Buffer, area: Area | undefined): Promise<Buffer> {
+  const picture = area ? sharp(image).extract(area) : sharp(image)
+  return picture.removeAlpha().raw().toBuffer()
+}
+
+function colourOf(frame: number, index: number): readonly [number, number, number] {
+  const mixed = Math.imul(frame, 73856093) ^ Math.imul(index, 19349663)
+  const colour = Math.imul(mixed, 83492791) >>> 8
+  return [colour >>> 16, (colour >>> 8) & 0xff, colour & 0xff]
+}

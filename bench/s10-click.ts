@@ -1,0 +1,55 @@
+import { withDesktop } from './desktop.ts'
+import { comparePairs, type Sample } from './measure.ts'
+import type { Bench } from './row.ts'
+import { pairUp, runRounds, time } from './rounds.ts'
+
+/** The pointer to a point and a click there. A window under the point must have seen it. */
+export const bench: Bench = {
+  name: 's10-click',
+  title: 'move and click',
+  run: (context) =>
+    withDesktop(context, 's10', async (desktop) => {
+      const { api, plan, say } = context
+      await desktop.ask({ do: 'show', frame: 1 })
+      const seenAt = async (x: number, y: number): Promise<string | undefined> => {
+        const { clicks } = await desktop.ask<{ clicks: unknown }>({ do: 'clicks' })
+        const wanted = JSON.stringify([
+          ['press', 1, x, y],
+          ['release', 1, x, y],
+        ])
+        const seen = JSON.stringify(clicks)
+        return seen === wanted ? undefined : `the window saw ${seen} instead of ${wanted}`
+      }
+      await desktop.ask({ do: 'clicks' })
+
+      const baseline = async (round: number): Promise<Sample> => {
+        const { x, y } = pointOf(2 * round)
+        const argv = ['xdotool', 'mousemove', String(x), String(y), 'click', '1']
+        return { ms: await desktop.runInside(...argv), wrong: await seenAt(x, y) }
+      }
+      const ours = async (round: number): Promise<Sample> => {
+        const at = pointOf(2 * round + 1)
+        const { ms } = await time(() =>
+          api.json('POST', `/v1/machines/${desktop.id}/mouse/click`, { at }),
+        )
+        return { ms, wrong: await seenAt(at.x, at.y) }
+      }
+      const target = { ratio: 0.03, p50Ms: 2 }
+      const rounds = await runRounds({ baseline, ours }, plan.fast, say)
+      return [
+        {
+          kind: 'compared',
+          id: 'S10',
+          ours: 'move + click over HTTP',
+          baseline: 'xdotool process inside',
+          target,
+          comparison: comparePairs(pairUp(rounds, 'baseline', 'ours'), target),
+        },
+      ]
+    }),
+}
+
+/** All over the window, never twice the same in a row. */
+function pointOf(round: number): { readonly x: number; readonly y: number } {
+  return { x: 330 + ((round * 97) % 620), y: 170 + ((round * 61) % 460) }
+}
