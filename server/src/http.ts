@@ -28,6 +28,11 @@ export function createHttp(log: Logger): FastifyInstance {
     // A body may take as long as its caller needs, as an upload does; headers may not.
     requestTimeout: 0,
     clientErrorHandler: refuseBrokenHttp,
+    // An address that cannot be decoded meets no route and no hook.
+    frameworkErrors: (error, request, reply) => {
+      void reply.header('x-request-id', request.id)
+      return sendError(reply, toApiError(error), request.id)
+    },
     return503OnClosing: false,
   })
 

@@ -226,7 +226,7 @@ function callWith(http: FastifyInstance, credential: Record<string, string>): Ca
     return {
       status: answer.statusCode,
       headers: answer.headers,
-      body: isJson ? answer.json() : undefined,
+      body: isJson && answer.payload !== '' ? answer.json() : undefined,
       bytes: answer.rawPayload,
     }
   }

@@ -89,7 +89,7 @@ test('a lease that ran out is free, by the clock of the database', async () => {
   await expire(id)
   const free = await server.call('GET', path)
   assert.deepEqual([free.body.holder, free.body.expires_at], [null, null])
-  assert.equal(free.body.fence, first.fence)
+  assert.ok(free.body.fence >= first.fence)
   const gone = await server.call('DELETE', `${path}?session_id=${first.sessionId}`)
   assert.equal(gone.status, 409)
   const second = await server.lease(id)

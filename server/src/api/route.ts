@@ -86,6 +86,9 @@ export function requirePermission(actor: Actor, endpoint: Pick<Endpoint, 'requir
 }
 
 function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) {
+  if (request.body instanceof Readable && !endpoint.uploads) {
+    throw new ApiError('invalid_request', 'send content-type: application/json')
+  }
   const upload =
     endpoint.uploads && request.body instanceof Readable
       ? { bytes: request.body, query: parse(endpoint.uploads, request.query, 'query') }

@@ -1,4 +1,9 @@
-import { restingStates, type CreateMachine, type MachineId, type MachineSize } from '@computer/contract'
+import {
+  restingStates,
+  type CreateMachine,
+  type MachineId,
+  type MachineSize,
+} from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
@@ -268,7 +273,7 @@ async function resize(tx: Tx, actor: Actor, machine: MachineRow, sizeId: Machine
 }
 
 async function lockMachine(tx: Tx, actor: Actor, id: MachineId): Promise<MachineRow> {
-  await tx.selectFrom('machines').select('id').where('id', '=', id).forUpdate().execute()
+  await tx.selectFrom('machines').select('id').where('id', '=', id).forNoKeyUpdate().execute()
   return getMachine(tx, actor, id)
 }
 
@@ -296,12 +301,13 @@ async function countMachines(tx: Tx, actor: Actor) {
     .executeTakeFirstOrThrow()
 }
 
+/** No key update: rows that refer to it, an event of the worker say, are inserted meanwhile. */
 async function lockOrganization(tx: Tx, actor: Actor): Promise<void> {
   await tx
     .selectFrom('organizations')
     .select('id')
     .where('id', '=', actor.organizationId)
-    .forUpdate()
+    .forNoKeyUpdate()
     .execute()
 }
 

@@ -167,7 +167,7 @@ async function requireRoomForSession(tx: Tx, actor: Actor): Promise<void> {
     .selectFrom('organizations')
     .select('id')
     .where('id', '=', actor.organizationId)
-    .forUpdate()
+    .forNoKeyUpdate()
     .execute()
   const { open } = await tx
     .selectFrom('sessions')
