@@ -19,6 +19,7 @@ type InputCall = {
     readonly 'x-session-id'?: SessionId | undefined
     readonly 'x-input-fence'?: number | undefined
   }
+  readonly signal: AbortSignal
 }
 
 const contentTypes: Record<ScreenshotFormat, string> = {
@@ -28,9 +29,10 @@ const contentTypes: Record<ScreenshotFormat, string> = {
 }
 
 export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof desktop> {
-  const act = async (actor: Actor, { params, headers }: InputCall, action: GuestAction) => {
+  const act = async (actor: Actor, input: InputCall, action: GuestAction) => {
+    const { params, headers, signal } = input
     const grant = { sessionId: headers['x-session-id'], fence: headers['x-input-fence'] }
-    return sendInput(app, actor, params.machine_id, grant, action)
+    return sendInput(app, actor, params.machine_id, grant, action, signal)
   }
   /** Input that has nothing to answer. */
   const press = async (actor: Actor, input: InputCall, action: GuestAction) => {
@@ -44,9 +46,9 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
       if (!display) throw new ApiError('internal_error', 'the display did not say its new size')
       return display
     },
-    screenshot: async (actor, { params, query, wantsBytes }) => {
+    screenshot: async (actor, { params, query, wantsBytes, signal }) => {
       const shot = await askGuest(app, actor, params.machine_id, (ref) =>
-        app.guests.screenshot(ref, query),
+        app.guests.screenshot(ref, query, { signal }),
       )
       const { width, height, bytes } = shot
       if (wantsBytes) {

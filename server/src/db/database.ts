@@ -111,6 +111,7 @@ export type Schema = {
     wanted: 'running' | 'stopped'
     stop_by_force: Generated<boolean>
     ready_at: Date | null
+    moves: Generated<number>
     event_sequence: Generated<number>
     attempts: Generated<number>
     next_attempt_at: At

@@ -37,6 +37,7 @@ export async function sendInput(
   id: MachineId,
   grant: Grant,
   action: GuestAction,
+  signal: AbortSignal,
 ) {
   const machine = await getRunningMachine(app.db, actor, id)
   let acquiredAt: Date | null = null
@@ -49,7 +50,7 @@ export async function sendInput(
       throw conflict('the input lease changed hands while this was under way')
     }
     try {
-      const result = await app.guests.input(guestRef(machine), { fence, action })
+      const result = await app.guests.input(guestRef(machine), { fence, action }, { signal })
       if (holder?.isQuiet) await touchSession(app.db, holder.sessionId)
       return result
     } catch (error) {

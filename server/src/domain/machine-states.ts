@@ -16,9 +16,9 @@ const arrival: Record<MachineState, MachineEventType> = {
 }
 
 /**
- * The one place that writes `machines.state`. It holds only if nothing happened to the machine
- * since the row was read (its state and its event sequence are the same), so of two callers that
- * read the same row one loses. The event goes in with it.
+ * The one place that writes `machines.state`. It holds only if the machine has not moved since the
+ * row was read, not even away and back, so of two callers that read the same row one loses. The
+ * event goes in with it.
  */
 export async function moveMachine(
   tx: Tx,
@@ -34,6 +34,7 @@ export async function moveMachine(
     .updateTable('machines')
     .set({
       state: to,
+      moves: sql`moves + 1`,
       event_sequence: sql`event_sequence + 1`,
       attempts: 0,
       next_attempt_at: sql`now()`,
@@ -44,7 +45,7 @@ export async function moveMachine(
     })
     .where('id', '=', machine.id)
     .where('state', '=', machine.state)
-    .where('event_sequence', '=', machine.event_sequence)
+    .where('moves', '=', machine.moves)
     .returningAll()
     .executeTakeFirst()
   if (!moved) {

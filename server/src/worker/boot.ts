@@ -43,10 +43,10 @@ export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<bo
 async function isStillWanted(app: WorkerApp, machine: MachineRow): Promise<boolean> {
   const now = await app.db
     .selectFrom('machines')
-    .select(['state', 'event_sequence'])
+    .select('moves')
     .where('id', '=', machine.id)
     .executeTakeFirst()
-  return now?.state === machine.state && now.event_sequence === machine.event_sequence
+  return now?.moves === machine.moves
 }
 
 function pause(ms: number): Promise<void> {

@@ -154,7 +154,7 @@ async function retryAfter(
     })
     .where('id', '=', machine.id)
     .where('state', '=', machine.state)
-    .where('event_sequence', '=', machine.event_sequence)
+    .where('moves', '=', machine.moves)
     .execute()
 }
 

@@ -132,6 +132,8 @@ create table machines (
   wanted text not null check (wanted in ('running', 'stopped')),
   stop_by_force boolean not null default false,
   ready_at timestamptz,
+  -- Counts changes of state: what was read is still so if this is.
+  moves integer not null default 0,
   event_sequence integer not null default 0,
   attempts integer not null default 0,
   next_attempt_at timestamptz not null default now(),
