@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DriverError, type MachineRef, type MachineSpec } from '../machine-driver.ts'
+import { evenIfFull, growDisk } from './disk.ts'
 import { findImage } from './images.ts'
 import { aliasOf, instanceBody, limits, nameOf, type InstanceSettings } from './instance.ts'
 import {
@@ -17,7 +18,6 @@ import {
   type Instances,
 } from './instances.ts'
 
-const growStepBytes = 20 * 2 ** 20
 /** A clean stop asks again this often: a guest that has just begun to boot loses the request. */
 const askAgainMs = 3_000
 
@@ -47,21 +47,16 @@ export async function createMachine(
 
 export async function startMachine(instances: Instances, ref: MachineRef): Promise<void> {
   const name = nameOf(ref)
-  let grown = false
   await repeat(async () => {
     try {
-      await changeState(instances, name, { action: 'start' })
+      await evenIfFull(instances, name, () => changeState(instances, name, { action: 'start' }))
       return true
     } catch (error) {
       const found = await findInstance(instances, name)
       if (!found) throw absent(ref)
       if (found.status === 'Frozen') return thaw(instances, name)
       if (isAlreadyRunning(error)) return isAlive(instances, name)
-      if (!isDiskFull(error) || grown) throw await explain(instances, name, error)
-      // The engine keeps a file of its own on the machine's disk, and starts nothing without it.
-      await growDisk(instances, name)
-      grown = true
-      return false
+      throw await explain(instances, name, error)
     }
   })
 }
@@ -104,13 +99,12 @@ export async function resizeMachine(
       retryable: false,
     })
   }
-  const root = found.devices['root']!
-  const wanted = spec.diskGb * 2 ** 30
-  const size = `${Math.max(wanted, bytesOf(root['size']))}B`
-  await client.change('PATCH', `/1.0/instances/${name}`, {
-    query: { project },
-    body: { config: limits(spec, settings), devices: { root: { ...root, size } } },
-  })
+  await growDisk(instances, found, spec.diskGb)
+  const query = { project }
+  const body = { config: limits(spec, settings) }
+  await evenIfFull(instances, name, () =>
+    client.change('PATCH', `/1.0/instances/${name}`, { query, body }),
+  )
 }
 
 /** That the image is missing is final; the engine's own refusal does not tell. */
@@ -130,18 +124,6 @@ async function settle(instances: Instances, name: string): Promise<void> {
     // How it ends is seen in the instance.
     await instances.client.waitFor(operation, 120_000).catch(() => {})
   }
-}
-
-async function growDisk(instances: Instances, name: string): Promise<void> {
-  const { client, project } = instances
-  const found = await findInstance(instances, name)
-  const root = found?.devices['root']
-  if (!root) throw new DriverError(`${name} has no disk`, { retryable: false })
-  const size = `${bytesOf(root['size']) + growStepBytes}B`
-  await client.change('PATCH', `/1.0/instances/${name}`, {
-    query: { project },
-    body: { devices: { root: { ...root, size } } },
-  })
 }
 
 /** The engine's message of a failed start only names its own command; LXC's log has the reason. */
@@ -180,14 +162,4 @@ async function isAlive({ client, project }: Instances, name: string): Promise<bo
 
 function isAlreadyRunning(error: unknown): boolean {
   return error instanceof Error && /already running/i.test(error.message)
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && /disk quota exceeded/i.test(error.message)
-}
-
-function bytesOf(size: string | undefined): number {
-  const match = /^(\d+)(B|MiB|GiB)$/.exec(size ?? '')
-  if (!match) throw new DriverError(`not a disk size: ${size}`, { retryable: false })
-  return Number(match[1]) * { B: 1, MiB: 2 ** 20, GiB: 2 ** 30 }[match[2] as 'B' | 'MiB' | 'GiB']
 }
