@@ -1,0 +1,96 @@
+import type { endpoints } from '@computer/contract'
+import type { Call, TestServer } from './harness.ts'
+
+/** One good call of an endpoint: what fills its path, and the rest. */
+export type EndpointRequest = {
+  readonly ids?: Readonly<Record<string, string>>
+  readonly query?: string
+  readonly body?: unknown
+}
+
+type Requests = {
+  readonly [Group in keyof typeof endpoints]: {
+    readonly [Name in keyof (typeof endpoints)[Group]]: () => Promise<EndpointRequest>
+  }
+}
+
+/**
+ * A good call for every endpoint of the contract, by one caller who may do everything. A new endpoint
+ * does not compile until it is here, and so is in every test that goes over all of them.
+ */
+export async function prepareRequests(server: TestServer, call: Call): Promise<Requests> {
+  const { id: machine_id } = await server.machine()
+  const session = await open(call, machine_id)
+  const path = `/v1/machines/${machine_id}`
+  await call('POST', `${path}/input-lease`, { session_id: session })
+  await call('PUT', `${path}/files/content`, { path: 'a.txt', content: 'text' })
+
+  const running = async (rest: EndpointRequest = {}) => ({ ids: { machine_id }, ...rest })
+  const input = (body: unknown) => () => running({ body })
+  const fresh = (wish: Record<string, unknown>) => async () => ({
+    ids: { machine_id: (await server.machine(wish)).id },
+  })
+  const point = { x: 1, y: 1 }
+  const none = async () => ({})
+  return {
+    auth: { me: none },
+    images: { list: none },
+    machines: {
+      create: async () => ({ body: { start: false } }),
+      list: none,
+      get: running,
+      update: input({ metadata: { a: 'b' } }),
+      start: fresh({ start: false }),
+      stop: fresh({}),
+      restart: fresh({}),
+      delete: fresh({ start: false }),
+      usage: running,
+    },
+    desktop: {
+      display: running,
+      resize: input({ width: 1024, height: 768 }),
+      screenshot: running,
+      move: input(point),
+      click: input({ at: point }),
+      drag: input({ to: point }),
+      scroll: input({ direction: 'down' }),
+      type: input({ text: 'é' }),
+      key: input({ key: 'enter' }),
+      hotkey: input({ keys: ['ctrl', 'a'] }),
+      readClipboard: running,
+      writeClipboard: input({ text: 'é' }),
+    },
+    exec: { run: input({ command: ['true'] }) },
+    files: {
+      list: running,
+      read: () => running({ query: 'path=a.txt' }),
+      write: input({ path: 'b.txt', content: '' }),
+    },
+    sessions: {
+      open: async () => ({ body: { machine_id } }),
+      list: none,
+      close: async () => ({ ids: { session_id: await open(call, machine_id) } }),
+    },
+    input_lease: {
+      acquire: input({ session_id: session }),
+      get: running,
+      release: async () => {
+        const { id } = await server.machine()
+        const session_id = await open(call, id)
+        await call('POST', `/v1/machines/${id}/input-lease`, { session_id })
+        return { ids: { machine_id: id }, query: `session_id=${session_id}` }
+      },
+    },
+    events: { list: running },
+    api_keys: {
+      create: async () => ({ body: { name: 'A key', scopes: ['machines:read'] } }),
+      list: none,
+      revoke: async () => ({ ids: { api_key_id: (await server.apiKey()).id } }),
+    },
+  }
+}
+
+async function open(call: Call, machine_id: string): Promise<string> {
+  const { body } = await call('POST', '/v1/sessions', { machine_id })
+  return body.id
+}

@@ -1,0 +1,186 @@
+import {
+  ApiKeyScope,
+  ErrorEnvelope,
+  errorStatus,
+  Role,
+  rolePermissions,
+  scopePermissions,
+  type Endpoint,
+} from '@computer/contract'
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import { prepareRequests, type EndpointRequest } from './endpoint-requests.ts'
+import { endpoints, startTestServer, type Answer, type Call } from './harness.ts'
+
+/*
+ * What holds for every endpoint, asked of each one that the contract names: who may call it, whose
+ * rows it shows and what its answers look like.
+ */
+
+const server = await startTestServer({ after })
+const owner = server.as(await server.user('owner'))
+const requests = await prepareRequests(server, owner)
+const all = Object.entries(endpoints).flatMap(([group, members]) =>
+  Object.entries(members).map(([name, endpoint]: [string, Endpoint]) => {
+    const prepared = requests[group as keyof typeof requests] as Record<
+      string,
+      () => Promise<EndpointRequest>
+    >
+    return { name: `${group}.${name}`, endpoint, prepare: prepared[name]! }
+  }),
+)
+
+test('every endpoint refuses who has no valid key', async () => {
+  const { db } = server.app
+  const revoked = await server.apiKey()
+  await db
+    .updateTable('api_keys')
+    .set({ revoked_at: sql`now()` })
+    .where('id', '=', revoked.id)
+    .execute()
+  const expired = await server.apiKey()
+  await db
+    .updateTable('api_keys')
+    .set({ expires_at: sql`now() - interval '1 second'` })
+    .where('id', '=', expired.id)
+    .execute()
+  const broken = server.key.slice(0, -1) + (server.key.endsWith('0') ? '1' : '0')
+  const credentials: Record<string, string>[] = [
+    {},
+    ...[
+      'Bearer',
+      `Basic ${server.key}`,
+      server.key,
+      `Bearer ${broken}`,
+      `Bearer ${revoked.secret}`,
+      `Bearer ${expired.secret}`,
+      `Bearer ${server.key} x`,
+    ].map((authorization) => ({ authorization })),
+  ]
+  for (const { name, endpoint } of all) {
+    for (const headers of credentials) {
+      const answer = await send(server.anonymous, endpoint, absent, headers)
+      assertRefused(answer, 'unauthenticated', `${name} ${headers['authorization']}`)
+      assert.equal(answer.headers['www-authenticate'], 'Bearer')
+    }
+  }
+})
+
+test('every endpoint is open to the roles that have its permission, and to no other', async () => {
+  for (const role of Role.options) {
+    const call = server.as(await server.user(role))
+    for (const { name, endpoint } of all) {
+      const { requires } = endpoint
+      const may = requires === 'member' || rolePermissions[role].includes(requires)
+      assertMay(await send(call, endpoint, absent), may, `${role} ${name}`)
+    }
+  }
+})
+
+test('every endpoint is open to the scopes that grant its permission, and to no other', async () => {
+  for (const scope of ApiKeyScope.options) {
+    const { call } = await server.apiKey({ scopes: [scope] })
+    for (const { name, endpoint } of all) {
+      const { requires } = endpoint
+      const may = requires === 'member' || scopePermissions[scope].includes(requires)
+      assertMay(await send(call, endpoint, absent), may, `${scope} ${name}`)
+    }
+  }
+})
+
+test("a stranger's rows do not exist at any endpoint", async () => {
+  const actor = await server.user('owner', 'stranger')
+  const stranger = server.as(actor)
+  for (const { name, endpoint, prepare } of all) {
+    const request = await prepare()
+    const answer = await send(stranger, endpoint, request)
+    if (request.ids || name === 'sessions.open') assertRefused(answer, 'not_found', name)
+    const organizations = answer.bytes.toString().match(/org_[0-9a-z]{26}/g) ?? []
+    for (const id of organizations) assert.equal(id, actor.organizationId, name)
+  }
+})
+
+test('every endpoint answers as the contract says, and names nothing more', async () => {
+  for (const { name, endpoint, prepare } of all) {
+    const answer = await send(owner, endpoint, await prepare())
+    assert.equal(answer.status, endpoint.status, `${name} ${answer.bytes}`)
+    assert.deepEqual(answer.body, endpoint.response.parse(answer.body), name)
+  }
+})
+
+test('every answer of the machine-relative alias is the same', async () => {
+  for (const { name, endpoint, prepare } of all) {
+    if (!endpoint.path.startsWith('/v1/machines/{machine_id}/')) continue
+    const path = endpoint.path.slice('/v1'.length) as Endpoint['path']
+    const answer = await send(owner, { ...endpoint, path }, await prepare())
+    assert.equal(answer.status, endpoint.status, name)
+  }
+})
+
+test('every endpoint refuses a field and a parameter it does not know, by name', async () => {
+  for (const { name, endpoint, prepare } of all) {
+    const request = await prepare()
+    const withField = { ...request, body: { ...(request.body as object), unknown_field: 1 } }
+    const query = [request.query, 'unknown_parameter=1'].filter(Boolean).join('&')
+    const tries: [EndpointRequest, string][] = [[{ ...request, query }, 'unknown_parameter']]
+    if (endpoint.method !== 'GET') tries.push([withField, 'unknown_field'])
+    for (const [bad, field] of tries) {
+      const answer = await send(owner, endpoint, bad)
+      assertRefused(answer, 'invalid_request', `${name} ${field}`)
+      assert.deepEqual(
+        answer.body.error.details.map((detail: { field: string }) => detail.field),
+        [field],
+        name,
+      )
+    }
+  }
+})
+
+test('a key loses what its creator loses, at once', async () => {
+  const { db } = server.app
+  const creator = await server.user('admin')
+  const { call } = await server.apiKey({ creator })
+  const remove = () => call('DELETE', `/v1/machines/${absent.ids!['machine_id']}`)
+  assert.equal((await remove()).status, 404)
+  await db
+    .updateTable('memberships')
+    .set({ role: 'member' })
+    .where('user_id', '=', creator.userId)
+    .execute()
+  assert.equal((await remove()).status, 403)
+  const { body } = await call('GET', '/v1/auth/me')
+  assert.ok(!body.permissions.includes('machines:delete'))
+  await db.deleteFrom('memberships').where('user_id', '=', creator.userId).execute()
+  assert.equal((await remove()).status, 401)
+  assert.equal((await call('GET', '/v1/machines')).status, 401)
+})
+
+/** A call that nothing but its refusal comes of: enough to see whether a caller is let in. */
+const absent: EndpointRequest = {
+  query: 'unknown_parameter=1',
+  ids: {
+    machine_id: `mch_${'0'.repeat(26)}`,
+    session_id: `ses_${'0'.repeat(26)}`,
+    api_key_id: `key_${'0'.repeat(26)}`,
+  },
+}
+
+function send(
+  call: Call,
+  endpoint: Endpoint,
+  { ids = {}, query, body }: EndpointRequest,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? 'missing')
+  return call(endpoint.method, query ? `${path}?${query}` : path, body, headers)
+}
+
+function assertRefused(answer: Answer, code: keyof typeof errorStatus, what: string): void {
+  const { error } = ErrorEnvelope.strict().parse(answer.body)
+  assert.deepEqual([answer.status, error.code], [errorStatus[code], code], what)
+}
+
+function assertMay(answer: Answer, may: boolean, what: string): void {
+  assertRefused(answer, may ? 'invalid_request' : 'permission_denied', what)
+}
