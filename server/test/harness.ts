@@ -78,11 +78,20 @@ export async function startTestServer(
   if (options.plan) await db.updateTable('organizations').set({ plan_id: options.plan }).execute()
   const http = createApi(app)
 
-  const stopping = new AbortController()
-  const working = options.worker === false ? undefined : runWorker(app, stopping.signal)
+  const startWorker = (through: App['driver'] = driver) => {
+    const stopping = new AbortController()
+    const working = runWorker({ ...app, driver: through }, stopping.signal)
+    workers.push({ stopping, working })
+    return stopping
+  }
+  const stopWorkers = async () => {
+    for (const { stopping } of workers) stopping.abort()
+    await Promise.all(workers.map(({ working }) => working))
+  }
+  const workers: { stopping: AbortController; working: Promise<void> }[] = []
+  if (options.worker !== false) startWorker()
   t.after(async () => {
-    stopping.abort()
-    await working
+    await stopWorkers()
     await http.close()
     await guests[Symbol.asyncDispose]()
     await changes[Symbol.asyncDispose]()
@@ -97,6 +106,9 @@ export async function startTestServer(
     http,
     imageId,
     call,
+    /** One more worker, over an engine of the test's choosing; aborting it lets go of its steps. */
+    startWorker,
+    stopWorkers,
     key: key!,
     /** A machine through the API, at rest. */
     async machine(wish: Record<string, unknown> = {}) {

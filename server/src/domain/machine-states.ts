@@ -30,6 +30,8 @@ export async function moveMachine(
   if (!allowed.includes(to)) throw illegalMove(machine.state, to)
 
   const { message, ...columns } = change
+  // A shutdown that failed leaves the machine in the run it was in.
+  const boots = to === 'running' && machine.state !== 'stopping'
   const moved = await tx
     .updateTable('machines')
     .set({
@@ -39,7 +41,7 @@ export async function moveMachine(
       attempts: 0,
       next_attempt_at: sql`now()`,
       last_error: null,
-      ...(to === 'running' && { started_at: sql`now()`, ready_at: null }),
+      ...(boots && { started_at: sql`now()`, ready_at: null }),
       ...(to === 'stopped' && { stopped_at: sql`now()` }),
       ...columns,
     })
@@ -59,7 +61,7 @@ export async function moveMachine(
     )
   }
   await insertEvent(tx, moved, {
-    type: arrival[to],
+    type: to === 'running' && !boots ? 'machine.updated' : arrival[to],
     from: machine.state,
     to,
     message: message ?? null,

@@ -21,6 +21,7 @@ export type WorkerApp = Pick<App, 'config' | 'db' | 'changes' | 'log' | 'guests'
 const graceMs = 30_000
 const maxAttempts = 6
 const desktopPollMs = 250
+const imagePollMs = 1_000
 /** A desktop that has not come up in that time is asked for less often. */
 const desktopPatienceMs = 120_000
 
@@ -80,11 +81,9 @@ async function move(
   app: WorkerApp,
   machine: MachineRow,
   to: 'running' | 'stopped' | 'error',
-  message?: string,
+  change: Parameters<typeof moveMachine>[3] = {},
 ): Promise<void> {
-  await app.db
-    .transaction()
-    .execute((tx) => moveMachine(tx, machine, to, message === undefined ? {} : { message }))
+  await app.db.transaction().execute((tx) => moveMachine(tx, machine, to, change))
   app.changes.publish(machine.id)
 }
 
@@ -119,6 +118,7 @@ async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown
   const fields = { err: error, machine_id: machine.id, state: machine.state }
   app.log.warn({ ...fields, attempts: machine.attempts }, 'a step failed')
   const isFinal = error instanceof DriverError && !error.retryable
+  if (isFinal && (await awaitsImage(app, machine))) return retryAfter(app, machine, imagePollMs)
   const isOver = isFinal || machine.attempts + 1 >= maxAttempts
   // A deletion is never given up, and a desktop is not worth a machine.
   if (!isOver || machine.state === 'deleting' || machine.state === 'running') {
@@ -126,12 +126,27 @@ async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown
   }
   try {
     if (machine.state === 'stopping' && (await app.driver.inspect(machine)) === 'running') {
-      return await move(app, machine, 'running', 'the machine could not be stopped and runs on')
+      return await move(app, machine, 'running', {
+        wanted: 'running',
+        message: 'the machine could not be stopped and runs on',
+      })
     }
-    await move(app, machine, 'error', `the machine could not be ${aims[machine.state]}`)
+    const message = `the machine could not be ${aims[machine.state]}`
+    await move(app, machine, 'error', { message })
   } catch (cause) {
     app.log.warn({ err: cause, machine_id: machine.id }, 'a failure was not recorded yet')
   }
+}
+
+/** A server that has just been set up takes creations while it unpacks the image they need. */
+async function awaitsImage(app: WorkerApp, machine: MachineRow): Promise<boolean> {
+  if (machine.started_at || machine.stopped_at) return false
+  const image = await app.db
+    .selectFrom('images')
+    .select('is_default')
+    .where('id', '=', machine.image_id)
+    .executeTakeFirst()
+  return image?.is_default === true && !(await app.driver.hasImage(machine.image_id))
 }
 
 const aims: Partial<Record<MachineRow['state'], string>> = {

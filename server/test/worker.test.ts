@@ -1,0 +1,244 @@
+import type { MachineId } from '@computer/contract'
+import assert from 'node:assert/strict'
+import { after, test, type TestContext } from 'node:test'
+import { sql } from 'kysely'
+import { observeAll } from '../src/worker/observe.ts'
+import { machineSpec } from './fake-machine.ts'
+import { startTestServer, type TestServer } from './harness.ts'
+import { eventually, gone, settled } from './settled.ts'
+
+const server = await startTestServer({ after })
+const { controls } = server.engine
+
+test('what fails and may succeed later is tried again', async (t) => {
+  hurry(t, server)
+  controls.failNext('create', { times: 2 })
+  controls.failNext('start', { times: 2, afterEffect: true })
+  const { id, state } = await server.machine()
+  assert.equal(state, 'running')
+  assert.deepEqual(await eventsOf(server, id, /created|started|failed/), [
+    'machine.created',
+    'machine.started',
+  ])
+  controls.failNext('stop', { times: 2 })
+  const stopped = await server.call('POST', `/v1/machines/${id}/stop?wait=20`)
+  assert.equal(stopped.body.state, 'stopped')
+  controls.failNext('destroy', { times: 8, retryable: false })
+  await server.call('DELETE', `/v1/machines/${id}`)
+  await gone(server, id)
+  assert.equal(await instancesOf(server, id), 0)
+})
+
+test('what cannot succeed ends in error with the disk kept, and start tries again', async () => {
+  controls.failNext('create', { retryable: false })
+  const { id, state } = await server.machine()
+  assert.equal(state, 'error')
+  assert.equal(await instancesOf(server, id), 0)
+  const [failed] = await eventsOf(server, id, /failed/, 'message')
+  assert.equal(failed, 'the machine could not be created')
+  for (const path of ['stop', 'restart']) {
+    const refused = await server.call('POST', `/v1/machines/${id}/${path}`)
+    assert.equal(refused.status, 409)
+    assert.match(refused.body.error.message, /from error to stopping/)
+  }
+
+  const started = await server.call('POST', `/v1/machines/${id}/start?wait=20`)
+  assert.equal(started.body.state, 'running')
+  server.guest(id).disk.write('/home/agent/kept', Buffer.from('yes'))
+  await server.call('POST', `/v1/machines/${id}/stop?wait=20`)
+  controls.failNext('start', { retryable: false })
+  const broken = await server.call('POST', `/v1/machines/${id}/start?wait=20`)
+  assert.equal(broken.body.state, 'error')
+  await server.call('POST', `/v1/machines/${id}/start?wait=20`)
+  assert.equal(server.guest(id).disk.find('/home/agent/kept')?.type, 'file')
+})
+
+test('a machine in error can be deleted', async () => {
+  controls.failNext('create', { retryable: false })
+  const { id } = await server.machine()
+  await server.call('DELETE', `/v1/machines/${id}`)
+  await gone(server, id)
+})
+
+test('a step that always fails is given up', async (t) => {
+  hurry(t, server)
+  controls.failNext('start', { times: 6 })
+  const { id, state } = await server.machine()
+  assert.equal(state, 'error')
+  assert.equal(await instancesOf(server, id), 1)
+})
+
+test('a stop that always fails leaves the machine running, in the run it was in', async (t) => {
+  const { id } = await server.machine()
+  await ready(server, id)
+  const before = await server.call('GET', `/v1/machines/${id}`)
+  hurry(t, server)
+  controls.failNext('stop', { times: 6 })
+  const answer = await server.call('POST', `/v1/machines/${id}/stop?wait=20`)
+  assert.deepEqual([answer.status, answer.body], [202, before.body])
+  const [last] = await eventsOf(server, id, /updated/, 'message')
+  assert.equal(last, 'the machine could not be stopped and runs on')
+  assert.equal((await eventsOf(server, id, /started|ready/)).length, 2)
+  const row = await server.app.db
+    .selectFrom('machines')
+    .select('wanted')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  assert.equal(row.wanted, 'running')
+  assert.equal((await server.call('POST', `/v1/machines/${id}/stop?wait=20`)).body.state, 'stopped')
+})
+
+test('a guest that powers itself off is stopped, one that dies is in error with the reason', async () => {
+  const { id } = await server.machine()
+  controls.powerOff(ref(id))
+  await settled(server, id, 'stopped')
+  await server.call('POST', `/v1/machines/${id}/start?wait=20`)
+  controls.die(ref(id), 'out of memory')
+  await settled(server, id, 'error')
+  const [message] = await eventsOf(server, id, /failed/, 'message')
+  assert.match(message!, /out of memory/)
+  const again = await server.call('POST', `/v1/machines/${id}/start?wait=20`)
+  assert.equal(again.body.state, 'running')
+})
+
+test('a guest that reboots itself stays running, and every start is ready once', async () => {
+  const { id } = await server.machine()
+  await ready(server, id)
+  controls.reboot(ref(id))
+  const command = ['reboot']
+  await server.call('POST', `/v1/machines/${id}/exec`, { command, user: 'root' })
+  const echo = { command: ['echo', 'back'] }
+  const { body } = await server.call('POST', `/v1/machines/${id}/exec`, echo)
+  assert.equal(body.stdout, 'back\n')
+  assert.equal((await server.call('GET', `/v1/machines/${id}`)).body.state, 'running')
+  await server.call('POST', `/v1/machines/${id}/restart?wait=20`)
+  await eventually(async () => {
+    const events = await eventsOf(server, id, /ready/)
+    return events.length === 2 || undefined
+  })
+})
+
+test('a running machine that the engine lost is in error', async () => {
+  const { id } = await server.machine()
+  controls.lose(ref(id))
+  await settled(server, id, 'error')
+  const [message] = await eventsOf(server, id, /failed/, 'message')
+  assert.match(message!, /disk is gone/)
+  await server.call('DELETE', `/v1/machines/${id}`)
+  await gone(server, id)
+})
+
+test('what the engine did while nobody looked is found by the pass over everything', async (t) => {
+  const still = await startTestServer(t)
+  const { id } = await still.machine()
+  const { id: stray } = await still.machine({ start: false })
+  await still.stopWorkers()
+  still.engine.controls.powerOff(ref(id))
+  await still.app.driver.start(ref(stray))
+  await observeAll(still.app)
+  assert.equal((await still.call('GET', `/v1/machines/${id}`)).body.state, 'stopped')
+  assert.equal(await still.app.driver.inspect(ref(stray)), 'stopped')
+})
+
+test('an instance that no row knows is removed, but not while it may be new', async () => {
+  const { id } = await server.machine({ start: false })
+  const orphan = { ...machineSpec(999_999), imageId: server.imageId }
+  await server.app.driver.create(orphan)
+  await observeAll(server.app)
+  assert.equal(await instancesOf(server, orphan.id), 1)
+  await observeAll(server.app, Date.now() + 11 * 60_000)
+  assert.equal(await instancesOf(server, orphan.id), 0)
+  assert.equal(await instancesOf(server, id), 1)
+})
+
+test('a machine can be deleted and stopped by its guest while it starts', async () => {
+  const hold = controls.holdBoot()
+  const { id } = await server.machine({ start: false })
+  const { id: other } = await server.machine({ start: false })
+  for (const machine of [id, other]) await server.call('POST', `/v1/machines/${machine}/start`)
+  await hold.reached
+  const deleting = await server.call('DELETE', `/v1/machines/${id}`)
+  assert.equal(deleting.body.state, 'deleting')
+  await gone(server, id)
+  assert.equal(await instancesOf(server, id), 0)
+  await eventually(
+    async () => (await server.app.driver.inspect(ref(other))) === 'running' || undefined,
+  )
+  controls.powerOff(ref(other))
+  hold.release()
+  await settled(server, other, 'running')
+})
+
+test('a machine whose image is still being unpacked waits for it', async (t) => {
+  const early = await startTestServer(t, { worker: false })
+  hurry(t, early)
+  const hold = early.engine.controls.hangNext('addImage')
+  const creating = early.call('POST', '/v1/machines', {})
+  early.startWorker()
+  await hold.reached
+  await eventually(async () => early.engine.controls.calls('create') > 1 || undefined)
+  const list = await early.call('GET', '/v1/machines')
+  assert.equal(list.body.data[0].state, 'creating')
+  hold.release()
+  assert.equal((await creating).body.state, 'running')
+})
+
+test('of many calls at once each move has one winner, and each conflict names two states', async () => {
+  const { id } = await server.machine({ start: false })
+  for (let round = 0; round < 4; round++) {
+    const paths = ['start', 'stop', 'restart', 'start', 'stop', 'start', 'restart', 'stop']
+    const answers = await Promise.all(
+      paths.map((path) => server.call('POST', `/v1/machines/${id}/${path}?wait=20`)),
+    )
+    for (const { status, body } of answers) {
+      if (status === 202) continue
+      assert.equal(status, 409)
+      assert.match(body.error.message, /(\b(stopped|starting|running|stopping)\b.*){2}/)
+    }
+  }
+  assert.equal(await instancesOf(server, id), 1)
+  const moves = await eventsOf(server, id, /./, 'move')
+  const states = moves.toReversed().filter((move) => move.includes('>'))
+  for (const [index, move] of states.slice(1).entries()) {
+    assert.equal(move.split('>')[0], states[index]!.split('>')[1], states.join(' '))
+  }
+})
+
+function ref(id: string) {
+  return { id: id as MachineId, generation: 1 }
+}
+
+/** Makes every wait before a next attempt short. */
+function hurry(t: TestContext, { app }: TestServer): void {
+  const timer = setInterval(() => {
+    sql`update machines set next_attempt_at = now() where next_attempt_at > now()`
+      .execute(app.db)
+      .then(() => app.changes.publish(`mch_${'0'.repeat(26)}`))
+      .catch(() => {})
+  }, 20)
+  t.after(() => clearInterval(timer))
+}
+
+async function ready(on: TestServer, id: string): Promise<void> {
+  await eventually(async () => (await eventsOf(on, id, /ready/)).length > 0 || undefined)
+}
+
+async function instancesOf(on: TestServer, id: string): Promise<number> {
+  return (await on.app.driver.list()).filter((instance) => instance.ref.id === id).length
+}
+
+/** Oldest first for types, newest first for what else is asked. */
+async function eventsOf(
+  on: TestServer,
+  id: string,
+  type: RegExp,
+  show: 'type' | 'message' | 'move' = 'type',
+): Promise<string[]> {
+  const { body } = await on.call('GET', `/v1/machines/${id}/events?limit=100`)
+  const events = body.data.filter((event: { type: string }) => type.test(event.type))
+  if (show === 'message') return events.map((event: { message: string }) => event.message)
+  if (show === 'type') return events.map((event: { type: string }) => event.type).toReversed()
+  return events.map(({ from_state, to_state }: Record<string, string>) =>
+    to_state ? `${from_state}>${to_state}` : '',
+  )
+}
