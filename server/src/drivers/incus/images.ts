@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import type { ImageFiles } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import { aliasOf } from './instance.ts'
-import { EngineError } from './replies.ts'
+import { isStatus, removeInstance, settle, type Instances } from './instances.ts'
 
 /** Where images are unpacked, and the project in which that is set off. */
 export type ImagePlace = { readonly pool: string; readonly project: string }
@@ -35,9 +35,11 @@ export async function importImage(
   files: ImageFiles,
 ): Promise<void> {
   const fingerprint = (await findImage(client, id)) ?? (await upload(client, id, files))
+  const instances = { client, project: place.project }
+  await settle(instances, seedOf(id))
   const { properties } = await readImage(client, fingerprint)
   if (properties[unpackedIn(place.pool)] === 'true') return
-  await unpack(client, place, id)
+  await unpack(instances, place.pool, id, fingerprint)
   await client.change('PATCH', `/1.0/images/${fingerprint}`, {
     body: { properties: { ...properties, [unpackedIn(place.pool)]: 'true' } },
   })
@@ -64,7 +66,7 @@ export async function findImage(client: IncusClient, id: ImageId): Promise<strin
     const alias = await client.get<{ target: string }>(`/1.0/images/aliases/${aliasOf(id)}`)
     return alias.target
   } catch (error) {
-    if (error instanceof EngineError && error.status === 404) return undefined
+    if (isStatus(error, 404)) return undefined
     throw error
   }
 }
@@ -94,25 +96,34 @@ async function fingerprintOf(files: ImageFiles): Promise<string> {
 }
 
 /** The engine unpacks an image for the first instance that is made of it. */
-async function unpack(client: IncusClient, place: ImagePlace, id: ImageId): Promise<void> {
-  const name = `seed-${aliasOf(id).slice('img_'.length)}`
-  const query = { project: place.project }
-  const remove = async () => {
-    await client.change('DELETE', `/1.0/instances/${name}`, { query }).catch((error: unknown) => {
-      if (!(error instanceof EngineError && error.status === 404)) throw error
-    })
-  }
-  await remove()
+async function unpack(
+  instances: Instances,
+  pool: string,
+  id: ImageId,
+  fingerprint: string,
+): Promise<void> {
+  const { client, project } = instances
+  const name = seedOf(id)
+  await removeInstance(instances, name)
+  // A daemon that died while it unpacked takes what it has for whole, and would copy that for ever.
+  const volume = `/1.0/storage-pools/${pool}/volumes/image/${fingerprint}`
+  await client.change('DELETE', volume).catch((error: unknown) => {
+    if (!isStatus(error, 404)) throw error
+  })
   await client.change('POST', '/1.0/instances', {
-    query,
+    query: { project },
     timeoutMs: importTimeoutMs,
     body: {
       name,
       profiles: [],
       config: { 'boot.autostart': 'false' },
-      devices: { root: { type: 'disk', path: '/', pool: place.pool } },
+      devices: { root: { type: 'disk', path: '/', pool } },
       source: { type: 'image', alias: aliasOf(id) },
     },
   })
-  await remove()
+  await removeInstance(instances, name)
+}
+
+function seedOf(id: ImageId): string {
+  return `seed-${aliasOf(id).slice('img_'.length)}`
 }

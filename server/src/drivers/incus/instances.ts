@@ -138,6 +138,15 @@ export function concerns(operation: Operation, name: string): boolean {
   return urls.some((url) => new URL(url, 'http://engine').pathname.endsWith(`/instances/${name}`))
 }
 
+/** Waits for what the engine still does to an instance, asked by a caller that is gone. */
+export async function settle(instances: Instances, name: string): Promise<void> {
+  for (const operation of await runningOperations(instances)) {
+    if (!concerns(operation, name)) continue
+    // How it ends is seen in the instance.
+    await instances.client.waitFor(operation, 600_000).catch(() => {})
+  }
+}
+
 export function isStatus(error: unknown, status: number): boolean {
   return error instanceof EngineError && error.status === status
 }

@@ -6,20 +6,20 @@ import { aliasOf, instanceBody, limits, nameOf, type InstanceSettings } from './
 import {
   absent,
   changeState,
-  concerns,
   findInstance,
   findSettled,
   isComplete,
   isStatus,
   removeInstance,
   repeat,
-  runningOperations,
+  settle,
   stopByForce,
   type Instances,
 } from './instances.ts'
 
-/** A clean stop asks again this often: a guest that has just begun to boot loses the request. */
-const askAgainMs = 3_000
+/** A guest that has just begun to boot loses the request to stop, so it is asked again, soon at first. */
+const firstAskMs = 1_000
+const nextAskMs = 3_000
 
 export async function createMachine(
   instances: Instances,
@@ -68,8 +68,9 @@ export async function stopMachine(
 ): Promise<void> {
   const name = nameOf(ref)
   const deadline = Date.now() + graceMs
-  for (let leftMs = graceMs; leftMs > 0; leftMs = deadline - Date.now()) {
-    const timeout = Math.ceil(Math.min(leftMs, askAgainMs) / 1000)
+  let askMs = firstAskMs
+  for (let leftMs = graceMs; leftMs > 0; leftMs = deadline - Date.now(), askMs = nextAskMs) {
+    const timeout = Math.ceil(Math.min(leftMs, askMs) / 1000)
     try {
       return await changeState(instances, name, { action: 'stop', force: false, timeout })
     } catch (error) {
@@ -115,15 +116,6 @@ async function explainCreate(
 ): Promise<unknown> {
   if (await findImage(client, spec.imageId)) return error
   return new DriverError(`there is no image ${spec.imageId}`, { cause: error, retryable: false })
-}
-
-/** Waits for what the engine still does to an instance, asked by a caller that is gone. */
-async function settle(instances: Instances, name: string): Promise<void> {
-  for (const operation of await runningOperations(instances)) {
-    if (!concerns(operation, name)) continue
-    // How it ends is seen in the instance.
-    await instances.client.waitFor(operation, 120_000).catch(() => {})
-  }
 }
 
 /** The engine's message of a failed start only names its own command; LXC's log has the reason. */
