@@ -126,12 +126,16 @@ async function removeStaleEngines(): Promise<void> {
     if (owner === undefined) continue
     const { pid, network } = JSON.parse(owner) as { pid: number; network: string }
     if (await isAlive(pid)) continue
+    // Ours to remove now: test files start at once, and one is enough.
+    await writeFile(join(dataDir, 'owner.json'), JSON.stringify({ pid: process.pid, network }))
     await removeEngine(dataDir, network)
   }
 }
 
 /** Ends an engine and all it holds. It is started once more if it was down. */
 export async function removeEngine(dataDir: string, network: string): Promise<void> {
+  // Only the daemon knows all that it made.
+  if ((await host.findEngine(dataDir)) === undefined) await spawnEngine(dataDir)
   if ((await host.findEngine(dataDir)) === undefined) await spawnEngine(dataDir)
   const client = new IncusClient({ socketPath: host.engineSocketPath(dataDir) })
   const projects = await client.get<{ name: string }[]>('/1.0/projects', {

@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process'
+import { readdir, rm, stat, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { isSeed } from './images.ts'
+import { refOf } from './instance.ts'
+
+const run = promisify(execFile)
+const largestLogBytes = 8 * 2 ** 20
+
+/**
+ * A failed start leaves its pair of links behind: one end on our bridge, the other still with the host,
+ * down. A start that is going on looks the same, so a pair must look so before and after a moment at
+ * which none was going on.
+ */
+export async function sweepLinks(network: string, isBusy: () => Promise<boolean>): Promise<void> {
+  const before = await listLeaked(network)
+  if (before.length === 0 || (await isBusy())) return
+  const after = new Set(await listLeaked(network))
+  for (const link of before) {
+    // Its peer goes with it. That it is gone already is as well.
+    if (after.has(link)) await run('ip', ['link', 'delete', 'dev', link]).catch(() => {})
+  }
+}
+
+/**
+ * A daemon that died while a machine went down leaves the filters of a link that is gone. Other engines
+ * on this host keep theirs in the same table, so the link decides.
+ */
+export async function sweepFilters(project: string): Promise<void> {
+  const table = await run('nft', ['--json', 'list', 'table', 'bridge', 'incus']).catch(
+    () => undefined,
+  )
+  if (!table) return
+  const linkOf = new Map<string, string>()
+  for (const { rule } of (JSON.parse(table.stdout) as { nftables: { rule?: Rule }[] }).nftables) {
+    const link = rule?.expr.find(({ match }) => match?.left.meta?.key === 'iifname')?.match?.right
+    if (rule && typeof link === 'string') linkOf.set(rule.chain, link)
+  }
+  const links = new Set((await listLinks()).map(({ ifname }) => ifname))
+  for (const [chain, link] of linkOf) {
+    const [, name] = /^(?:in|fwd)\.(.+)\.eth0$/.exec(chain) ?? []
+    if (!name?.startsWith(`${project}_mch-`) || links.has(link)) continue
+    await run('nft', ['delete', 'chain', 'bridge', 'incus', chain]).catch(() => {})
+  }
+}
+
+/** The engine keeps two folders of each instance that it ever ran. */
+export async function sweepFolders(
+  engineDir: string,
+  project: string,
+  listNames: () => Promise<ReadonlySet<string>>,
+): Promise<void> {
+  const folders: { path: string; name: string }[] = []
+  for (const parent of ['logs', 'run']) {
+    for (const entry of await readdir(join(engineDir, parent)).catch(() => [])) {
+      if (!entry.startsWith(`${project}_`)) continue
+      const name = entry.slice(project.length + 1)
+      if (refOf(name) || isSeed(name)) folders.push({ path: join(engineDir, parent, entry), name })
+    }
+  }
+  if (folders.length === 0) return
+  // Listed after the folders, so that none of a machine just made is among them.
+  const names = await listNames()
+  for (const { path, name } of folders) {
+    if (!names.has(name)) await rm(path, { recursive: true, force: true })
+  }
+}
+
+/** Every exec adds to its machine's log until the next start; only the end is of use. */
+export async function trimLogs(engineDir: string): Promise<void> {
+  const directory = join(engineDir, 'logs')
+  for (const entry of await readdir(directory).catch(() => [])) {
+    const path = join(directory, entry, 'lxc.log')
+    const size = await stat(path).then(
+      (found) => found.size,
+      () => 0,
+    )
+    if (size > largestLogBytes) await truncate(path)
+  }
+}
+
+type Rule = {
+  readonly chain: string
+  readonly expr: readonly {
+    readonly match?: { readonly left: { readonly meta?: { readonly key: string } }; right: unknown }
+  }[]
+}
+
+type Link = {
+  readonly ifname: string
+  readonly link?: string
+  readonly link_netnsid?: number
+  readonly operstate: string
+  readonly master?: string
+}
+
+async function listLinks(): Promise<readonly Link[]> {
+  const { stdout } = await run('ip', ['-json', 'link', 'show', 'type', 'veth'])
+  return JSON.parse(stdout) as Link[]
+}
+
+async function listLeaked(network: string): Promise<string[]> {
+  const links = await listLinks()
+  const down = new Set(links.filter((link) => link.operstate === 'DOWN').map((link) => link.ifname))
+  return links
+    .filter(({ master, link_netnsid }) => master === network && link_netnsid === undefined)
+    .filter(({ link }) => link !== undefined && down.has(link))
+    .map(({ ifname }) => ifname)
+}

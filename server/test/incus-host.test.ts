@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { startTestEngine, whyNoTestEngine } from '../../e2e/engine.ts'
+import { createIncusDriver } from '../src/drivers/incus/driver.ts'
+import { nameOf, refOf } from '../src/drivers/incus/instance.ts'
+import { readLastExit } from '../src/drivers/incus/last-exit.ts'
+import { chooseSubnet, overlap, parseSubnet } from '../src/drivers/incus/subnet.ts'
+import { findEngine, prepareEngineFiles, stopEngine } from '../src/host/engine.ts'
+
+const reason = await whyNoTestEngine()
+const id = 'mch_01kaj0v3m8q4t2x6y9z1b5c7d3'
+
+test(
+  'what a failed start leaves on the host is swept, and what is in use stays',
+  { skip: reason ?? false },
+  async () => {
+    await using engine = await startTestEngine()
+    const options = engine.optionsOf('sweeping')
+    await using driver = createIncusDriver(options)
+    await driver.prepare()
+    const [leaked, peer] = [linkName(), linkName()]
+    execFileSync('ip', ['link', 'add', leaked, 'type', 'veth', 'peer', 'name', peer])
+    execFileSync('ip', ['link', 'set', leaked, 'master', options.network, 'up'])
+    const folder = join(engine.engineDir, 'run', `sweeping_${nameOf({ id, generation: 1 })}`)
+    mkdirSync(folder)
+    await driver.sweep()
+    const links = execFileSync('ip', ['-br', 'link'], { encoding: 'utf8' })
+    assert.ok(!links.includes(leaked) && !links.includes(peer))
+    assert.ok(links.includes(options.network))
+    assert.ok(!existsSync(folder))
+
+    if (process.env['COMPUTER_TEST_ENGINE_SOCKET'] !== undefined) return
+    const dataDir = dirname(engine.engineDir)
+    assert.ok(await findEngine(dataDir))
+    await stopEngine(dataDir)
+    assert.equal(await findEngine(dataDir), undefined)
+    await assert.rejects(driver.ping(), { name: 'DriverError', retryable: true })
+  },
+)
+
+test('a data folder whose socket the kernel cannot hold is refused with what to do', async () => {
+  const dataDir = join('/tmp', 'x'.repeat(100))
+  await assert.rejects(
+    prepareEngineFiles(dataDir),
+    /107 are possible: choose a data folder .* shorter/,
+  )
+})
+
+test('an instance is named after machine and generation, and nothing else passes', () => {
+  for (const generation of [0, 1, 12]) {
+    assert.deepEqual(refOf(nameOf({ id, generation })), { id, generation })
+  }
+  for (const bad of [
+    'mch_../../../../../../x',
+    'mch_short',
+    'mch_01KAJ0V3M8Q4T2X6Y9Z1B5C7D3',
+    `${id}\n`,
+  ]) {
+    assert.throws(() => nameOf({ id: bad as typeof id, generation: 1 }), { retryable: false })
+  }
+  for (const generation of [-1, 1.5, Number.NaN, 1e21]) {
+    assert.throws(() => nameOf({ id, generation }), { retryable: false })
+  }
+  for (const name of ['seed-01kaj0v3m8q4t2x6y9z1b5c7d3', 'mch-01kaj0v3m8q4t2x6y9z1b5c7d3', 'web']) {
+    assert.equal(refOf(name), undefined)
+  }
+})
+
+test('the network of the machines touches none that is in use', () => {
+  const all = parseSubnet('10.0.0.0/9')!
+  const chosen = parseSubnet(chooseSubnet([all])!)!
+  assert.ok(!overlap(all, chosen))
+  assert.ok(overlap(parseSubnet('10.1.2.3/32')!, parseSubnet('10.1.0.0/16')!))
+  assert.equal(chooseSubnet([parseSubnet('10.0.0.0/8')!]), undefined)
+  for (const bad of ['10.0.0.0', '10.0.0.256/8', '10.0.0.0/33', '::/0']) {
+    assert.equal(parseSubnet(bad), undefined)
+  }
+})
+
+test('how an init ended is read from the last run of its log', () => {
+  const line = (text: string) =>
+    `lxc m 20261121094631.147 DEBUG    start - ../src/lxc/start.c:f:1 - ${text}`
+  const halting = line('Interrupt(2) - Container "m" is halting')
+  const started = line('Started "/sbin/init" with pid "7"')
+  const killed = line('Killed(9) - Container "m" init exited')
+  assert.equal(readLastExit([started, halting].join('\n')).kind, 'poweroff')
+  assert.equal(readLastExit([halting, started, killed].join('\n')).kind, 'died')
+  assert.equal(readLastExit([halting, started].join('\n')).kind, 'unknown')
+  assert.equal(readLastExit(line('Container init process 7 exited')).kind, 'died')
+  assert.equal(readLastExit('').kind, 'unknown')
+})
+
+function linkName(): string {
+  return `veth${randomBytes(4).toString('hex')}`
+}
