@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { IncusClient } from '../server/src/drivers/incus/client.ts'
 import type { IncusOptions } from '../server/src/drivers/incus/driver.ts'
-import { firewallTable } from '../server/src/drivers/incus/host-firewall.ts'
+import { removeRulesOfGoneBridges } from '../server/src/drivers/incus/host-firewall.ts'
 import { listInstances, removeInstance } from '../server/src/drivers/incus/instances.ts'
 import type { ImageFiles, MachineSpec } from '../server/src/drivers/machine-driver.ts'
 import { ensureLxcfs } from '../server/src/host/engine-lxcfs.ts'
@@ -149,7 +149,7 @@ export async function removeEngine(dataDir: string, network: string): Promise<vo
     await client.change('DELETE', path).catch(() => {})
   }
   client[Symbol.dispose]()
-  await run('nft', ['delete', 'table', 'inet', firewallTable(network)]).catch(() => {})
+  await removeRulesOfGoneBridges()
   await host.stopEngine(dataDir)
   const mounts = (await readFile('/proc/self/mounts', 'utf8'))
     .split('\n')
@@ -166,9 +166,8 @@ async function removeProject(client: IncusClient, project: string): Promise<void
     await client.change('DELETE', `/1.0/projects/${project}`).catch(() => {})
 }
 
+/** Not one that has ended and that nobody has taken note of. */
 async function isAlive(pid: number): Promise<boolean> {
-  return access(`/proc/${pid}`).then(
-    () => true,
-    () => false,
-  )
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return /^State:\t[^ZX]/m.test(status)
 }
