@@ -25,7 +25,8 @@ try {
   await runServer(readConfig(process.env), terminal)
 } catch (error) {
   terminal.say(`computer: ${(error as Error).message}`)
-  if (!(error instanceof ServerRunsError)) console.error((error as Error).cause ?? '')
+  const { cause } = error as Error
+  if (cause && !(error instanceof ServerRunsError)) console.error(cause)
   process.exitCode = 1
 }
 
@@ -78,7 +79,9 @@ async function prepareServer(config: Config, url: string, terminal: Terminal): P
   try {
     await ensureOwnerKey(db, config)
     if (!(await registerBuiltImage(db, config))) {
-      terminal.say('the image of this recipe is not built: run `npm run setup`')
+      terminal.say(
+        'the image of this recipe is not built, so the last one is used: run `npm run setup`',
+      )
     }
   } finally {
     await db.destroy()

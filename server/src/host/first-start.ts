@@ -29,12 +29,19 @@ export async function ensureOwnerKey(db: Database, { dataDir }: Config): Promise
 
 const ImageFacts = z.object({ name: z.string(), description: z.string(), recipe_hash: z.string() })
 
-/** Makes the image of today's recipe the default. Says false when the set-up has not built it. */
+/**
+ * Makes the image of today's recipe the default. Says false when the set-up has not built it, and
+ * throws when there is no earlier one to go on with.
+ */
 export async function registerBuiltImage(db: Database, config: Config): Promise<boolean> {
   const hash = (await run('bash', [join(repoDir, 'image', 'build.sh'), '--hash'])).trim()
   const folder = join(config.imageCacheDir, hash)
   const text = await readFile(join(folder, 'image.json'), 'utf8').catch(() => null)
-  if (text === null) return false
+  if (text === null) {
+    const earlier = await db.selectFrom('images').select('id').limit(1).executeTakeFirst()
+    if (earlier) return false
+    throw new Error(`no machine image in ${folder}: run \`npm run setup\``)
+  }
   const facts = ImageFacts.parse(JSON.parse(text))
   await registerImage(db, {
     recipeHash: facts.recipe_hash,

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { networkName } from '../server/src/role.ts'
+import { createApiClient, eventually, type ApiClient } from './api.ts'
+import { removeEngine } from './engine.ts'
+
+/*
+ * How a server begins and ends on its host: what a machine and a second start see of it. The tests
+ * share one data folder and one machine, so each builds on those before it.
+ */
+const main = join(import.meta.dirname, '..', 'cli', 'src', 'main.ts')
+/** The first start unpacks the image. */
+const startBoundMs = 300_000
+let dataDir = ''
+let env: NodeJS.ProcessEnv = {}
+let server: Running
+let id = ''
+
+type Running = { readonly child: ChildProcess; readonly api: ApiClient; output(): string }
+
+before(async () => {
+  dataDir = await mkdtemp('/var/tmp/computer-e2e-host-')
+  env = {
+    ...process.env,
+    COMPUTER_DATA: dataDir,
+    COMPUTER_API_PORT: await freePort(),
+    COMPUTER_GATEWAY_PORT: await freePort(),
+    COMPUTER_POOL_SIZE_GB: '20',
+  }
+  server = await up()
+  id = (await server.api.ok('POST', '/v1/machines', {})).id
+})
+after(async () => {
+  await computer('down')
+  await removeEngine(dataDir, networkName(dataDir))
+})
+
+test('a second start says that one is running', async () => {
+  const { code, output } = await computer('up')
+  assert.equal(code, 1)
+  assert.match(output, /a server already runs on this data folder: process \d+, http:/)
+})
+
+test('Ctrl-C stops the roles in order and leaves the machine running', async () => {
+  const started = await initStart()
+  await end(server, 'SIGINT')
+  const stopped = server.output().slice(server.output().indexOf('stopping;'))
+  const order = [...stopped.matchAll(/stopping (\w+)$/gm)].map(([, name]) => name)
+  assert.deepEqual(order, ['gateway', 'api', 'worker', 'engine', 'postgres'])
+  assert.equal(server.child.exitCode, 0)
+
+  server = await up()
+  assert.equal(await state(), 'running')
+  assert.equal(await initStart(), started)
+})
+
+test('after the whole server is killed, the next start takes over', async () => {
+  const started = await initStart()
+  const { pid } = JSON.parse(await readFile(join(dataDir, 'run', 'server.lock'), 'utf8'))
+  const ended = once(server.child, 'exit')
+  process.kill(pid as number, 'SIGKILL')
+  await ended
+
+  server = await up()
+  assert.match(server.output(), /ended the api of an earlier start/)
+  assert.equal(await state(), 'running')
+  assert.equal(await initStart(), started)
+})
+
+test('a role that is killed comes back, and that is said', async () => {
+  const { pid } = JSON.parse(await readFile(join(dataDir, 'run', 'api.pid'), 'utf8'))
+  process.kill(pid as number, 'SIGKILL')
+  await eventually('the death of the api is said', async () =>
+    /api was ended by SIGKILL .* starting it again/.test(server.output()) ? true : undefined,
+  )
+  await eventually('the api answers again', async () =>
+    state().then(
+      () => true,
+      () => undefined,
+    ),
+  )
+})
+
+test('computer down stops the machine too, and it can be started again', async () => {
+  const ended = once(server.child, 'exit')
+  const { code, output } = await computer('down')
+  assert.equal(code, 0, output)
+  assert.match(output, /stopped 1 machines/)
+  await ended
+
+  server = await up()
+  const isSettled = async () => ((await state()) === 'running' ? undefined : true)
+  await eventually('the machine is seen to be down', isSettled)
+  const { data } = await server.api.ok('GET', `/v1/machines/${id}/events`)
+  assert.equal(await state(), 'stopped', JSON.stringify(data[0]))
+  await server.api.ok('POST', `/v1/machines/${id}/start?wait=60`)
+  assert.equal(await state(), 'running')
+})
+
+async function state(): Promise<string> {
+  return (await server.api.ok('GET', `/v1/machines/${id}`)).state
+}
+
+/** When the machine's init began: another after every boot. */
+async function initStart(): Promise<string> {
+  return eventually('the machine answers', () =>
+    server.api.run(id, ['sh', '-c', 'cut -d" " -f22 /proc/1/stat']).catch(() => undefined),
+  )
+}
+
+async function up(): Promise<Running> {
+  const { child, output } = launch('up')
+  const isUp = async () => {
+    if (child.exitCode !== null) throw new Error(`the server ended:\n${output()}`)
+    return output().includes('Ctrl-C stops') ? true : undefined
+  }
+  await eventually('the server is up', isUp, startBoundMs)
+  const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
+  const api = createApiClient(`http://127.0.0.1:${env['COMPUTER_API_PORT']}`, key)
+  return { child, api, output }
+}
+
+async function end({ child }: Running, signal: NodeJS.Signals): Promise<void> {
+  const ended = once(child, 'exit')
+  child.kill(signal)
+  await ended
+}
+
+async function computer(...args: string[]): Promise<{ code: number | null; output: string }> {
+  const { child, output } = launch(...args)
+  await once(child, 'close')
+  return { code: child.exitCode, output: output() }
+}
+
+function launch(...args: string[]) {
+  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (part: string) => (text += part))
+  }
+  return { child, output: () => text }
+}
+
+async function freePort(): Promise<string> {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const { port } = listener.address() as AddressInfo
+  listener.close()
+  await once(listener, 'close')
+  return String(port)
+}
