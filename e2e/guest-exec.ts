@@ -19,16 +19,22 @@ export async function runInGuest(
     { project: place.project },
   )
   const secrets = operation.metadata?.['fds'] as Readonly<Record<string, string>>
-  const [input, stdout, stderr, control] = ['0', '1', '2', 'control'].map((fd) =>
-    client.socket(`/1.0/operations/${operation.id}/websocket`, { secret: secrets[fd]! }),
-  ) as [WebSocket, WebSocket, WebSocket, WebSocket]
-  input.on('open', () => input.send('', { binary: false }))
+  const open = (fd: string) =>
+    client.socket(`/1.0/operations/${operation.id}/websocket`, { secret: secrets[fd]! })
+  // The program starts with the last of the others, and may end before a late control could open.
+  const control = open('control')
+  const sockets = [control]
   try {
-    const output = await Promise.all([readAll(stdout), readAll(stderr), opened(control)])
+    await opened(control)
+    const [input, stdout, stderr] = [open('0'), open('1'), open('2')]
+    sockets.push(input, stdout, stderr)
+    input.on('open', () => input.send('', { binary: false }))
+    input.on('error', () => {})
+    const output = await Promise.all([readAll(stdout), readAll(stderr)])
     const ended = await client.waitFor(operation, 60_000)
     return { code: Number(ended.metadata?.['return']), stdout: output[0], stderr: output[1] }
   } finally {
-    for (const socket of [input, stdout, stderr, control]) socket.terminate()
+    for (const socket of sockets) socket.terminate()
   }
 }
 
