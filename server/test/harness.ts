@@ -81,14 +81,15 @@ export async function startTestServer(
   const startWorker = (through: App['driver'] = driver) => {
     const stopping = new AbortController()
     const working = runWorker({ ...app, driver: through }, stopping.signal)
-    workers.push({ stopping, working })
-    return stopping
+    const stop = () => {
+      stopping.abort()
+      return working
+    }
+    workers.push(stop)
+    return { stop }
   }
-  const stopWorkers = async () => {
-    for (const { stopping } of workers) stopping.abort()
-    await Promise.all(workers.map(({ working }) => working))
-  }
-  const workers: { stopping: AbortController; working: Promise<void> }[] = []
+  const stopWorkers = () => Promise.all(workers.splice(0).map((stop) => stop()))
+  const workers: (() => Promise<void>)[] = []
   if (options.worker !== false) startWorker()
   t.after(async () => {
     await stopWorkers()
@@ -106,7 +107,7 @@ export async function startTestServer(
     http,
     imageId,
     call,
-    /** One more worker, over an engine of the test's choosing; aborting it lets go of its steps. */
+    /** One more worker, over an engine of the test's choosing; `stop` waits for what it does. */
     startWorker,
     stopWorkers,
     key: key!,

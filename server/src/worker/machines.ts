@@ -46,7 +46,10 @@ async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
     case 'starting':
       // A machine whose creation failed never had a disk to lose.
       if (!machine.started_at && !machine.stopped_at) await driver.create(specOf(app, machine))
-      else await driver.resize(specOf(app, machine))
+      // It runs if a worker died after starting it, and was resized before that.
+      else if ((await driver.inspect(machine)) !== 'running') {
+        await driver.resize(specOf(app, machine))
+      }
       await driver.start(machine)
       return run(app, machine)
     case 'stopping':
