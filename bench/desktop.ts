@@ -80,18 +80,11 @@ type ExecResult = {
 function startProbe(instance: BenchDesktop['instance'], env: NodeJS.ProcessEnv) {
   const { project, name } = instance
   const asUser = ['--user', '1000', '--group', '1000', '--env', 'HOME=/home/agent']
-  const args = [
-    'exec',
-    '--project',
-    project,
-    '-T',
-    ...asUser,
-    name,
-    '--',
-    'python3',
-    '/tmp/probe.py',
-  ]
-  const child = spawn(incusPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  // Without it xdotool takes its text for ASCII.
+  const locale = ['--env', 'LANG=C.UTF-8']
+  const args = ['exec', '--project', project, '-T', ...asUser, ...locale, name, '--']
+  const program = ['python3', '/tmp/probe.py']
+  const child = spawn(incusPath, [...args, ...program], { env, stdio: ['pipe', 'pipe', 'pipe'] })
   let complaint = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
   child.stdin.on('error', () => {})

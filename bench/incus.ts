@@ -10,10 +10,12 @@ import { join } from 'node:path'
 export type Incus = AsyncDisposable & {
   /** Resolves with the output; an exit code other than 0 is an error with what it complained. */
   run(...args: readonly string[]): Promise<string>
+  /** An image of this name, gone with the rest of ours. Instances of it cost what those of `image` do. */
+  publish(name: string, alias: string): Promise<void>
   /** The arguments of `incus launch` that give a baseline the size of our smallest machine. */
   launchArgs(image: string, name: string): readonly string[]
   /** Runs a command in a baseline. */
-  exec(name: string, ...command: readonly string[]): Promise<string>
+  exec(name: string, ...command: readonly string[]): Promise<Buffer>
   remove(name: string): Promise<void>
   /** The default image of the server, as the engine names it. */
   readonly image: string
@@ -34,7 +36,9 @@ export async function openIncus(dataDir: string, image: string): Promise<Incus> 
     // Else the client would keep files in its user's home.
     INCUS_CONF: configDir,
   }
-  const run = (...args: readonly string[]) => runProgram(incusPath, args, env)
+  const runRaw = (...args: readonly string[]) => runProgram(incusPath, args, env)
+  const run = async (...args: readonly string[]) => (await runRaw(...args)).toString('utf8')
+  const aliases: string[] = []
   const list = async (of: string) =>
     JSON.parse(await run('list', '--project', of, '--format', 'json')) as { name: string }[]
 
@@ -63,7 +67,12 @@ export async function openIncus(dataDir: string, image: string): Promise<Incus> 
       ...['--storage', 'default', '--network', network, '--device', 'root,size=10GiB'],
       ...['-c', 'limits.cpu=2', '-c', 'limits.memory=4096MiB', '-c', 'boot.autostart=false'],
     ],
-    exec: (name, ...command) => run('exec', '--project', project, '-T', name, '--', ...command),
+    exec: (name, ...command) => runRaw('exec', '--project', project, '-T', name, '--', ...command),
+    async publish(name, alias) {
+      const options = ['--alias', alias, '--compression', 'none', '--reuse']
+      await run('publish', '--project', project, '--quiet', name, ...options)
+      aliases.push(alias)
+    },
     remove: async (name) => void (await run('delete', '--force', '--project', project, name)),
     async instanceOf(machineId) {
       const prefix = `${machineId.replace('_', '-')}-`
@@ -73,25 +82,27 @@ export async function openIncus(dataDir: string, image: string): Promise<Incus> 
     },
     async [Symbol.asyncDispose]() {
       await removeProject()
+      for (const alias of aliases) await run('image', 'delete', alias)
       await rm(configDir, { recursive: true, force: true })
     },
   }
 }
 
 /** Resolves with standard output. */
-export async function runProgram(
+async function runProgram(
   path: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
-): Promise<string> {
+): Promise<Buffer> {
   const child = spawn(path, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let [output, complaint] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  const output: Buffer[] = []
+  let complaint = ''
+  child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject).once('close', resolve)
   })
-  if (code === 0) return output
+  if (code === 0) return Buffer.concat(output)
   throw new Error(`${path} ${args.slice(0, 2).join(' ')} exited with ${code}: ${complaint.trim()}`)
 }
 

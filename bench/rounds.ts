@@ -7,7 +7,8 @@ export type Plan = { readonly rounds: number; readonly warmups: number; readonly
 
 /**
  * Runs every side once a round, forwards and backwards in turn (A B, B A), so that neither gains by
- * its place. Warm-up rounds are thrown away. When the time is over the rounds so far are the result.
+ * its place. Of warm-up rounds the times are thrown away, and what was wrong is kept. When the time is
+ * over the rounds so far are the result.
  */
 export async function runRounds<Name extends string>(
   sides: Readonly<Record<Name, Side>>,
@@ -23,7 +24,7 @@ export async function runRounds<Name extends string>(
     const order = round % 2 === 0 ? forwards : forwards.toReversed()
     const result = {} as Record<Name, Sample>
     for (const name of order) result[name] = await attempt(sides[name], round + plan.warmups)
-    if (round >= 0) results.push(result)
+    results.push(round < 0 ? withoutTimes(result) : result)
   }
   return results
 }
@@ -41,6 +42,13 @@ export async function time<T>(work: () => Promise<T>): Promise<{ ms: number; res
   const start = performance.now()
   const result = await work()
   return { ms: performance.now() - start, result }
+}
+
+function withoutTimes<Name extends string>(result: Record<Name, Sample>): Record<Name, Sample> {
+  const entries = Object.entries<Sample>(result)
+  return Object.fromEntries(
+    entries.map(([name, sample]) => [name, { ...sample, ms: NaN }]),
+  ) as Record<Name, Sample>
 }
 
 async function attempt(side: Side, round: number): Promise<Sample> {

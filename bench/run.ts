@@ -3,9 +3,11 @@ import { cpus, loadavg, release, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { openIncus } from './incus.ts'
 import { bench as create } from './s01-create.ts'
+import { bench as firstClick } from './s04-first-click.ts'
 import { bench as screenshotJpeg } from './s08-screenshot-jpeg.ts'
 import { bench as screenshotPng } from './s09-screenshot-png.ts'
 import { bench as click } from './s10-click.ts'
+import { bench as type } from './s11-type.ts'
 import { bench as exec } from './s14-exec.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import { openServer } from './server.ts'
@@ -19,7 +21,15 @@ import { formatTable } from './table.ts'
  *   --quick       a few pairs, to see that it works; too few to judge by
  *   --json FILE   the rows for programs
  */
-const benches: readonly Bench[] = [create, screenshotJpeg, screenshotPng, click, exec]
+const benches: readonly Bench[] = [
+  create,
+  firstClick,
+  screenshotJpeg,
+  screenshotPng,
+  click,
+  type,
+  exec,
+]
 
 const { values: options, positionals: names } = parseArgs({
   allowPositionals: true,

@@ -51,7 +51,7 @@ async function launch({ incus }: BenchContext, name: string): Promise<Sample> {
       await incus.run(...args)
       return incus.exec(name, 'hostname')
     })
-    return { ms, wrong: checkName(result, name) }
+    return { ms, wrong: checkName(result.toString('utf8'), name) }
   } finally {
     await incus.remove(name)
   }

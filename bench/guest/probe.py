@@ -118,7 +118,10 @@ def colour(frame, index):
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """A text field that fills the window, and what it holds after each input."""
+    """A text field that fills the window, and what it held when its user last paused.
+
+    A browser throws keys away until it has painted a page, so the page speaks first after that.
+    """
 
     text = None
     html = (
@@ -126,8 +129,11 @@ class Page(http.server.BaseHTTPRequestHandler):
         "<textarea autofocus style='position:fixed;inset:0;width:100%;height:100%'></textarea>"
         "<script>const field = document.querySelector('textarea')\n"
         "const tell = () => fetch('/', {method: 'POST', body: field.value})\n"
-        "field.oninput = tell; field.onfocus = tell; if (document.activeElement === field) tell()"
-        "</script>"
+        "let timer; field.oninput = () => { clearTimeout(timer); timer = setTimeout(tell, 100) }\n"
+        "const painted = () => requestAnimationFrame(() => requestAnimationFrame(ready))\n"
+        "const ready = () => { if (document.activeElement === field) setTimeout(tell, 200)\n"
+        "  else setTimeout(painted, 50) }\n"
+        "painted()</script>"
     )
 
     def do_GET(self):
@@ -135,10 +141,7 @@ class Page(http.server.BaseHTTPRequestHandler):
         self.answer(self.html.encode())
 
     def do_POST(self):
-        text = self.rfile.read(int(self.headers["content-length"])).decode()
-        # Requests may overtake each other; the field only grows between two loads.
-        if Page.text is None or len(text) > len(Page.text):
-            Page.text = text
+        Page.text = self.rfile.read(int(self.headers["content-length"])).decode()
         self.answer(b"")
 
     def answer(self, body):
@@ -159,6 +162,11 @@ def run(argv):
     return {"ms": ms, "code": done.returncode, "complaint": done.stderr.decode()[-500:]}
 
 
+def forget():
+    Page.text = None
+    return {}
+
+
 def serve(port):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Page)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -173,6 +181,7 @@ def main():
         "clicks": lambda ask: {"clicks": canvas.clicks()},
         "run": lambda ask: run(ask["argv"]),
         "serve": lambda ask: serve(ask["port"]),
+        "forget": lambda ask: forget(),
         "page": lambda ask: {"text": Page.text},
     }
     for line in sys.stdin:
