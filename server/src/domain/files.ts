@@ -4,6 +4,7 @@ import type { App } from '../app.ts'
 import { invalid } from '../errors.ts'
 import { askGuest } from './guests.ts'
 import { decode, encodeCursor, type PageRequest } from './page.ts'
+import { decodeUtf8, wholeCharacters } from './utf8-range.ts'
 
 type Guests = Pick<App, 'db' | 'guests'>
 
@@ -42,43 +43,15 @@ export async function readFile(
   const file = await askGuest(app, actor, id, (ref) =>
     app.guests.readFileBytes(ref, { path, offset, length }),
   )
-  const whole = encoding === 'base64' ? file.bytes : wholeCharacters(file.bytes, file.size, offset)
-  if (whole.length === 0 && file.bytes.length > 0) {
-    throw invalid('the range is shorter than its first character; ask for 4 bytes or more', [
-      { field: 'length', message: 'must be 4 or more here, or encoding base64' },
-    ])
-  }
+  const bytes = encoding === 'base64' ? file.bytes : wholeCharacters(file.bytes, file.size, offset)
   return {
     path: file.path,
-    content: encoding === 'base64' ? whole.toString('base64') : decodeUtf8(whole),
+    content: encoding === 'base64' ? bytes.toString('base64') : decodeUtf8(bytes),
     encoding,
     offset,
-    length: whole.length,
+    length: bytes.length,
     size: file.size,
-    eof: offset + whole.length >= file.size,
-  }
-}
-
-/** Bytes without a character that the end of the range cuts; the next range begins with it. */
-function wholeCharacters(bytes: Buffer, size: number, offset: number): Buffer {
-  if (offset + bytes.length >= size) return bytes
-  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back]!
-    const isLead = byte >= 0xc0
-    if (isLead) {
-      const width = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
-      return width > back ? bytes.subarray(0, bytes.length - back) : bytes
-    }
-    if (byte < 0x80) return bytes
-  }
-  return bytes
-}
-
-function decodeUtf8(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    throw invalid('these bytes are not UTF-8; read them with encoding=base64')
+    eof: offset + bytes.length >= file.size,
   }
 }
 
