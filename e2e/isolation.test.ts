@@ -135,14 +135,17 @@ except OSError as error:
   })
 
   test('it has the cores and the memory of its size', async () => {
-    const { stdout } = await inGuest(first, 'sh', '-c', 'nproc; grep MemTotal /proc/meminfo')
-    const [cores, memory] = stdout.split('\n')
-    assert.equal(cores, '1')
-    assert.equal(memory, `MemTotal:        ${1024 * 1024} kB`)
+    const { stdout } = await inGuest(first, 'grep', 'MemTotal', '/proc/meminfo')
+    assert.equal(stdout, `MemTotal:        ${1024 * 1024} kB\n`)
+    // The engine deals out the cores soon after a start, not before it.
+    const deadline = Date.now() + 10_000
+    while ((await inGuest(first, 'nproc')).stdout !== '1\n') {
+      assert.ok(Date.now() < deadline, 'the machine keeps more cores than its size has')
+    }
   })
 
   test('a memory hog is killed, and the machine and its neighbour live on', async () => {
-    const hog = 'x = []\nwhile True: x.append(bytearray(16 << 20))'
+    const hog = 'x = []\nwhile True: x.append(bytearray(64 << 20))'
     assert.notEqual((await python(first, hog)).code, 0)
     assert.equal(await driver.inspect(first), 'running')
     assert.equal((await inGuest(second, 'true')).code, 0)
@@ -192,9 +195,11 @@ os._exit(0)`,
       .filter(({ internal, family }) => !internal && family === 'IPv4')
       .map(({ address }) => address)
     assert.ok(addresses.includes(gateway))
-    for (const address of addresses) {
-      assert.notEqual(await probe(first, address, port), 'open', `the host on ${address}`)
-    }
+    const found = await Promise.all(addresses.map((address) => probe(first, address, port)))
+    assert.deepEqual(
+      addresses.filter((_, index) => found[index] === 'open'),
+      [],
+    )
     assert.notEqual(await probe(first, '169.254.169.254', 80), 'open')
   })
 

@@ -32,7 +32,10 @@ export interface MachineDriver extends AsyncDisposable {
 
   /** What the engine sees right now, whatever the database believes. */
   inspect(ref: MachineRef): Promise<EngineState>
-  /** How the last run of a machine that is `stopped` came to its end. */
+  /**
+   * How the last run of a machine that is `stopped` came to its end. Of use where nobody stopped it:
+   * a stop that pulled the plug may look like `died`.
+   */
   lastExit(ref: MachineRef): Promise<LastExit>
   /** Every machine in our engine project, also those no row knows. */
   list(): Promise<readonly EngineMachine[]>

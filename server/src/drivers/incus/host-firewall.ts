@@ -22,7 +22,7 @@ export async function closeHostToGuests(network: string): Promise<void> {
         ct state established,related accept
         meta nfproto ipv4 udp dport { 53, 67 } accept
         meta nfproto ipv4 tcp dport 53 accept
-        drop
+        reject
       }
     }`)
   await removeRulesOfGoneBridges()
