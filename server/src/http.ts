@@ -31,7 +31,7 @@ export function createHttp(log: Logger): FastifyInstance {
     // An address that cannot be decoded meets no route and no hook.
     frameworkErrors: (error, request, reply) => {
       void reply.header('x-request-id', request.id)
-      return sendError(reply, toApiError(error), request.id)
+      void sendError(reply, toApiError(error), request.id)
     },
     return503OnClosing: false,
   })
