@@ -25,8 +25,9 @@ import { DirectoryEntry } from './files.ts'
  * The fence. The agent remembers the highest fence it was told. Every input names its fence: a
  * lower one is refused (`fence_stale`), and before the agent was told any, all are
  * (`fence_unknown`): it has just started, and the server tells it the current one and tries again.
- * POST /fence answers only when nothing of an earlier grant can reach the display any more: work in
- * progress of a lower fence is broken off, and what it holds pressed is released if the holder changed.
+ * POST /fence for another holder answers only when nothing of an earlier one can reach the display
+ * any more: its work in progress is broken off and what it holds pressed is released. For the same
+ * holder it is a renewal: work in progress goes on.
  */
 export const guestRoutes = {
   health: { method: 'GET', path: '/health' },

@@ -6,10 +6,15 @@ import { Refusal } from './refusal.ts'
  * of an earlier grant can reach the display:
  *
  * - inputs run one at a time, in the order they came;
- * - each checks its number when its turn comes and again before every event it makes, so that one
- *   in progress breaks off at its next event, and one that waited never starts;
- * - `raise` queues behind them, lets go of everything still pressed if the holder changed, and
- *   waits until the X server has done all of it.
+ * - each checks its number when its turn comes, so that one that waited never starts, and again
+ *   before every event it makes, so that one in progress breaks off when the holder changed;
+ * - `raise` queues behind them, lets go of everything still pressed and waits until the X server
+ *   has done all of it.
+ *
+ * A renewal raises the number for the same holder. It takes nothing from anybody, so what that
+ * holder has in progress goes on (a long text outlives the renewals of its lease), and `raise`
+ * answers as soon as its
+ * holder's own grant is settled.
  *
  * An input with a higher number than was ever told is refused like one before any was: the server
  * then tells the number, and what that implies happens first.
@@ -17,15 +22,19 @@ import { Refusal } from './refusal.ts'
 export class Fence {
   current: number | null = null
   #holder: string | null = null
+  /** The first fence of the present holder: what began under it or later may go on. */
+  #since = 0
   #turn: Promise<unknown> = Promise.resolve()
+  /** Resolves when nothing of an earlier holder is left: a renewal too waits for that. */
+  #settled: Promise<void> = Promise.resolve()
   #running: { readonly fence: number; readonly abort: AbortController } | undefined
 
   /** Runs one input when its turn comes. */
   input<T>(fence: number, act: (grant: Grant) => Promise<T>): Promise<T> {
     return this.#enqueue(async () => {
+      this.#admit(fence)
       const abort = new AbortController()
-      const grant = { check: () => this.#check(fence), signal: abort.signal }
-      grant.check()
+      const grant = { check: () => this.#goOn(fence), signal: abort.signal }
       this.#running = { fence, abort }
       try {
         return await act(grant)
@@ -35,33 +44,35 @@ export class Fence {
     })
   }
 
-  /** `settle` makes what was sent take effect, and releases what is pressed if `release` is set. */
+  /** `settle` releases what is pressed and makes what was sent take effect. */
   raise(
     told: { readonly fence: number; readonly holder: string | null },
-    settle: (change: { readonly release: boolean }) => Promise<void>,
+    settle: () => Promise<void>,
   ): Promise<number> {
     if (this.current !== null && told.fence < this.current) return Promise.resolve(this.current)
-    const release = this.#holder !== told.holder
+    const isRenewal = this.current !== null && this.#holder === told.holder
     this.current = told.fence
+    if (isRenewal) return this.#settled.then(() => this.current ?? told.fence)
     this.#holder = told.holder
+    this.#since = told.fence
     if (this.#running && this.#running.fence < told.fence) this.#running.abort.abort()
-    return this.#enqueue(async () => {
-      await settle({ release })
-      return this.current ?? told.fence
-    })
+    this.#settled = this.#enqueue(settle)
+    return this.#settled.then(() => this.current ?? told.fence)
   }
 
-  #check(fence: number): void {
+  /** Whether an input may begin. */
+  #admit(fence: number): void {
     if (this.current === null || fence > this.current) {
       throw new Refusal('conflict', 'the agent was not told this fence yet', {
         reason: 'fence_unknown',
       })
     }
-    if (fence < this.current) {
-      throw new Refusal('conflict', `fence ${fence} was followed by ${this.current}`, {
-        reason: 'fence_stale',
-      })
-    }
+    if (fence < this.current) throw stale(fence, this.current)
+  }
+
+  /** Whether one that has begun may go on. */
+  #goOn(fence: number): void {
+    if (fence < this.#since) throw stale(fence, this.#since)
   }
 
   #enqueue<T>(work: () => Promise<T>): Promise<T> {
@@ -73,8 +84,14 @@ export class Fence {
 
 /** Held by an input while it runs. */
 export type Grant = {
-  /** Throws once a later grant was told. Called before every single event. */
+  /** Throws once the lease is another's. Called before every single event. */
   check(): void
-  /** Aborts waiting (not events: those are checked) when a later grant was told. */
+  /** Aborts waiting (not events: those are checked) when the lease is another's. */
   readonly signal: AbortSignal
+}
+
+function stale(fence: number, current: number): Refusal {
+  return new Refusal('conflict', `fence ${fence} was followed by ${current}`, {
+    reason: 'fence_stale',
+  })
 }

@@ -42,7 +42,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
     },
     fence: async ({ body }) => {
       const told = await parseBody(GuestFence, body)
-      return { json: { fence: await fence.raise(told, (change) => settle(desktop, change)) } }
+      return { json: { fence: await fence.raise(told, () => settle(desktop)) } }
     },
     display: async () => ({ json: await desktop.read() }),
     screenshot: async ({ query }) => {

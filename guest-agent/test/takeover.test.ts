@@ -10,8 +10,8 @@ test('a takeover during a drag: nothing of the earlier holder lands after the an
   const { session, events } = recordingSession()
   const fence = new Fence()
   const pointer = new Pointer(session)
-  const settle = async ({ release }: { release: boolean }) => {
-    if (release) pointer.releaseAll()
+  const settle = async () => {
+    pointer.releaseAll()
     await session.x.sync()
   }
   await fence.raise({ fence: 1, holder: 'first' }, settle)
@@ -47,9 +47,7 @@ test('what is held goes up when the holder changes, and stays when the same hold
   const { session, events } = recordingSession()
   const fence = new Fence()
   const pointer = new Pointer(session)
-  const settle = async ({ release }: { release: boolean }) => {
-    if (release) pointer.releaseAll()
-  }
+  const settle = async () => pointer.releaseAll()
   await fence.raise({ fence: 1, holder: 'first' }, settle)
   const press = { button: 'left', count: 1, down: true } as const
   await fence.input(1, (grant) => pointer.click(grant, press))
@@ -57,6 +55,27 @@ test('what is held goes up when the holder changes, and stays when the same hold
   assert.equal(events.length, 1)
   await fence.raise({ fence: 3, holder: null }, settle)
   assert.deepEqual(events.at(-1), { kind: eventCode.buttonRelease, detail: 1 })
+})
+
+test('a renewal lets what its holder has in progress go on, and admits nothing older', async () => {
+  const { session, events } = recordingSession()
+  const fence = new Fence()
+  const pointer = new Pointer(session)
+  await fence.raise({ fence: 1, holder: 'first' }, async () => {})
+  const drag = {
+    from: { x: 0, y: 0 },
+    to: { x: 900, y: 500 },
+    button: 'left',
+    steps: 60,
+  } as const
+  const dragging = fence.input(1, (grant) => pointer.drag(grant, drag))
+  while (events.length < 5) await pause(1)
+  assert.equal(await fence.raise({ fence: 2, holder: 'first' }, async () => assert.fail()), 2)
+  await dragging
+  await assert.rejects(
+    fence.input(1, async () => assert.fail('it ran')),
+    { reason: 'fence_stale' },
+  )
 })
 
 test('the fence refuses before it was told, below and above what it was told', async () => {

@@ -2,6 +2,7 @@ import type { Display } from '@computer/contract'
 import type { GuestAction, GuestInput } from '@computer/contract/guest'
 import type { Fence, Grant } from '../fence.ts'
 import type { Desktop, Seat } from './desktop.ts'
+import { waitForFocus } from './focus.ts'
 import { resizeDisplay } from './resize.ts'
 
 export type InputHost = {
@@ -20,16 +21,11 @@ export function performInput(host: InputHost, input: GuestInput): Promise<{ disp
 }
 
 /** What has to be done before a new fence is answered: see Fence. */
-export async function settle(
-  desktop: Desktop,
-  change: { readonly release: boolean },
-): Promise<void> {
+export async function settle(desktop: Desktop): Promise<void> {
   const seat = await desktop.current()
   if (!seat) return
-  if (change.release) {
-    seat.pointer.releaseAll()
-    seat.keyboard.releaseAll()
-  }
+  seat.pointer.releaseAll()
+  seat.keyboard.releaseAll()
   // A display that went away has nothing pressed.
   await seat.session.x.sync().catch(() => {})
 }
@@ -41,6 +37,10 @@ async function act(
   action: GuestAction,
 ): Promise<{ display?: Display }> {
   const { pointer, keyboard, clipboard, session } = seat
+  if (action.type === 'type' || action.type === 'key' || action.type === 'hotkey') {
+    await waitForFocus(session, pointer.lastPressAtMs)
+    grant.check()
+  }
   switch (action.type) {
     case 'move':
       await pointer.move(grant, action)

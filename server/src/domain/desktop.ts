@@ -40,13 +40,14 @@ export async function sendInput(
   signal: AbortSignal,
 ) {
   const machine = await getRunningMachine(app.db, actor, id)
-  let acquiredAt: Date | null = null
+  let first: Lease | null = null
   for (let attempt = 1; ; attempt++) {
     const lease = await requireGrant(app, actor, machine, grant)
     const { fence, holder } = lease
-    acquiredAt ??= lease.acquiredAt
-    if (lease.acquiredAt?.getTime() !== acquiredAt?.getTime()) {
-      // Part of it may have happened before: doing it again is the caller's to decide.
+    first ??= lease
+    // Part of it may have happened before: doing it again is the caller's to decide.
+    if (holder?.sessionId !== first.holder?.sessionId) throw heldBy(lease)
+    if (lease.acquiredAt?.getTime() !== first.acquiredAt?.getTime()) {
       throw conflict('the input lease changed hands while this was under way')
     }
     try {
