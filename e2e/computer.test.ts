@@ -42,9 +42,14 @@ test('its desktop comes up at 1280x800 and shows a picture', async () => {
   assert.ok((await sharp(image).stats()).entropy > 1, 'the screen is blank')
 
   for (const kind of ['jpeg', 'webp']) {
-    const answer = await server.api.call('GET', path(`/screenshot?format=${kind}&quality=70`), undefined, {
-      accept: 'image/*',
-    })
+    const answer = await server.api.call(
+      'GET',
+      path(`/screenshot?format=${kind}&quality=70`),
+      undefined,
+      {
+        accept: 'image/*',
+      },
+    )
     assert.equal(answer.headers.get('content-type'), `image/${kind}`)
     assert.equal(answer.headers.get('x-display-width'), '1280')
     assert.equal((await sharp(answer.bytes).metadata()).format, kind)
@@ -76,7 +81,10 @@ test('a terminal opened by a hotkey takes any Unicode', async () => {
 })
 
 test('Chromium shows a page of the machine, and its button can be clicked', async () => {
-  await server.api.ok('PUT', path('/files/content'), { path: 'site/server.py', content: siteServer })
+  await server.api.ok('PUT', path('/files/content'), {
+    path: 'site/server.py',
+    content: siteServer,
+  })
   await server.api.launch(id, 'python3 site/server.py')
   await server.api.launch(id, 'chromium http://127.0.0.1:8000/')
   await eventually('the page has painted', async () => {
@@ -112,7 +120,12 @@ test('the clipboard goes both ways', async () => {
   const text = 'copied \u00e9 \u6f22 \u{1f680}\nsecond line'
   await server.api.ok('PUT', path('/clipboard'), { text })
   assert.equal(await server.api.run(id, ['xclip', '-o', '-selection', 'clipboard']), text)
-  await server.api.run(id, ['sh', '-c', 'printf %s "$0" | xclip -selection primary >/dev/null', text])
+  await server.api.run(id, [
+    'sh',
+    '-c',
+    'printf %s "$0" | xclip -selection primary >/dev/null',
+    text,
+  ])
   const read = await server.api.ok('GET', path('/clipboard?selection=primary'))
   assert.deepEqual(read, { text, selection: 'primary' })
 })
@@ -133,7 +146,9 @@ test('after a takeover is answered, nothing of a drag in flight lands', async ()
     to: { x: 1500, y: 850 },
     steps: 1000,
   })
-  await eventually('the drag is under way', async () => ((await pointer()) === '5,5' ? undefined : true))
+  await eventually('the drag is under way', async () =>
+    (await pointer()) === '5,5' ? undefined : true,
+  )
   const taken = await server.api.takeLease(id, { force: true })
   const [first, mask] = [await pointer(), await buttons()]
   const refused = await drag

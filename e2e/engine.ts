@@ -1,10 +1,12 @@
 import type { ImageId } from '@computer/contract'
-import { execFile, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { access, chmod, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { readConfig } from '../server/src/config.ts'
 import { IncusClient } from '../server/src/drivers/incus/client.ts'
 import type { IncusOptions } from '../server/src/drivers/incus/driver.ts'
 import { removeRulesOfGoneBridges } from '../server/src/drivers/incus/host-firewall.ts'
@@ -33,19 +35,6 @@ export type TestEngine = AsyncDisposable & {
   makeSpec(): MachineSpec
 }
 
-/** Why no engine can run here, or undefined. */
-export async function whyNoTestEngine(): Promise<string | undefined> {
-  if (process.getuid?.() !== 0) return 'the engine needs root'
-  for (const path of [host.engineBinary, ...Object.values(imageFiles)]) {
-    const isThere = await access(path).then(
-      () => true,
-      () => false,
-    )
-    if (!isThere) return `${path} is not there`
-  }
-  return undefined
-}
-
 export async function startTestEngine(): Promise<TestEngine> {
   const socketPath = process.env['COMPUTER_TEST_ENGINE_SOCKET']
   if (socketPath !== undefined) {
@@ -65,10 +54,16 @@ export async function startTestEngine(): Promise<TestEngine> {
 }
 
 const folderPrefix = 'computer-engine-'
-const imageDir = process.env['COMPUTER_TEST_IMAGE_DIR'] ?? '/var/tmp/computer-image-dev'
+const imageDir = join(readConfig(process.env).imageCacheDir, hashRecipe())
 const imageFiles: ImageFiles = {
   metadataPath: join(imageDir, 'metadata.tar'),
   rootfsPath: join(imageDir, 'rootfs.tar.zst'),
+}
+
+/** The image that the set-up built of today's recipe. */
+function hashRecipe(): string {
+  const build = fileURLToPath(new URL('../image/build.sh', import.meta.url))
+  return execFileSync('bash', [build, '--hash'], { encoding: 'utf8' }).trim()
 }
 
 function describeEngine(

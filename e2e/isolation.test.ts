@@ -9,14 +9,13 @@ import { createIncusDriver } from '../server/src/drivers/incus/driver.ts'
 import { nameOf } from '../server/src/drivers/incus/instance.ts'
 import { listInstances } from '../server/src/drivers/incus/instances.ts'
 import type { MachineDriver, MachineSpec } from '../server/src/drivers/machine-driver.ts'
-import { startTestEngine, whyNoTestEngine, type TestEngine } from './engine.ts'
+import { startTestEngine, type TestEngine } from './engine.ts'
 import { runInGuest, type GuestResult } from './guest-exec.ts'
 
 const project = 'isolation'
-const reason = await whyNoTestEngine()
 
 /** What a machine's root user may not do. The only targets are this host and its own machines. */
-describe('a machine is shut in', { skip: reason ?? false }, () => {
+describe('a machine is shut in', () => {
   let engine: TestEngine
   let driver: MachineDriver
   let guestDir: string

@@ -19,6 +19,7 @@ const environment = z.object({
   ENGINE_URL: z.url().optional(),
   ENGINE_CERT: z.string().optional(),
   ENGINE_KEY: z.string().optional(),
+  ENGINE_SERVER_CERT: z.string().optional(),
 })
 
 /** Everything the environment decides. Read once, at the start of each process. */
@@ -34,7 +35,13 @@ export type Config = {
   /** First host uid that machines may be mapped to; machine number n starts 65,536 × n above it. */
   readonly uidBase: number
   /** An existing Incus server; null: the private daemon of the data folder. */
-  readonly engine: { readonly url: string; readonly cert: string; readonly key: string } | null
+  readonly engine: {
+    readonly url: string
+    /** Files: the client's certificate and key, and the server's own unless an authority signed it. */
+    readonly cert: string
+    readonly key: string
+    readonly serverCert: string | null
+  } | null
   readonly poolSizeGb: number | null
   readonly poolSource: string | null
   readonly networkCidr: string | null
@@ -65,7 +72,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     gatewayUrl: values.COMPUTER_GATEWAY_URL ?? `ws://127.0.0.1:${values.COMPUTER_GATEWAY_PORT}`,
     region: values.COMPUTER_REGION,
     uidBase: values.COMPUTER_UID_BASE,
-    engine: url && cert && key ? { url, cert, key } : null,
+    engine:
+      url && cert && key
+        ? { url, cert, key, serverCert: values.ENGINE_SERVER_CERT ?? null }
+        : null,
     poolSizeGb: values.COMPUTER_POOL_SIZE_GB ?? null,
     poolSource: values.COMPUTER_POOL_SOURCE ?? null,
     networkCidr: values.COMPUTER_NETWORK ?? null,

@@ -72,11 +72,13 @@ export async function createDriver(config: Config, log: Logger): Promise<Machine
       network: networkName(dataDir),
     })
   }
-  const [certificate, key] = await Promise.all([
+  const [certificate, key, serverCertificate] = await Promise.all([
     readFile(engine.cert, 'utf8'),
     readFile(engine.key, 'utf8'),
+    engine.serverCert === null ? undefined : readFile(engine.serverCert, 'utf8'),
   ])
-  return createIncusDriver({ ...shared, access: { url: engine.url, certificate, key } })
+  const access = { url: engine.url, certificate, key, serverCertificate }
+  return createIncusDriver({ ...shared, access })
 }
 
 /** Where the guest agent lies on the host; machines mount it read-only. */

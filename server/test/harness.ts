@@ -8,7 +8,6 @@ import {
 import type { FastifyInstance } from 'fastify'
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
-import type { TestContext } from 'node:test'
 import pino from 'pino'
 import type { Actor } from '../src/actor.ts'
 import { createApi } from '../src/api/server.ts'
@@ -42,7 +41,7 @@ export type Call = (
   headers?: Record<string, string>,
 ) => Promise<Answer>
 /** What a server ends with: a test, or the whole file with `{ after }` of node:test. */
-export type Lifetime = Pick<TestContext, 'after'>
+export type Lifetime = { after(end: () => void | Promise<void>): void }
 
 let postgres: Promise<TestPostgres> | undefined
 

@@ -62,7 +62,10 @@ test('missing or old programs are said, with what to do', async () => {
 })
 
 test('an external engine needs none of this host', async () => {
-  const external = { ...config, engine: { url: 'https://engine', cert: 'c', key: 'k' } }
+  const external = {
+    ...config,
+    engine: { url: 'https://engine', cert: 'c', key: 'k', serverCert: null },
+  }
   const host: Host = { read: async () => null, run: async () => null }
   const diagnoses = await diagnose(external, { quickOnly: true, host })
   assert.ok(isHealthy(diagnoses))

@@ -4,43 +4,38 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { startTestEngine, whyNoTestEngine } from '../../e2e/engine.ts'
+import { startTestEngine } from '../../e2e/engine.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
 import { nameOf, refOf } from '../src/drivers/incus/instance.ts'
 import { readLastExit } from '../src/drivers/incus/last-exit.ts'
 import { chooseSubnet, overlap, parseSubnet } from '../src/drivers/incus/subnet.ts'
 import { findEngine, prepareEngineFiles, stopEngine } from '../src/host/engine.ts'
 
-const reason = await whyNoTestEngine()
 const id = 'mch_01kaj0v3m8q4t2x6y9z1b5c7d3'
 
-test(
-  'what a failed start leaves on the host is swept, and what is in use stays',
-  { skip: reason ?? false },
-  async () => {
-    await using engine = await startTestEngine()
-    const options = engine.optionsOf('sweeping')
-    await using driver = createIncusDriver(options)
-    await driver.prepare()
-    const [leaked, peer] = [linkName(), linkName()]
-    execFileSync('ip', ['link', 'add', leaked, 'type', 'veth', 'peer', 'name', peer])
-    execFileSync('ip', ['link', 'set', leaked, 'master', options.network, 'up'])
-    const folder = join(engine.engineDir, 'run', `sweeping_${nameOf({ id, generation: 1 })}`)
-    mkdirSync(folder)
-    await driver.sweep()
-    const links = execFileSync('ip', ['-br', 'link'], { encoding: 'utf8' })
-    assert.ok(!links.includes(leaked) && !links.includes(peer))
-    assert.ok(links.includes(options.network))
-    assert.ok(!existsSync(folder))
+test('what a failed start leaves on the host is swept, and what is in use stays', async () => {
+  await using engine = await startTestEngine()
+  const options = engine.optionsOf('sweeping')
+  await using driver = createIncusDriver(options)
+  await driver.prepare()
+  const [leaked, peer] = [linkName(), linkName()]
+  execFileSync('ip', ['link', 'add', leaked, 'type', 'veth', 'peer', 'name', peer])
+  execFileSync('ip', ['link', 'set', leaked, 'master', options.network, 'up'])
+  const folder = join(engine.engineDir, 'run', `sweeping_${nameOf({ id, generation: 1 })}`)
+  mkdirSync(folder)
+  await driver.sweep()
+  const links = execFileSync('ip', ['-br', 'link'], { encoding: 'utf8' })
+  assert.ok(!links.includes(leaked) && !links.includes(peer))
+  assert.ok(links.includes(options.network))
+  assert.ok(!existsSync(folder))
 
-    if (process.env['COMPUTER_TEST_ENGINE_SOCKET'] !== undefined) return
-    const dataDir = dirname(engine.engineDir)
-    assert.ok(await findEngine(dataDir))
-    await stopEngine(dataDir)
-    assert.equal(await findEngine(dataDir), undefined)
-    await assert.rejects(driver.ping(), { name: 'DriverError', retryable: true })
-  },
-)
+  if (process.env['COMPUTER_TEST_ENGINE_SOCKET'] !== undefined) return
+  const dataDir = dirname(engine.engineDir)
+  assert.ok(await findEngine(dataDir))
+  await stopEngine(dataDir)
+  assert.equal(await findEngine(dataDir), undefined)
+  await assert.rejects(driver.ping(), { name: 'DriverError', retryable: true })
+})
 
 test('a data folder whose socket the kernel cannot hold is refused with what to do', async () => {
   const dataDir = join('/tmp', 'x'.repeat(100))

@@ -20,7 +20,19 @@ export function loginEnvironment(
     DISPLAY: ':0',
     XDG_RUNTIME_DIR: runtimePath,
     DBUS_SESSION_BUS_ADDRESS: `unix:path=${runtimePath}/bus`,
+    ...desktopSettings(),
   }
+}
+
+/** What the image says of its desktop in /etc/environment: themes, menus, defaults of programs. */
+function desktopSettings(): Record<string, string> {
+  const names = ['XDG_CONFIG_DIRS', 'XDG_CURRENT_DESKTOP', 'XDG_MENU_PREFIX', 'NO_AT_BRIDGE']
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
 }
 
 const userPath = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/local/games', '/usr/games']
