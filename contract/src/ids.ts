@@ -3,7 +3,9 @@ import { z } from 'zod'
 /** A prefix and the lower-case Crockford base-32 characters of a ULID (specification, Identifiers). */
 function idOf<Prefix extends string>(prefix: Prefix, name: string) {
   return z
-    .templateLiteral([`${prefix}_`, z.string().regex(/^[0-9a-z]{20,32}$/)])
+    .templateLiteral([`${prefix}_`, z.string().regex(/^[0-9a-z]{20,32}$/)], {
+      error: `must be an id that begins with ${prefix}_`,
+    })
     .meta({ id: name, example: `${prefix}_01kaj0v3m8q4t2x6y9z1b5c7d3` })
 }
 
