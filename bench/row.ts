@@ -8,8 +8,8 @@ export type BenchContext = {
   readonly api: Api
   readonly dataDir: string
   readonly incus: Incus
-  /** Rounds for what takes long, and for what takes less than 50 ms. */
-  readonly plan: { readonly slow: Plan; readonly fast: Plan }
+  /** Rounds for what takes long and for what takes less than 50 ms; how long rest is observed. */
+  readonly plan: { readonly slow: Plan; readonly fast: Plan; readonly restMs: number }
   readonly say: (progress: string) => void
 }
 

@@ -7,6 +7,7 @@ import { bench as firstClick } from './s04-first-click.ts'
 import { bench as screenshotJpeg } from './s08-screenshot-jpeg.ts'
 import { bench as screenshotPng } from './s09-screenshot-png.ts'
 import { bench as click } from './s10-click.ts'
+import { bench as footprint } from './s21-footprint.ts'
 import { bench as type } from './s11-type.ts'
 import { bench as exec } from './s14-exec.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
@@ -29,6 +30,7 @@ const benches: readonly Bench[] = [
   click,
   type,
   exec,
+  footprint,
 ]
 
 const { values: options, positionals: names } = parseArgs({
@@ -75,7 +77,7 @@ async function runBenches(list: readonly Bench[]): Promise<Result[]> {
       api: server.api,
       dataDir: server.dataDir,
       incus,
-      plan: { slow: plan(30, 5), fast: plan(300, 20) },
+      plan: { slow: plan(30, 5), fast: plan(300, 20), restMs: options.quick ? 5_000 : 60_000 },
       say: (progress) => say(`${name} (${title}): ${progress}`),
     }
     try {
@@ -102,7 +104,10 @@ function plan(usual: number, quick: number): BenchContext['plan']['slow'] {
 /** By its whole name, or by the number of the goal: `s1` is `s01-create`. */
 function findBench(name: string): Bench {
   const number = /^s0?(\d+)$/i.exec(name)?.[1]?.padStart(2, '0')
-  const bench = benches.find((one) => one.name === name || one.name.startsWith(`s${number}-`))
+  const bench = benches.find(
+    (one) =>
+      one.name === name || one.name.endsWith(`-${name}`) || one.name.startsWith(`s${number}-`),
+  )
   if (bench) return bench
   throw new Error(
     `there is no bench ${name}; there are ${benches.map((one) => one.name).join(', ')}`,
