@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventCode, eventMask } from '../x11/events.ts'
-import { getInputFocus, queryTree, selectEvents, sendEvent } from '../x11/requests.ts'
+import { getInputFocus, queryPointer, queryTree, selectEvents, sendEvent } from '../x11/requests.ts'
 import { readWords, type XSession } from '../x11/session.ts'
 
 /**
@@ -20,6 +20,34 @@ export async function waitForReader(session: XSession, rounds = 1): Promise<void
   x.send(selectEvents(root, eventMask.structureNotify))
 }
 
+/**
+ * Waits, for a moment at most, until the window under the pointer has the focus: a window manager
+ * moves it some time after the click, and keys sent at once would go to the window before.
+ */
+export async function waitForFocus(session: XSession, clickedAtMs: number): Promise<void> {
+  const { x, root } = session
+  while (performance.now() - clickedAtMs < focusMs) {
+    const [focus, pointer] = await Promise.all([x.ask(getInputFocus()), x.ask(queryPointer(root))])
+    const clicked = pointer.readUInt32LE(12)
+    if ((await topLevelOf(session, focus.readUInt32LE(8))) === clicked) return
+    await pause(2)
+  }
+}
+
+async function topLevelOf(session: XSession, window: number): Promise<number | undefined> {
+  try {
+    for (let at = window; at > pointerRoot && at !== session.root;) {
+      const parent = (await session.x.ask(queryTree(at))).readUInt32LE(12)
+      if (parent === session.root) return at
+      at = parent
+    }
+  } catch {
+    // The window went away while we looked.
+  }
+  return undefined
+}
+
+const focusMs = 300
 const unpingableMs = 40
 const unansweredMs = 1500
 const pointerRoot = 1

@@ -15,6 +15,7 @@ import { fakeInput } from './fake-input.ts'
 export class Pointer {
   readonly #session: XSession
   readonly #held = new Set<number>()
+  lastPressAtMs = -Infinity
 
   constructor(session: XSession) {
     this.#session = session
@@ -102,6 +103,7 @@ export class Pointer {
     if (!down) return this.#release(button)
     this.#session.x.send(fakeInput(this.#session, eventCode.buttonPress, button))
     this.#held.add(button)
+    this.lastPressAtMs = performance.now()
   }
 
   #release(button: number): void {
