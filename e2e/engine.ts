@@ -1,7 +1,7 @@
 import type { ImageId } from '@computer/contract'
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
-import { access, chmod, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -6,9 +6,7 @@ import { ApiKeyScope, Permission, Role } from './permissions.ts'
 export const Principal = z
   .object({
     user: z.object({ id: UserId, email: z.string(), name: z.string() }).nullable(),
-    api_key: z
-      .object({ id: ApiKeyId, name: z.string(), scopes: z.array(ApiKeyScope) })
-      .nullable(),
+    api_key: z.object({ id: ApiKeyId, name: z.string(), scopes: z.array(ApiKeyScope) }).nullable(),
     organization: z.object({ id: OrganizationId, name: z.string(), plan_id: z.string() }),
     role: Role.nullable(),
     permissions: z.array(Permission),

@@ -12,7 +12,15 @@ export const ExecBody = z
       .describe('An argv array. No shell looks at it: ask for one by name, ["sh", "-c", "…"].'),
     user: z.enum(['agent', 'root']).default('agent'),
     cwd: text(4096, 1).optional().describe("Default: the user's home."),
-    env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/).max(256), text(131_072)).optional(),
+    env: z
+      .record(
+        z
+          .string()
+          .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
+          .max(256),
+        text(131_072),
+      )
+      .optional(),
     stdin: text(4 * 1024 * 1024).optional(),
     timeout_ms: z.int().min(1).max(3_600_000).default(60_000),
   })
@@ -34,7 +42,8 @@ export const exec = {
   run: endpoint({
     method: 'POST',
     path: '/v1/machines/{machine_id}/exec',
-    summary: 'Run a command in a machine and wait for it. A non-zero exit is an answer, not an error.',
+    summary:
+      'Run a command in a machine and wait for it. A non-zero exit is an answer, not an error.',
     requires: 'machines:control',
     params: z.object({ machine_id: MachineId }),
     body: ExecBody,

@@ -6,9 +6,7 @@ import { text, Timestamp } from './text.ts'
 /** The longest range a JSON read returns, in bytes (specification, Limits 5). */
 export const maxInlineReadBytes = 4 * 1024 * 1024
 
-export const FilePath = text(4096, 1).describe(
-  "Absolute, or relative to the agent user's home.",
-)
+export const FilePath = text(4096, 1).describe("Absolute, or relative to the agent user's home.")
 export const FileEncoding = z.enum(['utf8', 'base64']).meta({ id: 'FileEncoding' })
 export const FileMode = z
   .string()
@@ -44,9 +42,7 @@ export const FileContent = z
   .meta({ id: 'FileContent' })
 export type FileContent = z.infer<typeof FileContent>
 
-export const WrittenFile = z
-  .object({ path: z.string(), size: z.int() })
-  .meta({ id: 'WrittenFile' })
+export const WrittenFile = z.object({ path: z.string(), size: z.int() }).meta({ id: 'WrittenFile' })
 
 const params = z.object({ machine_id: MachineId })
 
@@ -73,7 +69,8 @@ export const files = {
   read: endpoint({
     method: 'GET',
     path: '/v1/machines/{machine_id}/files/content',
-    summary: 'Read a file or a range of it. With accept: application/octet-stream, the bytes themselves.',
+    summary:
+      'Read a file or a range of it. With accept: application/octet-stream, the bytes themselves.',
     requires: 'member',
     params,
     query: z.strictObject({

@@ -125,7 +125,10 @@ export const GuestWriteQuery = z.strictObject({
   path: z.string(),
   append: z.enum(['true', 'false']).default('false'),
   create_parents: z.enum(['true', 'false']).default('true'),
-  mode: z.string().regex(/^0?[0-7]{3}$/).optional(),
+  mode: z
+    .string()
+    .regex(/^0?[0-7]{3}$/)
+    .optional(),
 })
 
 export const GuestUsage = z.object({

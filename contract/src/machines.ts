@@ -162,7 +162,10 @@ export const machines = {
     params,
     query: wait,
     body: z.strictObject({
-      force: z.boolean().default(false).describe('Pull the plug. Otherwise that follows after 30 s.'),
+      force: z
+        .boolean()
+        .default(false)
+        .describe('Pull the plug. Otherwise that follows after 30 s.'),
     }),
     status: 202,
     response: Machine,
@@ -196,4 +199,3 @@ export const machines = {
     response: MachineUsage,
   }),
 }
-

@@ -1,4 +1,11 @@
-import type { ApiKeyId, ApiKeyScope, OrganizationId, Permission, Role, UserId } from '@computer/contract'
+import type {
+  ApiKeyId,
+  ApiKeyScope,
+  OrganizationId,
+  Permission,
+  Role,
+  UserId,
+} from '@computer/contract'
 
 /** Who makes a call. Holding one proves that authentication took place. */
 export type Actor = {

@@ -54,7 +54,9 @@ export type Config = {
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const parsed = environment.safeParse(env)
   if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`)
+    const problems = parsed.error.issues.map(
+      (issue) => `  ${issue.path.join('.')}: ${issue.message}`,
+    )
     throw new Error(`the environment cannot be used:\n${problems.join('\n')}`)
   }
   const values = parsed.data
@@ -73,9 +75,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     region: values.COMPUTER_REGION,
     uidBase: values.COMPUTER_UID_BASE,
     engine:
-      url && cert && key
-        ? { url, cert, key, serverCert: values.ENGINE_SERVER_CERT ?? null }
-        : null,
+      url && cert && key ? { url, cert, key, serverCert: values.ENGINE_SERVER_CERT ?? null } : null,
     poolSizeGb: values.COMPUTER_POOL_SIZE_GB ?? null,
     poolSource: values.COMPUTER_POOL_SOURCE ?? null,
     networkCidr: values.COMPUTER_NETWORK ?? null,

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
 import type { App } from './app.ts'
+import { getDefaultImage } from './domain/images.ts'
 import { ApiError } from './errors.ts'
 
 /** Routes every role has: alive, and able to serve. */
@@ -10,11 +11,7 @@ export function addHealthRoutes(http: FastifyInstance, app: Pick<App, 'db' | 'dr
     await check('the database', () => sql`select 1`.execute(app.db))
     await check('the engine', () => app.driver.ping())
     await check('the machine image', async () => {
-      const image = await app.db
-        .selectFrom('images')
-        .select('id')
-        .where('is_default', '=', true)
-        .executeTakeFirst()
+      const image = await getDefaultImage(app.db)
       if (!image) throw new Error('no image is registered')
       if (!(await app.driver.hasImage(image.id))) throw new Error('the image is being unpacked')
     })

@@ -125,4 +125,3 @@ function refuseBrokenHttp(error: Error & { code?: string }, socket: Socket): voi
       `x-request-id: ${id}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   )
 }
-

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTestEngine } from '../../e2e/engine.ts'
 import { runInGuest } from '../../e2e/guest-exec.ts'

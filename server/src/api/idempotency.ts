@@ -1,8 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sql } from 'kysely'
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
+import {
+  claimKey,
+  extendClaim,
+  forgetKey,
+  releaseClaim,
+  storeAnswer,
+} from '../domain/idempotency.ts'
 import { ApiError, conflict } from '../errors.ts'
 import { newUlid } from '../ids.ts'
 
@@ -25,9 +31,7 @@ export type Once = (
   work: (newId: NewId) => Promise<Answer>,
 ) => Promise<Answer>
 
-const keptFor = sql`interval '24 hours'`
 const heartbeatMs = 5_000
-const aliveFor = sql`interval '20 seconds'`
 
 /** Runs the work once for each key, or simply runs it where the caller sends none. */
 export function onceByKey(app: Pick<App, 'db' | 'log'>): Once {
@@ -38,92 +42,31 @@ export function onceByKey(app: Pick<App, 'db' | 'log'>): Once {
     const id = digest([actor.organizationId, actor.principal.id, routeOf(request), key])
     const bodyHash = digest([JSON.stringify(request.body ?? {})])
     const sealingKey = deriveSealingKey(request, key)
-    const claim = await claimKey(app, id, bodyHash)
+    const claim = await claimKey(app.db, id, bodyHash)
     if (claim.sealed) {
       void reply.header('idempotent-replayed', 'true')
       return open(sealingKey, claim.sealed)
     }
 
     const heartbeat = setInterval(() => {
-      extend(app, id).catch((error: unknown) => app.log.warn({ err: error }, 'heartbeat failed'))
+      extendClaim(app.db, id).catch((error: unknown) =>
+        app.log.warn({ err: error }, 'heartbeat failed'),
+      )
     }, heartbeatMs)
     try {
       const answer = await work((prefix) => `${prefix}_${claim.seed}`)
-      await app.db
-        .updateTable('idempotency_keys')
-        .set({ status: answer.status, sealed_response: seal(sealingKey, answer) })
-        .where('id', '=', id)
-        .execute()
+      await storeAnswer(app.db, id, answer.status, seal(sealingKey, answer))
       return answer
     } catch (error) {
       // A refusal made nothing: the key is free for a corrected call. What broke may have made
       // something, so its row stays and the next call with this key goes on from it.
-      if (error instanceof ApiError) await forget(app, id)
-      else await release(app, id)
+      if (error instanceof ApiError) await forgetKey(app.db, id)
+      else await releaseClaim(app.db, id)
       throw error
     } finally {
       clearInterval(heartbeat)
     }
   }
-}
-
-type Claim = { readonly seed: string; readonly sealed: Buffer | null }
-
-async function claimKey(app: Pick<App, 'db'>, id: Buffer, bodyHash: Buffer): Promise<Claim> {
-  await app.db
-    .deleteFrom('idempotency_keys')
-    .where('created_at', '<', sql<Date>`now() - ${keptFor}`)
-    .where('id', '=', id)
-    .execute()
-  const running = sql<Date>`clock_timestamp() + ${aliveFor}`
-  const seed = newUlid()
-  const mine = await app.db
-    .insertInto('idempotency_keys')
-    .values({ id, body_hash: bodyHash, seed, running_until: running } as never)
-    .onConflict((existing) =>
-      existing
-        .column('id')
-        .doUpdateSet({ running_until: running })
-        .where('idempotency_keys.status', 'is', null)
-        .where('idempotency_keys.running_until', '<', sql<Date>`clock_timestamp()`)
-        .where('idempotency_keys.body_hash', '=', bodyHash),
-    )
-    .returning('seed')
-    .executeTakeFirst()
-  if (mine) return { seed: mine.seed, sealed: null }
-
-  const other = await app.db
-    .selectFrom('idempotency_keys')
-    .selectAll()
-    .where('id', '=', id)
-    .executeTakeFirst()
-  if (other && !other.body_hash.equals(bodyHash)) {
-    throw conflict('this idempotency-key was used with a different body; use a new one')
-  }
-  if (other?.sealed_response) return { seed: other.seed, sealed: other.sealed_response }
-  throw new ApiError('conflict', 'the first call with this idempotency-key is still running', {
-    retryAfter: 1,
-  })
-}
-
-async function extend(app: Pick<App, 'db'>, id: Buffer): Promise<void> {
-  await app.db
-    .updateTable('idempotency_keys')
-    .set({ running_until: sql`clock_timestamp() + ${aliveFor}` })
-    .where('id', '=', id)
-    .execute()
-}
-
-async function release(app: Pick<App, 'db'>, id: Buffer): Promise<void> {
-  await app.db
-    .updateTable('idempotency_keys')
-    .set({ running_until: sql`clock_timestamp()` })
-    .where('id', '=', id)
-    .execute()
-}
-
-async function forget(app: Pick<App, 'db'>, id: Buffer): Promise<void> {
-  await app.db.deleteFrom('idempotency_keys').where('id', '=', id).execute()
 }
 
 function readKey(request: FastifyRequest): string | null {

@@ -15,7 +15,11 @@ export type BuiltImage = {
 /** Makes a built image the default. The same recipe keeps its id; older images stay for their machines. */
 export async function registerImage(db: Database, image: BuiltImage): Promise<ImageId> {
   return db.transaction().execute(async (tx) => {
-    await tx.updateTable('images').set({ is_default: false }).where('is_default', '=', true).execute()
+    await tx
+      .updateTable('images')
+      .set({ is_default: false })
+      .where('is_default', '=', true)
+      .execute()
     const { id } = await tx
       .insertInto('images')
       .values({
@@ -67,4 +71,9 @@ export async function resolveImage(db: Database, id: ImageId | undefined) {
   throw new ApiError('compute_unavailable', 'this server has no machine image yet', {
     retryAfter: 5,
   })
+}
+
+/** What new machines are made from, with the files it was built as; undefined on a server without. */
+export async function getDefaultImage(db: Database) {
+  return db.selectFrom('images').selectAll().where('is_default', '=', true).executeTakeFirst()
 }

@@ -112,8 +112,23 @@ export async function clearHolder(tx: Tx, machineId: MachineId, sessionId: Sessi
   return lease
 }
 
-/** Writes down that a grant has run out, unless it was renewed since it was read. */
-export async function expireLease(
+/**
+ * Writes down that grants have run out and lets go of what the lost holders still hold pressed.
+ * Whoever reads such a lease sees no holder before that.
+ */
+export async function expireLeases(app: Pick<App, 'db' | 'guests' | 'log'>): Promise<void> {
+  const expired = await app.db
+    .selectFrom('input_leases')
+    .select(['machine_id', 'fence'])
+    .where('session_id', 'is not', null)
+    .where('expires_at', '<', sql<Date>`clock_timestamp()`)
+    .limit(100)
+    .execute()
+  for (const { machine_id: id, fence } of expired) await expireLease(app, id, fence)
+}
+
+/** Unless it was renewed since it was read. */
+async function expireLease(
   app: Pick<App, 'db' | 'guests' | 'log'>,
   machineId: MachineId,
   fence: number,

@@ -12,7 +12,8 @@ export async function pageById<Row extends { readonly id: string }>(
   page: PageRequest,
   fetch: (before: string | null, count: number) => Promise<Row[]>,
 ): Promise<Page<Row>> {
-  const before = page.cursor === undefined ? null : decode(page.cursor, /^[a-z]{3}_[0-9a-z]{20,32}$/)
+  const before =
+    page.cursor === undefined ? null : decode(page.cursor, /^[a-z]{3}_[0-9a-z]{20,32}$/)
   return cut(page, await fetch(before, page.limit + 1), (row) => row.id)
 }
 

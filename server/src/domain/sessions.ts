@@ -13,7 +13,7 @@ import { pageById, type PageRequest } from './page.ts'
 export type SessionWithState = SessionRow & { readonly state: SessionState }
 
 /** Idle that long, a session closes for ever (wire, Sessions). */
-export const abandonedAfter = sql`interval '24 hours'`
+const abandonedAfter = sql`interval '24 hours'`
 
 /**
  * Active while it holds the lease or made a call in the last minute. Derived, never stored: nothing
@@ -116,6 +116,33 @@ export async function closeSession(
   })
   if (released) await tellFence(app, actor, session.machine_id)
   return session
+}
+
+/** Writes down that sessions were abandoned. Whoever reads one sees it closed before that. */
+export async function closeAbandonedSessions(db: Database): Promise<void> {
+  const abandoned = await db
+    .selectFrom('sessions')
+    .select(['id', 'machine_id'])
+    .where('closed_at', 'is', null)
+    .where('last_active_at', '<', sql<Date>`now() - ${abandonedAfter}`)
+    .limit(100)
+    .execute()
+  for (const { id, machine_id: machineId } of abandoned) {
+    await db.transaction().execute(async (tx) => {
+      const { numUpdatedRows } = await tx
+        .updateTable('sessions')
+        .set({ closed_at: sql`now()` })
+        .where('id', '=', id)
+        .where('closed_at', 'is', null)
+        .executeTakeFirst()
+      if (numUpdatedRows === 0n) return
+      await appendEvent(tx, machineId, {
+        type: 'session.disconnected',
+        sessionId: id,
+        message: 'idle for 24 hours',
+      })
+    })
+  }
 }
 
 /** A session that the caller itself opened on that machine and that is still open. */

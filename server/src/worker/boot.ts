@@ -1,4 +1,5 @@
 import type { MachineRow } from '../db/database.ts'
+import { hasNotMoved } from '../domain/machine-work.ts'
 import { DriverError } from '../drivers/machine-driver.ts'
 import { GuestUnavailable } from '../guest/errors.ts'
 import type { WorkerApp } from './machines.ts'
@@ -21,7 +22,7 @@ export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<bo
       await app.guests.setIdentity(ref, { hostname: machine.name })
       return true
     } catch (error) {
-      if (!(await isStillWanted(app, machine))) return false
+      if (!(await hasNotMoved(app, machine))) return false
       if ((await app.driver.inspect(machine)) !== 'running') {
         const { reason } = await app.driver.lastExit(machine)
         throw new DriverError(`the machine went down while it booted: ${reason}`, {
@@ -38,15 +39,6 @@ export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<bo
       if (error instanceof GuestUnavailable) await pause(50)
     }
   }
-}
-
-async function isStillWanted(app: WorkerApp, machine: MachineRow): Promise<boolean> {
-  const now = await app.db
-    .selectFrom('machines')
-    .select('moves')
-    .where('id', '=', machine.id)
-    .executeTakeFirst()
-  return now?.moves === machine.moves
 }
 
 function pause(ms: number): Promise<void> {

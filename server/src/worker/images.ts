@@ -1,8 +1,9 @@
+import { getDefaultImage } from '../domain/images.ts'
 import type { WorkerApp } from './machines.ts'
 
 const retryMs = 5_000
 
-/** Adds every image that machines may still be made from to the engine, the default one first. */
+/** Adds the image that new machines are made from to the engine, whenever it lacks it. */
 export async function prepareImages(app: WorkerApp, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -15,20 +16,14 @@ export async function prepareImages(app: WorkerApp, signal: AbortSignal): Promis
 }
 
 async function addMissing(app: WorkerApp): Promise<void> {
-  const images = await app.db
-    .selectFrom('images')
-    .selectAll()
-    .where('is_default', '=', true)
-    .execute()
-  for (const image of images) {
-    if (await app.driver.hasImage(image.id)) continue
-    app.log.info({ image_id: image.id }, 'adding the machine image to the engine')
-    await app.driver.addImage(image.id, {
-      metadataPath: image.metadata_path,
-      rootfsPath: image.rootfs_path,
-    })
-    app.log.info({ image_id: image.id }, 'the machine image is ready')
-  }
+  const image = await getDefaultImage(app.db)
+  if (!image || (await app.driver.hasImage(image.id))) return
+  app.log.info({ image_id: image.id }, 'adding the machine image to the engine')
+  await app.driver.addImage(image.id, {
+    metadataPath: image.metadata_path,
+    rootfsPath: image.rootfs_path,
+  })
+  app.log.info({ image_id: image.id }, 'the machine image is ready')
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

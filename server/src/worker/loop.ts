@@ -1,10 +1,12 @@
 import type { MachineId } from '@computer/contract'
 import { randomUUID } from 'node:crypto'
-import { claimMachines, releaseClaim, renewClaims, renewEveryMs } from './claims.ts'
+import { claimMachines, releaseClaim, renewClaims, renewEveryMs } from '../domain/machine-work.ts'
+import { forgetOldKeys } from '../domain/idempotency.ts'
+import { expireLeases } from '../domain/leases.ts'
+import { closeAbandonedSessions } from '../domain/sessions.ts'
 import { prepareImages } from './images.ts'
 import { advance, type WorkerApp } from './machines.ts'
 import { observeAll, observeMachine } from './observe.ts'
-import { sweepIdempotencyKeys, sweepLeases, sweepSessions } from './sweeps.ts'
 
 const maxAtOnce = 8
 const pollMs = 1_000
@@ -42,9 +44,9 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   const timers = [
     every(renewEveryMs, () => renewClaims(app, workerId, [...inFlight.keys()])),
     every(observeEveryMs, () => observeAll(app)),
-    every(sweepEveryMs, () => sweepLeases(app)),
-    every(observeEveryMs, () => sweepSessions(app)),
-    every(observeEveryMs, () => sweepIdempotencyKeys(app)),
+    every(sweepEveryMs, () => expireLeases(app)),
+    every(observeEveryMs, () => closeAbandonedSessions(app.db)),
+    every(observeEveryMs, () => forgetOldKeys(app.db)),
   ]
   const images = prepareImages(app, signal)
   const watching = watchEngine(app, signal)

@@ -1,10 +1,10 @@
-import { sql } from 'kysely'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import { announce } from '../domain/leases.ts'
-import { appendEvent } from '../domain/events.ts'
+import { getDefaultImage } from '../domain/images.ts'
 import { finishDeletion } from '../domain/machine-deletion.ts'
 import { moveMachine } from '../domain/machine-states.ts'
+import { noteReady, postpone } from '../domain/machine-work.ts'
 import { DriverError, type MachineSpec } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
 import { guestRef } from '../domain/guests.ts'
@@ -98,22 +98,10 @@ async function watchDesktop(app: WorkerApp, machine: MachineRow): Promise<void> 
   )
   if (isUp) {
     await announce(app, machine)
-    await app.db.transaction().execute(async (tx) => {
-      const { numUpdatedRows } = await tx
-        .updateTable('machines')
-        .set({ ready_at: sql`clock_timestamp()` })
-        .where('id', '=', machine.id)
-        .where('state', '=', 'running')
-        .where('started_at', '=', machine.started_at)
-        .where('ready_at', 'is', null)
-        .executeTakeFirst()
-      if (numUpdatedRows > 0n) await appendEvent(tx, machine.id, { type: 'machine.ready' })
-    })
-    app.changes.publish(machine.id)
-    return
+    return noteReady(app, machine)
   }
   const runningForMs = Date.now() - (machine.started_at?.getTime() ?? 0)
-  await retryAfter(app, machine, runningForMs < desktopPatienceMs ? desktopPollMs : 10_000)
+  await postpone(app, machine, runningForMs < desktopPatienceMs ? desktopPollMs : 10_000)
 }
 
 /** Stores why a step failed and when it is tried again, or gives the machine up, its disk kept. */
@@ -121,11 +109,11 @@ async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown
   const fields = { err: error, machine_id: machine.id, state: machine.state }
   app.log.warn({ ...fields, attempts: machine.attempts }, 'a step failed')
   const isFinal = error instanceof DriverError && !error.retryable
-  if (isFinal && (await awaitsImage(app, machine))) return retryAfter(app, machine, imagePollMs)
+  if (isFinal && (await awaitsImage(app, machine))) return postpone(app, machine, imagePollMs)
   const isOver = isFinal || machine.attempts + 1 >= maxAttempts
   // A deletion is never given up, and a desktop is not worth a machine.
   if (!isOver || machine.state === 'deleting' || machine.state === 'running') {
-    return retryAfter(app, machine, Math.min(500 * 2 ** machine.attempts, 30_000), error)
+    return postpone(app, machine, Math.min(500 * 2 ** machine.attempts, 30_000), error)
   }
   try {
     if (machine.state === 'stopping' && (await app.driver.inspect(machine)) === 'running') {
@@ -144,36 +132,14 @@ async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown
 /** A server that has just been set up takes creations while it unpacks the image they need. */
 async function awaitsImage(app: WorkerApp, machine: MachineRow): Promise<boolean> {
   if (machine.started_at || machine.stopped_at) return false
-  const image = await app.db
-    .selectFrom('images')
-    .select('is_default')
-    .where('id', '=', machine.image_id)
-    .executeTakeFirst()
-  return image?.is_default === true && !(await app.driver.hasImage(machine.image_id))
+  const image = await getDefaultImage(app.db)
+  return image?.id === machine.image_id && !(await app.driver.hasImage(machine.image_id))
 }
 
 const aims: Partial<Record<MachineRow['state'], string>> = {
   creating: 'created',
   starting: 'started',
   stopping: 'stopped',
-}
-
-async function retryAfter(
-  app: WorkerApp,
-  machine: MachineRow,
-  delayMs: number,
-  error?: unknown,
-): Promise<void> {
-  await app.db
-    .updateTable('machines')
-    .set({
-      next_attempt_at: sql`clock_timestamp() + make_interval(secs => ${delayMs / 1000})`,
-      ...(error !== undefined && { attempts: sql`attempts + 1`, last_error: String(error) }),
-    })
-    .where('id', '=', machine.id)
-    .where('state', '=', machine.state)
-    .where('moves', '=', machine.moves)
-    .execute()
 }
 
 function specOf(app: WorkerApp, machine: MachineRow): MachineSpec {

@@ -1,5 +1,6 @@
 import type { MachineRow } from '../db/database.ts'
 import { moveMachine } from '../domain/machine-states.ts'
+import { findByRef, listEverything } from '../domain/machine-work.ts'
 import type { EngineState, MachineRef } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
 import type { WorkerApp } from './machines.ts'
@@ -15,23 +16,13 @@ const orphanGraceMs = 10 * 60_000
 
 /** Looks at one machine the engine said something about. */
 export async function observeMachine(app: WorkerApp, ref: MachineRef): Promise<void> {
-  const machine = await app.db
-    .selectFrom('machines')
-    .selectAll()
-    .where('id', '=', ref.id)
-    .where('generation', '=', ref.generation)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
+  const machine = await findByRef(app, ref)
   if (machine) await settle(app, machine, await app.driver.inspect(ref))
 }
 
 /** Compares all rows that rest with all instances, and removes instances that no row knows. */
 export async function observeAll(app: WorkerApp, now = Date.now()): Promise<void> {
-  const rows = await app.db
-    .selectFrom('machines')
-    .selectAll()
-    .where('deleted_at', 'is', null)
-    .execute()
+  const rows = await listEverything(app)
   const instances = await app.driver.list()
   const states = new Map(instances.map(({ ref, state }) => [keyOf(ref), state]))
   const known = new Set(rows.map(keyOf))
@@ -68,14 +59,12 @@ async function noteDown(app: WorkerApp, machine: MachineRow, seen: EngineState):
   // The engine may have restarted it since: what was seen must still hold.
   if ((await app.driver.inspect(machine)) === 'running') return
   const died = exit.kind === 'died'
-  await app.db
-    .transaction()
-    .execute((tx) =>
-      moveMachine(tx, machine, died ? 'error' : 'stopped', {
-        wanted: 'stopped',
-        message: died ? `the machine died: ${exit.reason}` : 'the machine went down by itself',
-      }),
-    )
+  await app.db.transaction().execute((tx) =>
+    moveMachine(tx, machine, died ? 'error' : 'stopped', {
+      wanted: 'stopped',
+      message: died ? `the machine died: ${exit.reason}` : 'the machine went down by itself',
+    }),
+  )
   app.changes.publish(machine.id)
 }
 

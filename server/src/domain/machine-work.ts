@@ -2,6 +2,8 @@ import type { MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
+import type { MachineRef } from '../drivers/machine-driver.ts'
+import { appendEvent } from './events.ts'
 
 /*
  * Who works on a machine. A worker takes rows that are not at rest, for a few seconds at a time, and
@@ -70,4 +72,69 @@ export async function releaseClaim(
     .where('claimed_by', '=', workerId)
     .where('id', '=', id)
     .execute()
+}
+
+/** The next try of a step that failed, or that found nothing to do yet. */
+export async function postpone(
+  app: Pick<App, 'db'>,
+  machine: MachineRow,
+  delayMs: number,
+  error?: unknown,
+): Promise<void> {
+  await app.db
+    .updateTable('machines')
+    .set({
+      next_attempt_at: sql`clock_timestamp() + make_interval(secs => ${delayMs / 1000})`,
+      ...(error !== undefined && { attempts: sql`attempts + 1`, last_error: String(error) }),
+    })
+    .where('id', '=', machine.id)
+    .where('moves', '=', machine.moves)
+    .execute()
+}
+
+/** Notes that the desktop of a running machine answers, once for each run (event machine.ready). */
+export async function noteReady(
+  app: Pick<App, 'db' | 'changes'>,
+  machine: MachineRow,
+): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    const { numUpdatedRows } = await tx
+      .updateTable('machines')
+      .set({ ready_at: sql`clock_timestamp()` })
+      .where('id', '=', machine.id)
+      .where('moves', '=', machine.moves)
+      .where('ready_at', 'is', null)
+      .executeTakeFirst()
+    if (numUpdatedRows > 0n) await appendEvent(tx, machine.id, { type: 'machine.ready' })
+  })
+  app.changes.publish(machine.id)
+}
+
+/** Whether the machine is where it was when the row was read. */
+export async function hasNotMoved(app: Pick<App, 'db'>, machine: MachineRow): Promise<boolean> {
+  const now = await app.db
+    .selectFrom('machines')
+    .select('moves')
+    .where('id', '=', machine.id)
+    .executeTakeFirst()
+  return now?.moves === machine.moves
+}
+
+/** The row of an instance of the engine, of whatever organization. */
+export async function findByRef(
+  app: Pick<App, 'db'>,
+  ref: MachineRef,
+): Promise<MachineRow | undefined> {
+  return app.db
+    .selectFrom('machines')
+    .selectAll()
+    .where('id', '=', ref.id)
+    .where('generation', '=', ref.generation)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+}
+
+/** Every machine there is, of all organizations. */
+export async function listEverything(app: Pick<App, 'db'>): Promise<MachineRow[]> {
+  return app.db.selectFrom('machines').selectAll().where('deleted_at', 'is', null).execute()
 }
