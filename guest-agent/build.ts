@@ -37,7 +37,7 @@ export async function buildGuestAgent(outDir: string): Promise<void> {
  * them, and can only be given from outside.
  */
 const launcher = `#!/bin/sh
-export MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=65536
+export MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=4194304 MALLOC_MMAP_THRESHOLD_=1048576
 exec /opt/computer/bin/node --max-semi-space-size=1 --optimize-for-size --v8-pool-size=1 \\
   /opt/computer/agent.mjs
 `

@@ -116,7 +116,7 @@ async function encode(frame: Frame, format: ScreenshotFormat, quality: number): 
   const image = sharp(rgb, { raw: { width, height, channels: 3 } })
   switch (format) {
     case 'jpeg':
-      return image.jpeg({ quality }).toBuffer()
+      return image.jpeg({ quality, optimiseCoding: false }).toBuffer()
     case 'png':
       return image.png({ compressionLevel: 2 }).toBuffer()
     case 'webp':
