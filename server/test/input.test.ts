@@ -118,6 +118,21 @@ test('a takeover that came and went still ends what was under way', async () => 
   assert.deepEqual(landed(id), ['text a'])
 })
 
+test('a renewal lets what its holder has under way go on, and it happens once', async () => {
+  const { id } = await server.machine()
+  const { sessionId, fence } = await server.lease(id)
+  const hold = server.guest(id).desktop.holdInput()
+  const typing = server.call('POST', `/v1/machines/${id}/keyboard/type`, { text: 'abc' })
+  await hold.reached
+  const wish = { session_id: sessionId }
+  const renewed = await server.call('POST', `/v1/machines/${id}/input-lease`, wish)
+  assert.equal(renewed.body.fence, fence + 1)
+  hold.release()
+  assert.equal((await typing).status, 200)
+  assert.equal((await move(server.call, id)).status, 200)
+  assert.deepEqual(landed(id), ['text a', 'text b', 'text c', 'move 10,20'])
+})
+
 test('a guest that rebooted is told the fence again, and a stale input still does not land', async () => {
   const { id } = await server.machine()
   const first = await server.lease(id)

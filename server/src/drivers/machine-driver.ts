@@ -81,3 +81,12 @@ export class DriverError extends Error {
     this.retryable = options.retryable
   }
 }
+
+/** The machine's image is not in the engine, or not whole yet. */
+export class ImageMissing extends DriverError {
+  override name = 'ImageMissing'
+
+  constructor(id: ImageId, options: ErrorOptions = {}) {
+    super(`there is no image ${id}`, { ...options, retryable: false })
+  }
+}

@@ -5,7 +5,7 @@ import { getDefaultImage } from '../domain/images.ts'
 import { finishDeletion } from '../domain/machine-deletion.ts'
 import { moveMachine } from '../domain/machine-states.ts'
 import { noteReady, postpone } from '../domain/machine-work.ts'
-import { DriverError, type MachineSpec } from '../drivers/machine-driver.ts'
+import { DriverError, ImageMissing, type MachineSpec } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
 import { guestRef } from '../domain/guests.ts'
 import { awaitBoot } from './boot.ts'
@@ -109,7 +109,9 @@ async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown
   const fields = { err: error, machine_id: machine.id, state: machine.state }
   app.log.warn({ ...fields, attempts: machine.attempts }, 'a step failed')
   const isFinal = error instanceof DriverError && !error.retryable
-  if (isFinal && (await awaitsImage(app, machine))) return postpone(app, machine, imagePollMs)
+  if (error instanceof ImageMissing && (await isImageComing(app, machine))) {
+    return postpone(app, machine, imagePollMs)
+  }
   const isOver = isFinal || machine.attempts + 1 >= maxAttempts
   // A deletion is never given up, and a desktop is not worth a machine.
   if (!isOver || machine.state === 'deleting' || machine.state === 'running') {
@@ -130,10 +132,8 @@ async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown
 }
 
 /** A server that has just been set up takes creations while it unpacks the image they need. */
-async function awaitsImage(app: WorkerApp, machine: MachineRow): Promise<boolean> {
-  if (machine.started_at || machine.stopped_at) return false
-  const image = await getDefaultImage(app.db)
-  return image?.id === machine.image_id && !(await app.driver.hasImage(machine.image_id))
+async function isImageComing(app: WorkerApp, machine: MachineRow): Promise<boolean> {
+  return (await getDefaultImage(app.db))?.id === machine.image_id
 }
 
 const aims: Partial<Record<MachineRow['state'], string>> = {

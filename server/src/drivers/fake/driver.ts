@@ -1,5 +1,6 @@
 import {
   DriverError,
+  ImageMissing,
   type MachineDriver,
   type MachineRef,
   type MachineSpec,
@@ -38,7 +39,7 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
 function create(store: FakeStore, spec: MachineSpec): void {
   if (store.find(spec)) return
   if (!store.images.has(spec.imageId)) {
-    throw new DriverError(`there is no image ${spec.imageId}`, { retryable: false })
+    throw new ImageMissing(spec.imageId)
   }
   store.add({ ...spec })
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DriverError, type MachineRef, type MachineSpec } from '../machine-driver.ts'
+import { ImageMissing, DriverError, type MachineRef, type MachineSpec } from '../machine-driver.ts'
 import { evenIfFull, growDisk } from './disk.ts'
 import { findImage } from './images.ts'
 import { aliasOf, instanceBody, limits, nameOf, type InstanceSettings } from './instance.ts'
@@ -115,7 +115,7 @@ async function explainCreate(
   error: unknown,
 ): Promise<unknown> {
   if (await findImage(client, spec.imageId)) return error
-  return new DriverError(`there is no image ${spec.imageId}`, { cause: error, retryable: false })
+  return new ImageMissing(spec.imageId, { cause: error })
 }
 
 /** The engine's message of a failed start only names its own command; LXC's log has the reason. */

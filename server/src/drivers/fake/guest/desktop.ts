@@ -28,6 +28,8 @@ export class FakeDesktop {
   readonly pressed = new Set<string>()
   up: boolean
   #holder: string | null = null
+  /** The first fence of the present holder: what began under it or later may go on. */
+  #since = 0
   #width = 1280
   #height = 800
   #pointer = { x: 640, y: 400 }
@@ -35,6 +37,8 @@ export class FakeDesktop {
   readonly #clipboard: Record<Selection, string> = { clipboard: '', primary: '' }
   #running: Work | null = null
   #turn: Promise<unknown> = Promise.resolve()
+  /** Resolves when nothing of an earlier holder is left: a renewal too waits for that. */
+  #settled: Promise<void> = Promise.resolve()
   #gate: Gate | null = null
 
   constructor(options: { readonly up: boolean }) {
@@ -54,14 +58,14 @@ export class FakeDesktop {
   /** Resolves with the fence now held, when nothing of an earlier grant can land any more. */
   setFence({ fence, holder }: GuestFence): Promise<number> {
     if (this.fence !== null && fence < this.fence) return Promise.resolve(this.fence)
-    const release = holder !== this.#holder
+    const isRenewal = this.fence !== null && holder === this.#holder
     this.fence = fence
+    if (isRenewal) return this.#settled.then(() => this.fence ?? fence)
     this.#holder = holder
+    this.#since = fence
     if (this.#running && this.#running.fence < fence) this.#running.breakOff()
-    return this.#enqueue(() => {
-      if (release) this.#releaseAll(fence)
-      return this.fence ?? fence
-    })
+    this.#settled = this.#enqueue(() => this.#releaseAll(fence))
+    return this.#settled.then(() => this.fence ?? fence)
   }
 
   forgetFence(): void {
@@ -91,7 +95,7 @@ export class FakeDesktop {
       try {
         for (const [index, step] of steps.entries()) {
           if (index > 0 && this.#gate) await Promise.race([this.#gate.pass(), work.broken])
-          this.#mustBeCurrent(fence)
+          this.#mustStillHold(fence)
           this.#mustBeUp()
           this.#apply(step, work)
         }
@@ -124,6 +128,11 @@ export class FakeDesktop {
       throw new GuestFault('conflict', 'the agent does not know this fence yet', 'fence_unknown')
     }
     if (fence < this.fence) throw staleFence()
+  }
+
+  /** Work in progress outlives the renewals of its holder. */
+  #mustStillHold(fence: number): void {
+    if (this.fence === null || fence < this.#since) throw staleFence()
   }
 
   #mustBeUp(): void {
