@@ -31,6 +31,7 @@ export const bench: Bench = {
         await takeScreenshot(context, desktop, frame)
         return takeScreenshot(context, desktop, frame)
       }
+      await change()
       const rounds = await runRounds({ scrot, changed, unchanged }, plan.fast, say)
       const ofUnchanged = { ratio: 0.1 }
       const ofChanged = { ratio: 0.5 }
