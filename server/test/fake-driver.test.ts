@@ -39,7 +39,7 @@ test('all drivers of an engine see the same machines, generation by generation',
 test('an unknown image and an unknown machine are final failures', async (t) => {
   const { driver } = setUp(t)
   const spec = { ...machineSpec(1), imageId: 'img_00000000000000000000000009' } as const
-  await assert.rejects(driver.create(spec), { name: 'DriverError', retryable: false })
+  await assert.rejects(driver.create(spec), { name: 'ImageMissing', retryable: false })
   assert.equal(await driver.hasImage(spec.imageId), false)
   await driver.addImage(spec.imageId, { metadataPath: '', rootfsPath: '' })
   await assert.rejects(driver.start(spec), { name: 'DriverError', retryable: false })

@@ -1,17 +1,17 @@
 import type { Machine, machines } from '@computer/contract'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
+import { getMachine } from '../domain/find-machine.ts'
 import { askGuest } from '../domain/guests.ts'
+import { createMachine } from '../domain/machine-creation.ts'
+import { waitForRest } from '../domain/machine-rest.ts'
 import {
-  createMachine,
   deleteMachine,
-  getMachine,
   listMachines,
   restartMachine,
   startMachine,
   stopMachine,
   updateMachine,
-  waitForRest,
 } from '../domain/machines.ts'
 import type { Routes } from './route.ts'
 import { showTime } from './show.ts'

@@ -1,12 +1,8 @@
 import type { inputLease, Session, sessions } from '@computer/contract'
 import type { App } from '../app.ts'
 import { acquireLease, getLease, releaseLease, showLease } from '../domain/leases.ts'
-import {
-  closeSession,
-  listSessions,
-  openSession,
-  type SessionWithState,
-} from '../domain/sessions.ts'
+import { listSessions, openSession, type SessionWithState } from '../domain/sessions.ts'
+import { closeSession } from '../domain/session-closing.ts'
 import type { Routes } from './route.ts'
 import { showTime } from './show.ts'
 

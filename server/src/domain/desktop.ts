@@ -6,7 +6,7 @@ import { ApiError, conflict } from '../errors.ts'
 import { GuestRefusal } from '../guest/errors.ts'
 import { asApiError, askGuest, callGuest, guestRef } from './guests.ts'
 import { announce, heldBy, readLease, type Lease } from './leases.ts'
-import { getRunningMachine } from './machines.ts'
+import { getRunningMachine } from './find-machine.ts'
 import { getOwnSession, touchSession } from './sessions.ts'
 
 /** What the caller says about its grant: its session, and the fence it believes to hold. */

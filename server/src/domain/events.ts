@@ -4,7 +4,7 @@ import type { Actor } from '../actor.ts'
 import type { Database, MachineRow, Tx } from '../db/database.ts'
 import { newId } from '../ids.ts'
 import { notFound } from '../errors.ts'
-import { getMachine } from './machines.ts'
+import { getMachine } from './find-machine.ts'
 import { pageByNumber, type PageRequest } from './page.ts'
 
 export type EventDetail = {

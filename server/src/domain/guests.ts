@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts'
 import type { GuestRef } from '../guest/channels.ts'
 import { GuestRefusal, GuestUnavailable } from '../guest/errors.ts'
 import type { MachineId } from '@computer/contract'
-import { getRunningMachine } from './machines.ts'
+import { getRunningMachine } from './find-machine.ts'
 
 /** The machine in its present run, as the guest channel names it. */
 export function guestRef(machine: MachineRow): GuestRef {

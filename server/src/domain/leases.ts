@@ -6,7 +6,7 @@ import type { Database, MachineRow, Tx } from '../db/database.ts'
 import { ApiError, conflict } from '../errors.ts'
 import { appendEvent } from './events.ts'
 import { callGuest, guestRef } from './guests.ts'
-import { getMachine, getRunningMachine } from './machines.ts'
+import { getMachine, getRunningMachine } from './find-machine.ts'
 import { getOwnSession } from './sessions.ts'
 
 /*

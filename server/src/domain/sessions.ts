@@ -6,14 +6,14 @@ import type { Database, SessionRow, Tx } from '../db/database.ts'
 import { ApiError, notFound } from '../errors.ts'
 import { getEntitlements, requireRoom } from './catalog.ts'
 import { appendEvent } from './events.ts'
-import { clearHolder, tellFence } from './leases.ts'
-import { getMachine } from './machines.ts'
+import { lockOrganization } from './organizations.ts'
+import { getMachine } from './find-machine.ts'
 import { pageById, type PageRequest } from './page.ts'
 
 export type SessionWithState = SessionRow & { readonly state: SessionState }
 
 /** Idle that long, a session closes for ever (wire, Sessions). */
-const abandonedAfter = sql`interval '24 hours'`
+export const abandonedAfter = sql`interval '24 hours'`
 
 /**
  * Active while it holds the lease or made a call in the last minute. Derived, never stored: nothing
@@ -89,62 +89,6 @@ export async function getSession(db: Database, actor: Actor, id: SessionId) {
   return session
 }
 
-/**
- * Closes a session for ever and releases the lease it holds. Repeating it changes nothing. Another's
- * session may be closed by whoever could take its lease anyway.
- */
-export async function closeSession(
-  app: Pick<App, 'db' | 'guests' | 'log'>,
-  actor: Actor,
-  id: SessionId,
-): Promise<SessionWithState> {
-  const { session, released } = await app.db.transaction().execute(async (tx) => {
-    const found = await getSession(tx, actor, id)
-    if (!actor.permissions.has('machines:control')) requireOpener(actor, found)
-    if (found.state === 'closed') return { session: found, released: null }
-    // The lease first, as whoever acquires it does.
-    const lease = await clearHolder(tx, found.machine_id, id)
-    const closed = await tx
-      .updateTable('sessions')
-      .set({ closed_at: sql`now()` })
-      .where('id', '=', id)
-      .where('closed_at', 'is', null)
-      .executeTakeFirst()
-    if (closed.numUpdatedRows === 0n) return { session: found, released: null }
-    await appendEvent(tx, found.machine_id, { type: 'session.disconnected', sessionId: id })
-    return { session: await getSession(tx, actor, id), released: lease }
-  })
-  if (released) await tellFence(app, actor, session.machine_id)
-  return session
-}
-
-/** Writes down that sessions were abandoned. Whoever reads one sees it closed before that. */
-export async function closeAbandonedSessions(db: Database): Promise<void> {
-  const abandoned = await db
-    .selectFrom('sessions')
-    .select(['id', 'machine_id'])
-    .where('closed_at', 'is', null)
-    .where('last_active_at', '<', sql<Date>`now() - ${abandonedAfter}`)
-    .limit(100)
-    .execute()
-  for (const { id, machine_id: machineId } of abandoned) {
-    await db.transaction().execute(async (tx) => {
-      const { numUpdatedRows } = await tx
-        .updateTable('sessions')
-        .set({ closed_at: sql`now()` })
-        .where('id', '=', id)
-        .where('closed_at', 'is', null)
-        .executeTakeFirst()
-      if (numUpdatedRows === 0n) return
-      await appendEvent(tx, machineId, {
-        type: 'session.disconnected',
-        sessionId: id,
-        message: 'idle for 24 hours',
-      })
-    })
-  }
-}
-
 /** A session that the caller itself opened on that machine and that is still open. */
 export async function getOwnSession(
   db: Database,
@@ -172,7 +116,7 @@ export async function touchSession(db: Database, id: SessionId): Promise<void> {
     .execute()
 }
 
-function requireOpener(actor: Actor, session: SessionRow): void {
+export function requireOpener(actor: Actor, session: SessionRow): void {
   if (session.opened_by_id === actor.principal.id) return
   throw new ApiError('permission_denied', `session ${session.id} was opened by somebody else`)
 }
@@ -190,12 +134,7 @@ function selectSessions(db: Database, actor: Actor) {
 }
 
 async function requireRoomForSession(tx: Tx, actor: Actor): Promise<void> {
-  await tx
-    .selectFrom('organizations')
-    .select('id')
-    .where('id', '=', actor.organizationId)
-    .forNoKeyUpdate()
-    .execute()
+  await lockOrganization(tx, actor)
   const { open } = await tx
     .selectFrom('sessions')
     .select((eb) => eb.fn.countAll<number>().as('open'))
