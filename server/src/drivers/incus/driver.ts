@@ -15,7 +15,8 @@ import {
 } from './instances.ts'
 import { readLastExit } from './last-exit.ts'
 import { createMachine, readLog, resizeMachine, startMachine, stopMachine } from './lifecycle.ts'
-import { checkPool, prepareEngine, readHostCpus, type EnginePlace } from './prepare.ts'
+import type { EnginePlace } from './place.ts'
+import { checkPool, prepareEngine, readHostCpus } from './prepare.ts'
 import { openAgentStream } from './stream.ts'
 import { sweepEngine } from './sweep.ts'
 

@@ -1,6 +1,6 @@
 import { DriverError } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
-import { ensure, type EnginePlace } from './prepare.ts'
+import { ensure, type EnginePlace } from './place.ts'
 import { chooseSubnet, overlap, parseSubnet, readHostRoutes, type Subnet } from './subnet.ts'
 
 /**

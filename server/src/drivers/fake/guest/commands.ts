@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import type { FakeDisk } from './disk.ts'
 import { GuestFault } from './fault.ts'
+// oxlint-disable-next-line import/no-cycle -- a shell is a command that runs commands
 import { runShell } from './shell.ts'
 
 /** What a command can reach of its machine. */

@@ -1,3 +1,5 @@
+// A shell is a command that runs commands.
+// oxlint-disable-next-line import/no-cycle
 import { commands, type Process } from './commands.ts'
 import { GuestFault } from './fault.ts'
 
