@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import { startRealServer, type RealServer } from './server.ts'
+
+/* The commands of the README and of the guides, run as they stand there. */
+
+const run = promisify(execFile)
+let server: RealServer
+let folder: string
+
+before(async () => {
+  server = await startRealServer()
+  folder = await mkdtemp(join(tmpdir(), 'computer-docs-'))
+})
+after(async () => {
+  await rm(folder, { recursive: true, force: true })
+  await server[Symbol.asyncDispose]()
+})
+
+test("the README's first use works as it stands", async () => {
+  const [firstUse] = await readBlocks('README.md', '## First use')
+  const output = await bash([firstUse!])
+  assert.match(output, /Linux first/)
+  assert.match(output, /"state":"stopped"/)
+  assert.match(output, /"state":"deleting"/)
+  const screen = await readFile(join(folder, 'screen.png'))
+  assert.equal(screen.subarray(1, 4).toString(), 'PNG')
+})
+
+test('the desktop guide works as it stands', async () => {
+  const [firstUse] = await readBlocks('README.md', '## First use')
+  const [setUp] = firstUse!.split('# Run a command in it.')
+  const blocks = await readBlocks('docs/desktop.md', '# Seeing')
+  assert.ok(blocks.length >= 4)
+  // The guide's second half writes to the clipboard, which needs the lease its first half released.
+  const again = '{ "session_id": "%s" }'
+  const lease = `curl -sf $api/v1/machines/$id/input-lease -H "$key" -H "$json" -d "$(printf '${again}' $session)"`
+  const script = [
+    setUp!.replace('"first"', '"guide"'),
+    ...blocks.slice(0, -1),
+    lease,
+    blocks.at(-1)!,
+  ]
+  const output = await bash(script)
+  assert.match(output, /"up":true/)
+  assert.match(output, /"fence":\d/)
+  assert.match(output, /"selection":"primary"/)
+  assert.ok((await stat(join(folder, 'screen.webp'))).size > 1000)
+})
+
+/** The bash blocks that follow a heading, up to the end of the file. */
+async function readBlocks(file: string, heading: string): Promise<string[]> {
+  const text = await readFile(new URL(`../${file}`, import.meta.url), 'utf8')
+  const part = text.slice(text.indexOf(heading))
+  return [...part.matchAll(/```bash\n([\s\S]*?)```/g)].map((match) => match[1]!)
+}
+
+async function bash(blocks: readonly string[]): Promise<string> {
+  const { stdout } = await run('bash', ['-e', '-c', blocks.join('\n')], {
+    cwd: folder,
+    timeout: 120_000,
+    maxBuffer: 64 * 1024 * 1024,
+    env: {
+      ...process.env,
+      COMPUTER_BASE_URL: server.api.baseUrl,
+      COMPUTER_DATA: server.dataDir,
+    },
+  })
+  return stdout
+}
