@@ -17,6 +17,7 @@ import type {
 import { Kysely, PostgresDialect, type Generated, type Selectable, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { NamingClient } from './named-statements.ts'
 
 type At = Generated<Date>
 
@@ -176,6 +177,7 @@ export function openDatabase(
 ): Database {
   const pool = new pg.Pool({
     connectionString: url,
+    Client: NamingClient,
     max: options.maxConnections,
     types: { getTypeParser },
   })

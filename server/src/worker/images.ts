@@ -1,4 +1,5 @@
 import { getDefaultImage } from '../domain/images.ts'
+import { pause } from './pause.ts'
 import type { WorkerApp } from './machines.ts'
 
 const retryMs = 5_000
@@ -24,17 +25,4 @@ async function addMissing(app: WorkerApp): Promise<void> {
     rootfsPath: image.rootfs_path,
   })
   app.log.info({ image_id: image.id }, 'the machine image is ready')
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms)
-    function done() {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    signal.addEventListener('abort', done)
-    if (signal.aborted) done()
-  })
 }

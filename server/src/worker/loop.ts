@@ -4,8 +4,9 @@ import { claimMachines, releaseClaim, renewClaims, renewEveryMs } from '../domai
 import { forgetOldKeys } from '../domain/idempotency.ts'
 import { expireLeases } from '../domain/leases.ts'
 import { closeAbandonedSessions } from '../domain/session-closing.ts'
+import { pause } from './pause.ts'
 import { prepareImages } from './images.ts'
-import { advance, type WorkerApp } from './machines.ts'
+import { advance, desktopPollMs, type WorkerApp } from './machines.ts'
 import { observeAll, observeMachine } from './observe.ts'
 
 const maxAtOnce = 8
@@ -33,6 +34,8 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
       .finally(() => {
         inFlight.delete(machine.id)
         nudge()
+        // A desktop coming up is looked at again that soon; all else comes by hints and the poll.
+        setTimeout(nudge, desktopPollMs).unref()
       })
     inFlight.set(machine.id, done)
   }
@@ -57,7 +60,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
     const claimed = room > 0 ? await safely(app, () => claimMachines(app, workerId, room)) : []
     for (const machine of claimed ?? []) work(machine)
     if ((claimed?.length ?? 0) < room || room === 0) {
-      const timer = setTimeout(nudge, nextPollMs(claimed === undefined))
+      const timer = setTimeout(nudge, pollMs)
       await wake.promise
       clearTimeout(timer)
       wake = Promise.withResolvers<void>()
@@ -70,11 +73,6 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
 }
 
-/** Desktops coming up are looked at a few times a second; all else comes by hints. */
-function nextPollMs(failed: boolean): number {
-  return failed ? pollMs : pollMs / 4
-}
-
 async function watchEngine(app: WorkerApp, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await safely(app, async () => {
@@ -82,6 +80,7 @@ async function watchEngine(app: WorkerApp, signal: AbortSignal): Promise<void> {
         void safely(app, () => observeMachine(app, ref))
       }
     })
+    await pause(pollMs, signal)
   }
 }
 

@@ -20,7 +20,7 @@ export type WorkerApp = Pick<App, 'config' | 'db' | 'changes' | 'log' | 'guests'
 
 const graceMs = 30_000
 const maxAttempts = 6
-const desktopPollMs = 250
+export const desktopPollMs = 250
 const imagePollMs = 1_000
 /** A desktop that has not come up in that time is asked for less often. */
 const desktopPatienceMs = 120_000
