@@ -1,3 +1,4 @@
+import { keyAliases } from '@computer/contract/keys'
 import keysymTable from 'x11/lib/keysyms.js'
 import { invalid } from '../refusal.ts'
 
@@ -8,7 +9,7 @@ export function keysymOfName(name: string): Keysym {
   const characters = [...name]
   if (characters.length === 1) return keysymOfCharacter(name)
   const keysym =
-    keysymTable[`XK_${aliases.get(name.toLowerCase()) ?? name}`]?.code ??
+    keysymTable[`XK_${keyAliases[name.toLowerCase()] ?? name}`]?.code ??
     mediaKeysyms.get(name) ??
     functionKey(name) ??
     unicodeName(name)
@@ -33,36 +34,6 @@ export const keysym = {
   numLock: 0xff7f,
   shift: 0xffe1,
 } as const
-
-const aliases = new Map(
-  Object.entries({
-    enter: 'Return',
-    return: 'Return',
-    esc: 'Escape',
-    escape: 'Escape',
-    ctrl: 'Control_L',
-    control: 'Control_L',
-    alt: 'Alt_L',
-    option: 'Alt_L',
-    shift: 'Shift_L',
-    cmd: 'Super_L',
-    super: 'Super_L',
-    win: 'Super_L',
-    space: 'space',
-    tab: 'Tab',
-    backspace: 'BackSpace',
-    delete: 'Delete',
-    del: 'Delete',
-    up: 'Up',
-    down: 'Down',
-    left: 'Left',
-    right: 'Right',
-    home: 'Home',
-    end: 'End',
-    pageup: 'Prior',
-    pagedown: 'Next',
-  }),
-)
 
 const controlKeysyms: Readonly<Record<string, Keysym>> = {
   '\n': 0xff0d,

@@ -1,4 +1,10 @@
-import type { ClipboardSelection, Display, GuestAction, Point } from '@computer/contract'
+import {
+  keyAliases,
+  type ClipboardSelection,
+  type Display,
+  type GuestAction,
+  type Point,
+} from '@computer/contract'
 import type { z } from 'zod'
 import { GuestFault } from './fault.ts'
 
@@ -89,7 +95,7 @@ function onDisplay({ x, y }: Point, { width, height }: Display): Point {
 }
 
 function keysym(name: string): string {
-  const alias = aliases[name.toLowerCase()]
+  const alias = keyAliases[name.toLowerCase()]
   if (alias) return alias
   if ([...name].length === 1 || keysyms.has(name) || /^F([1-9]|[12]\d|3[0-5])$/.test(name)) {
     return name
@@ -97,31 +103,6 @@ function keysym(name: string): string {
   throw new GuestFault('invalid_request', `there is no key "${name}"`)
 }
 
-const aliases: Readonly<Record<string, string>> = {
-  enter: 'Return',
-  esc: 'Escape',
-  ctrl: 'Control_L',
-  control: 'Control_L',
-  alt: 'Alt_L',
-  option: 'Alt_L',
-  shift: 'Shift_L',
-  cmd: 'Super_L',
-  super: 'Super_L',
-  win: 'Super_L',
-  space: 'space',
-  tab: 'Tab',
-  backspace: 'BackSpace',
-  delete: 'Delete',
-  del: 'Delete',
-  up: 'Up',
-  down: 'Down',
-  left: 'Left',
-  right: 'Right',
-  home: 'Home',
-  end: 'End',
-  pageup: 'Page_Up',
-  pagedown: 'Page_Down',
-}
 const otherKeys =
   'Control_R Alt_R Shift_R Super_R Caps_Lock Num_Lock Insert Print Menu Pause plus minus comma'
-const keysyms = new Set([...Object.values(aliases), ...otherKeys.split(' ')])
+const keysyms = new Set([...Object.values(keyAliases), ...otherKeys.split(' ')])
