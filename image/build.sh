@@ -5,7 +5,7 @@
 #   image/build.sh OUT_DIR    builds OUT_DIR/{rootfs.tar.zst,metadata.tar,image.json,build.log}
 #
 # OUT_DIR appears whole at the end or not at all. Needs root, mmdebstrap and zstd. Packages come
-# from the Debian mirror that this host's apt uses.
+# from the Debian mirror that this host's apt uses, and machines go on using that one.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 
@@ -55,7 +55,11 @@ build() {
 
   local hash
   hash=$(recipe_hash)
-  say "[1/6] preparing image $hash: Debian $SUITE ($ARCHITECTURE) from $(mirror Debian debian)"
+  # A host that never fetched its package lists does not know the labels of its own mirrors.
+  [ -n "$(apt-get indextargets)" ] || apt-get --quiet update >"$WORK/result/build.log"
+  say "[1/6] preparing image $hash: Debian $SUITE ($ARCHITECTURE) from $(mirror Debian)"
+  MACHINE_SOURCES=$(sources)
+  export MACHINE_SOURCES
   make_rootfs
   make_metadata "$hash"
   rm -rf --one-file-system "$OUT" "$OUT.failed.log"
@@ -88,7 +92,7 @@ make_rootfs() {
     --dpkgopt='path-exclude=/usr/lib/chromium/locales/*' \
     --dpkgopt='path-include=/usr/lib/chromium/locales/en-US.pak*' \
     --customize-hook="$RECIPE/hooks/customize.sh" \
-    "$SUITE" - "$(sources)" 2> >(show_progress "$WORK/result/build.log") |
+    "$SUITE" - "$MACHINE_SOURCES" 2> >(show_progress "$WORK/result/build.log") |
     zstd --quiet -3 --threads=0 -o "$WORK/result/rootfs.tar.zst"
 }
 
@@ -121,19 +125,20 @@ package_list() {
 
 sources() {
   local signed='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]' debian security
-  debian=$(mirror Debian debian)
-  security=$(mirror Debian-Security debian-security)
+  debian=$(mirror Debian)
+  security=$(mirror Debian-Security)
   echo "deb $signed $debian $SUITE main"
   echo "deb $signed $debian $SUITE-updates main"
   echo "deb $signed $security $SUITE-security main"
 }
 
-# The address from which the host's apt takes the archive of this label; else Debian's own.
+# The address from which the host's apt takes the archive of this label.
 mirror() {
-  local label=$1 folder=$2 address
+  local label=$1 address
   address=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 'Created-By: Packages' |
     awk -v label="$label" '$2 == "Debian" && $3 == label && !found { print $1; found = 1 }') || true
-  echo "${address:-http://deb.debian.org/$folder}"
+  [ -n "$address" ] || fail "this host's apt has no source labelled $label: run apt-get update"
+  echo "$address"
 }
 
 # The host's settings that decide whether and how its mirror can be reached.

@@ -51,11 +51,7 @@ ln -sf /run/systemd/resolve/stub-resolv.conf "$root/etc/resolv.conf"
 rm -f "$root/var/lib/dbus/machine-id" "$root/etc/hostname"
 rm -f "$root"/etc/ssh/ssh_host_*
 rm -f "$root/etc/apt/apt.conf.d/99mmdebstrap" "$root/etc/dpkg/dpkg.cfg.d/99mmdebstrap"
-cat >"$root/etc/apt/sources.list" <<EOF
-deb http://deb.debian.org/debian $SUITE main
-deb http://deb.debian.org/debian $SUITE-updates main
-deb http://deb.debian.org/debian-security $SUITE-security main
-EOF
+echo "$MACHINE_SOURCES" >"$root/etc/apt/sources.list"
 rm -f "$root"/etc/apt/sources.list.d/*
 rm -rf "$root"/var/cache/apt/*.bin "$root"/var/lib/apt/lists/* "$root"/tmp/* "$root"/var/tmp/*
 find "$root/var/cache/apt/archives" -name '*.deb' -delete

@@ -120,7 +120,7 @@ add_backports() {
 
   source=$(stanza_of_suite bookworm)
   [ -n "$source" ] || fail "no mirror of Debian 12 found in $apt_dir" \
-    'Add a line such as `deb http://deb.debian.org/debian bookworm main` to /etc/apt/sources.list.'
+    'Add a line such as `deb MIRROR bookworm main` to /etc/apt/sources.list.'
   { printf 'Types: deb\nSuites: bookworm-backports\nComponents: main\n'; echo "$source"; } >"$work/source"
   install -m 644 "$work/source" "$apt_dir/sources.list.d/computer-backports.sources"
 }

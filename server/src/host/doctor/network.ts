@@ -61,10 +61,10 @@ export const networkChecks: readonly Check[] = [
     concerns: 'server',
     isSlow: true,
     async run() {
-      const found = await lookup('deb.debian.org').catch((error: Error) => error)
+      const found = await lookup('debian.org').catch((error: Error) => error)
       if (!(found instanceof Error)) return ok('names resolve')
       return warn(
-        `deb.debian.org does not resolve (${found.message})`,
+        `debian.org does not resolve (${found.message})`,
         'Check /etc/resolv.conf: machines use the name servers of the host.',
       )
     },
