@@ -62,11 +62,11 @@ export async function openIncus(dataDir: string, image: string): Promise<Incus> 
     run,
     env,
     image,
-    launchArgs: (from, name) => [
-      ...['launch', from, name, '--project', project, '--quiet', '--no-profiles'],
-      ...['--storage', 'default', '--network', network, '--device', 'root,size=10GiB'],
-      ...['-c', 'limits.cpu=2', '-c', 'limits.memory=4096MiB', '-c', 'boot.autostart=false'],
-    ],
+    launchArgs: (from, name) =>
+      ['launch', from, name, '--project', project, '--quiet', '--no-profiles'].concat(
+        ['--storage', 'default', '--network', network, '--device', 'root,size=10GiB'],
+        ['-c', 'limits.cpu=2', '-c', 'limits.memory=4096MiB', '-c', 'boot.autostart=false'],
+      ),
     exec: (name, ...command) => runRaw('exec', '--project', project, '-T', name, '--', ...command),
     async publish(name, alias) {
       const options = ['--alias', alias, '--compression', 'none', '--reuse']

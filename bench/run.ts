@@ -41,6 +41,11 @@ const { values: options, positionals: names } = parseArgs({
     json: { type: 'string' },
   },
 })
+const interrupted = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  // Each round looks at it, so that what was made for the bench is removed on the way out.
+  process.once(signal, () => interrupted.abort(new Error('interrupted')))
+}
 const chosen = names.length === 0 ? benches : names.map(findBench)
 const results = await runBenches(chosen)
 
@@ -72,13 +77,17 @@ async function runBenches(list: readonly Bench[]): Promise<Result[]> {
   await using incus = await openIncus(server.dataDir, image.id)
   const found: Result[] = []
   for (const { name, title, run } of list) {
+    if (interrupted.signal.aborted) break
     const before = loadavg()[0]!
     const context: BenchContext = {
       api: server.api,
       dataDir: server.dataDir,
       incus,
       plan: { slow: plan(30, 5), fast: plan(300, 20), restMs: options.quick ? 5_000 : 60_000 },
-      say: (progress) => say(`${name} (${title}): ${progress}`),
+      say(progress) {
+        interrupted.signal.throwIfAborted()
+        say(`${name} (${title}): ${progress}`)
+      },
     }
     try {
       const measured = await run(context)
