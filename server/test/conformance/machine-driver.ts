@@ -1,7 +1,6 @@
 import type { ImageId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Duplex } from 'node:stream'
 import {
   DriverError,
@@ -10,6 +9,7 @@ import {
   type MachineRef,
   type MachineSpec,
 } from '../../src/drivers/machine-driver.ts'
+import { isClosed, isDriverError, isSame, settle, until } from './expectations.ts'
 
 /** An engine for the suite, with the means to do to a guest what no driver does. */
 export type DriverHarness = AsyncDisposable & {
@@ -282,47 +282,4 @@ export function describeMachineDriver(name: string, makeHarness: () => Promise<D
       return until(async () => (await settle(() => driver.inspect(ref))) === state)
     }
   })
-}
-
-/** Repeats a call that asks to be repeated, as its caller would. */
-async function settle<T>(call: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + 30_000
-  for (;;) {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof DriverError && error.retryable) || Date.now() > deadline) throw error
-      await sleep(50)
-    }
-  }
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 60_000
-  while (!(await holds())) {
-    assert.ok(Date.now() < deadline, 'the awaited did not come about within a minute')
-    await sleep(50)
-  }
-}
-
-function isClosed(stream: Duplex): Promise<void> {
-  return new Promise((resolve) => {
-    if (stream.closed) return resolve()
-    stream.on('error', () => {})
-    stream.once('close', resolve)
-    stream.resume()
-  })
-}
-
-function isDriverError(expected: { readonly retryable?: boolean }) {
-  return (error: unknown) => {
-    assert.ok(error instanceof DriverError, `not a DriverError: ${String(error)}`)
-    if (expected.retryable !== undefined)
-      assert.equal(error.retryable, expected.retryable, error.message)
-    return true
-  }
-}
-
-function isSame(a: MachineRef, b: MachineRef): boolean {
-  return a.id === b.id && a.generation === b.generation
 }
