@@ -112,6 +112,7 @@ export type Schema = {
     wanted: 'running' | 'stopped'
     stop_by_force: Generated<boolean>
     ready_at: Date | null
+    boots: Generated<number>
     moves: Generated<number>
     event_sequence: Generated<number>
     attempts: Generated<number>

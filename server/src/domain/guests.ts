@@ -7,12 +7,12 @@ import { GuestRefusal, GuestUnavailable } from '../guest/errors.ts'
 import type { MachineId } from '@computer/contract'
 import { getRunningMachine } from './find-machine.ts'
 
-/** The machine in its present run, as the guest channel names it. */
+/** The machine in its present run, as the guest channel names it; known before the guest is up. */
 export function guestRef(machine: MachineRow): GuestRef {
   return {
     id: machine.id,
     generation: machine.generation,
-    run: machine.started_at?.toISOString() ?? 'first',
+    run: String(machine.boots),
   }
 }
 

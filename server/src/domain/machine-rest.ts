@@ -3,10 +3,14 @@ import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import { getMachine } from './find-machine.ts'
+import { guestRef } from './guests.ts'
 
-/** Waits until the machine rests or the time is over, and answers it as it is then. */
+/**
+ * Waits until the machine rests or the time is over, and answers it as it is then. A guest that boots
+ * meanwhile is rung up already: who waits for a machine is about to talk to it.
+ */
 export async function waitForRest(
-  app: Pick<App, 'db' | 'changes'>,
+  app: Pick<App, 'db' | 'changes' | 'guests'>,
   actor: Actor,
   id: MachineId,
   timeoutMs: number,
@@ -18,11 +22,17 @@ export async function waitForRest(
       const machine = await getMachine(app.db, actor, id)
       const leftMs = deadline - performance.now()
       if (restingStates.includes(machine.state) || leftMs <= 0) return machine
+      if (machine.wanted === 'running') ringUp(app, machine)
       await changed.within(Math.min(leftMs, 500))
     } finally {
       changed.forget()
     }
   }
+}
+
+/** Opens the channel if the engine has started the machine; a failure is nobody's business yet. */
+function ringUp(app: Pick<App, 'guests'>, machine: MachineRow): void {
+  app.guests.health(guestRef(machine)).catch(() => {})
 }
 
 function nextChange(app: Pick<App, 'changes'>, id: MachineId) {

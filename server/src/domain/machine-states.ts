@@ -42,6 +42,7 @@ export async function moveMachine(
       next_attempt_at: sql`now()`,
       last_error: null,
       ...(boots && { started_at: sql`now()`, ready_at: null }),
+      ...(to === 'starting' && { boots: sql`boots + 1` }),
       ...(to === 'stopped' && { stopped_at: sql`now()` }),
       ...columns,
     })

@@ -3,8 +3,8 @@ import { GuestChannel, type GuestAnswer, type GuestRequest } from './channel.ts'
 import { GuestUnavailable } from './errors.ts'
 
 /**
- * A machine in one of its runs. `run` changes whenever the machine is started (its row's
- * `started_at` will do), so that a restarted machine never gets a session of its former run.
+ * A machine in one of its runs. `run` changes whenever the machine is started (the row
+ * counts its boots), so that a restarted machine never gets a session of its former run.
  */
 export type GuestRef = MachineRef & { readonly run: string }
 

@@ -1,4 +1,5 @@
 import type { MachineRow } from '../db/database.ts'
+import { guestRef } from '../domain/guests.ts'
 import { hasNotMoved } from '../domain/machine-work.ts'
 import { DriverError } from '../drivers/machine-driver.ts'
 import { GuestUnavailable } from '../guest/errors.ts'
@@ -12,14 +13,12 @@ const tryForMs = 5_000
  * False when the row moved on meanwhile; throws when the machine went down or never answered.
  */
 export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<boolean> {
-  // A run of its own, so that nobody is handed a channel of the boot.
-  const ref = { id: machine.id, generation: machine.generation, run: `boot ${Date.now()}` }
+  const ref = guestRef(machine)
   const deadline = performance.now() + bootTimeoutMs
   for (;;) {
     try {
       const signal = AbortSignal.timeout(tryForMs)
-      await app.guests.health(ref, { signal })
-      await app.guests.setIdentity(ref, { hostname: machine.name })
+      await app.guests.setIdentity(ref, { hostname: machine.name }, { signal })
       return true
     } catch (error) {
       if (!(await hasNotMoved(app, machine))) return false

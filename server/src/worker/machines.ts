@@ -68,6 +68,8 @@ async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
 
 /** Waits until the machine has booted: its agent answers and knows who it is. */
 async function run(app: WorkerApp, machine: MachineRow): Promise<void> {
+  // Whoever waits for the machine opens its own channel while the guest boots.
+  app.changes.publish(machine.id)
   if (await awaitBoot(app, machine)) await move(app, machine, 'running')
 }
 

@@ -120,7 +120,7 @@ create table machines (
   region text not null,
   metadata jsonb not null,
   created_at timestamptz not null default now(),
-  -- To the millisecond, as clients see them: a run of the machine is told from another by these.
+  -- To the millisecond, as clients see them.
   started_at timestamptz(3),
   stopped_at timestamptz(3),
   deleted_at timestamptz,
@@ -132,6 +132,8 @@ create table machines (
   wanted text not null check (wanted in ('running', 'stopped')),
   stop_by_force boolean not null default false,
   ready_at timestamptz,
+  -- Counts starts: a channel to the guest belongs to one of them.
+  boots integer not null default 0,
   -- Counts changes of state: what was read is still so if this is.
   moves integer not null default 0,
   event_sequence integer not null default 0,
