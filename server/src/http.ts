@@ -62,7 +62,10 @@ export function createHttp(log: Logger): FastifyInstance {
   })
   http.setErrorHandler(async (error: FastifyError, request, reply) => {
     const answer = toApiError(error)
-    if (answer.code === 'internal_error') request.log.error({ err: error }, 'a request failed')
+    // What breaks because its caller hung up is no failure of ours, and nobody hears the answer.
+    if (answer.code === 'internal_error' && !reply.raw.destroyed) {
+      request.log.error({ err: error }, 'a request failed')
+    }
     return sendError(reply, answer, request.id)
   })
   return http
