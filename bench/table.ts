@@ -46,12 +46,16 @@ function formatFigures(rows: readonly FigureRow[]): string {
 }
 
 function notesOf(rows: readonly ComparedRow[]): string[] {
-  const notes = rows.flatMap(({ id, baseline, note, comparison }) => {
+  const notes = rows.flatMap(({ id, ours, baseline, note, comparison }) => {
     const { wrong, baselineWrong } = comparison
     return [
       ...(note === undefined ? [] : [`${id}: ${note}`]),
-      ...(wrong.length === 0 ? [] : [`${id}: ${wrong.length} wrong; the first: ${wrong[0]}`]),
-      ...(baselineWrong === 0 ? [] : [`${id}: ${baselineWrong} wrong results of ${baseline}`]),
+      ...(wrong.length === 0
+        ? []
+        : [`${id} ${ours}: ${wrong.length} wrong; the first: ${wrong[0]}`]),
+      ...(baselineWrong === 0
+        ? []
+        : [`${id} ${ours}: ${baselineWrong} wrong results of ${baseline}`]),
     ]
   })
   return notes.length === 0 ? [] : [notes.join('\n')]
