@@ -35,10 +35,6 @@ export function changeProperty(
   return request(18, mode === 'append' ? 2 : 0, words, data)
 }
 
-export function deleteProperty(window: number, property: number): Buffer {
-  return request(19, 0, [window, property])
-}
-
 export function getProperty(
   window: number,
   property: number,

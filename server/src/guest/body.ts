@@ -17,7 +17,9 @@ export async function readBody(answer: GuestAnswer, maxBytes: number): Promise<B
       if (size > maxBytes) stream.destroy(tooLong(maxBytes))
     })
     stream.once('end', resolve)
-    stream.once('close', () => reject(unavailable(stream.errored)))
+    stream.once('close', () => {
+      if (!stream.readableEnded) reject(unavailable(stream.errored))
+    })
   })
   if (!isWhole(answer, size)) throw brokenOff()
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
