@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { networkName } from '../server/src/role.ts'
 import { createApiClient, eventually, type ApiClient } from './api.ts'
 import { removeEngine } from './engine.ts'
+import { freePort } from './ports.ts'
 
 /*
  * How a server begins and ends on its host: what a machine and a second start see of it. The tests
@@ -28,8 +28,8 @@ before(async () => {
   env = {
     ...process.env,
     COMPUTER_DATA: dataDir,
-    COMPUTER_API_PORT: await freePort(),
-    COMPUTER_GATEWAY_PORT: await freePort(),
+    COMPUTER_API_PORT: String(await freePort()),
+    COMPUTER_GATEWAY_PORT: String(await freePort()),
     COMPUTER_POOL_SIZE_GB: '20',
   }
   server = await up()
@@ -144,13 +144,4 @@ function launch(...args: string[]) {
     stream.setEncoding('utf8').on('data', (part: string) => (text += part))
   }
   return { child, output: () => text }
-}
-
-async function freePort(): Promise<string> {
-  const listener = createServer().listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const { port } = listener.address() as AddressInfo
-  listener.close()
-  await once(listener, 'close')
-  return String(port)
 }

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { IncusClient } from '../server/src/drivers/incus/client.ts'
@@ -10,6 +9,7 @@ import { engineSocketPath } from '../server/src/host/engine.ts'
 import { networkName } from '../server/src/role.ts'
 import { createApiClient, type ApiClient } from './api.ts'
 import { removeEngine } from './engine.ts'
+import { freePort } from './ports.ts'
 
 const entry = fileURLToPath(new URL('../cli/src/main.ts', import.meta.url))
 const readyWithinMs = 300_000
@@ -105,13 +105,4 @@ function collectOutput(child: ChildProcess): () => string {
     })
   }
   return () => text
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

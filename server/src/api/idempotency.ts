@@ -10,7 +10,7 @@ import {
   storeAnswer,
 } from '../domain/idempotency.ts'
 import { ApiError, conflict } from '../errors.ts'
-import { newUlid } from '../ids.ts'
+import { newId } from '../ids.ts'
 
 /*
  * Idempotency keys (wire, Conventions). The first call with a key writes a row and keeps it alive
@@ -37,7 +37,7 @@ const heartbeatMs = 5_000
 export function onceByKey(app: Pick<App, 'db' | 'log'>): Once {
   return async (request, reply, actor, work) => {
     const key = readKey(request)
-    if (key === null) return work((prefix) => `${prefix}_${newUlid()}`)
+    if (key === null) return work(newId)
 
     const id = digest([actor.organizationId, actor.principal.id, routeOf(request), key])
     const bodyHash = digest([JSON.stringify(request.body ?? {})])

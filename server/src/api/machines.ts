@@ -1,4 +1,5 @@
 import type { Machine, machines } from '@computer/contract'
+import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import { getMachine } from '../domain/find-machine.ts'
@@ -34,23 +35,23 @@ export function machineRoutes(app: App): Routes<typeof machines> {
       show(await updateMachine(app, actor, params.machine_id, body)),
     start: async (actor, { params, query }) => {
       const asked = await startMachine(app, actor, params.machine_id)
-      return show(query.wait > 0 ? await rest(actor, asked, query.wait) : asked)
+      return show(await rest(actor, asked, query.wait))
     },
     stop: async (actor, { params, query, body }) => {
       const asked = await stopMachine(app, actor, params.machine_id, body)
-      return show(query.wait > 0 ? await rest(actor, asked, query.wait) : asked)
+      return show(await rest(actor, asked, query.wait))
     },
     restart: async (actor, { params, query }) => {
       const asked = await restartMachine(app, actor, params.machine_id)
-      return show(query.wait > 0 ? await rest(actor, asked, query.wait) : asked)
+      return show(await rest(actor, asked, query.wait))
     },
     delete: async (actor, { params }) => show(await deleteMachine(app, actor, params.machine_id)),
     usage: async (actor, { params }) =>
       askGuest(app, actor, params.machine_id, (ref) => app.guests.usage(ref)),
   }
 
-  function rest(actor: Parameters<typeof waitForRest>[1], machine: MachineRow, seconds: number) {
-    return waitForRest(app, actor, machine.id, seconds * 1000)
+  async function rest(actor: Actor, asked: MachineRow, seconds: number): Promise<MachineRow> {
+    return seconds > 0 ? waitForRest(app, actor, asked.id, seconds * 1000) : asked
   }
 }
 

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { Actor } from '../actor.ts'
 import { ApiError } from '../errors.ts'
-import { newUlid } from '../ids.ts'
+import { newId } from '../ids.ts'
 import type { Once } from './idempotency.ts'
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
@@ -64,7 +64,7 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
       requirePermission(actor, endpoint)
       const input = readInput(endpoint, request, reply)
       if (!endpoint.creates) {
-        return send(reply, endpoint, await handle(actor, { ...input, newId: makeId }))
+        return send(reply, endpoint, await handle(actor, { ...input, newId }))
       }
       const { status, body } = await context.once(request, reply, actor, async (newId) => ({
         status: endpoint.status,
@@ -79,7 +79,7 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
   }
 }
 
-export function requirePermission(actor: Actor, endpoint: Pick<Endpoint, 'requires'>): void {
+function requirePermission(actor: Actor, endpoint: Pick<Endpoint, 'requires'>): void {
   const { requires } = endpoint
   if (requires === 'member' || actor.permissions.has(requires)) return
   throw new ApiError('permission_denied', `this needs the permission ${requires}`)
@@ -151,8 +151,4 @@ function hangUpSignal(reply: FastifyReply): AbortSignal {
     if (!reply.raw.writableFinished) controller.abort(new Error('the caller hung up'))
   })
   return controller.signal
-}
-
-function makeId<Prefix extends string>(prefix: Prefix): `${Prefix}_${string}` {
-  return `${prefix}_${newUlid()}`
 }

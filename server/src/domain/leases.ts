@@ -1,4 +1,4 @@
-import type { InputLease, MachineId, SessionId } from '@computer/contract'
+import type { MachineId, SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
@@ -7,14 +7,14 @@ import { ApiError, conflict } from '../errors.ts'
 import { appendEvent } from './events.ts'
 import { callGuest, guestRef } from './guests.ts'
 import { getMachine, getRunningMachine } from './find-machine.ts'
-import { getOwnSession } from './sessions.ts'
+import { getOwnSession, touchSession } from './sessions.ts'
 
 /*
  * The input lease: who may send input to a machine's desktop.
  *
  * One row a machine holds the fence, the holder and when its grant ends, all by the database's
- * clock. Every grant and every release raises the fence in one conditional statement. The fence is
- * then told to the agent inside the machine, which refuses every lower one, and only after that is
+ * clock. Every grant and every release raises the fence under the row's lock. The fence is then
+ * told to the agent inside the machine, which refuses every lower one, and only after that is
  * the grant answered: once a takeover has answered, nothing of the earlier holder can reach the
  * display, whatever is still on its way. If telling fails, the caller learns that and asks again;
  * the row's fence has risen meanwhile, which harms nobody but the holder that lost it.
@@ -58,11 +58,7 @@ export async function acquireLease(
       })
       .where('machine_id', '=', machineId)
       .execute()
-    await tx
-      .updateTable('sessions')
-      .set({ last_active_at: sql`now()` })
-      .where('id', '=', session.id)
-      .execute()
+    await touchSession(tx, session.id)
     if (held === session.id) return
     if (held) {
       await appendEvent(tx, machineId, {
@@ -204,20 +200,6 @@ export async function readLease(db: Database, machineId: MachineId): Promise<Lea
     },
     acquiredAt: row.acquired_at,
     expiresAt: row.expires_at,
-  }
-}
-
-export function showLease(machineId: MachineId, lease: Lease): InputLease {
-  return {
-    machine_id: machineId,
-    holder: lease.holder && {
-      session_id: lease.holder.sessionId,
-      type: lease.holder.type,
-      opened_by: lease.holder.openedBy,
-    },
-    fence: lease.fence,
-    acquired_at: lease.acquiredAt?.toISOString() ?? null,
-    expires_at: lease.expiresAt?.toISOString() ?? null,
   }
 }
 

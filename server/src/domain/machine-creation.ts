@@ -94,8 +94,3 @@ async function insertMachine(
   await insertEvent(tx, machine, { type: 'machine.created', to: 'creating' })
   return machine
 }
-
-/**
- * Changes a locked row, so that an event which happens to be noted now is no conflict. Whoever counts
- * machines locks the organization first, in the order of every transaction that takes both.
- */

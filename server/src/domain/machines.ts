@@ -112,6 +112,10 @@ export async function deleteMachine(app: Changing, actor: Actor, id: MachineId) 
   )
 }
 
+/**
+ * Changes a locked row, so that an event which happens to be noted now is no conflict. Whoever counts
+ * machines locks the organization first, in the order of every transaction that takes both.
+ */
 async function change(
   app: Changing,
   actor: Actor,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { MachineRow } from '../db/database.ts'
 import { guestRef } from '../domain/guests.ts'
 import { hasNotMoved } from '../domain/machine-work.ts'
@@ -35,11 +36,7 @@ export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<bo
           cause: error,
         })
       }
-      if (error instanceof GuestUnavailable) await pause(50)
+      if (error instanceof GuestUnavailable) await sleep(50)
     }
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

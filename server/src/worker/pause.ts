@@ -1,13 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 /** Sleeps, but not past the abortion of the signal. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms)
-    function done() {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    signal.addEventListener('abort', done)
-    if (signal.aborted) done()
-  })
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {})
 }
