@@ -1,7 +1,7 @@
 import type { Api } from './api.ts'
 import type { Incus } from './incus.ts'
-import type { Comparison, Target } from './measure.ts'
-import type { Plan } from './rounds.ts'
+import { comparePairs, type Comparison, type Sample, type Target } from './measure.ts'
+import { pairUp, type Plan } from './rounds.ts'
 
 /** What a bench gets: the server, the engine's own client, and how long to measure. */
 export type BenchContext = {
@@ -31,6 +31,16 @@ export type ComparedRow = {
   readonly comparison: Comparison
   /** What else a reader should know, such as characters that came out right. */
   readonly note?: string
+}
+
+/** The row of one side beside another, from the rounds in which both took their turns. */
+export function compareSides<Name extends string>(
+  rounds: readonly Record<Name, Sample>[],
+  sides: { readonly baseline: Name; readonly ours: Name },
+  row: Omit<ComparedRow, 'kind' | 'comparison'>,
+): ComparedRow {
+  const pairs = pairUp(rounds, sides.baseline, sides.ours)
+  return { kind: 'compared', ...row, comparison: comparePairs(pairs, row.target) }
 }
 
 /** A figure without a baseline, such as memory. */

@@ -1,7 +1,7 @@
-import { comparePairs, type Sample } from './measure.ts'
+import type { Sample } from './measure.ts'
 import { createMachine, deleteMachine, type Machine } from './machine.ts'
-import type { Bench, BenchContext } from './row.ts'
-import { pairUp, runRounds, time } from './rounds.ts'
+import { compareSides, type Bench, type BenchContext } from './row.ts'
+import { runRounds, time } from './rounds.ts'
 
 /**
  * From nothing to the answer of a first command, without a pool. The command prints the host name,
@@ -17,16 +17,8 @@ export const bench: Bench = {
     }
     const target = { ratio: 1.2, stretch: 0.9, p50Ms: 700 }
     const rounds = await runRounds(sides, context.plan.slow, context.say)
-    return [
-      {
-        kind: 'compared',
-        id: 'S1',
-        ours: 'create → exec',
-        baseline: 'incus launch + exec',
-        target,
-        comparison: comparePairs(pairUp(rounds, 'baseline', 'ours'), target),
-      },
-    ]
+    const row = { id: 'S1', ours: 'create → exec', baseline: 'incus launch + exec', target }
+    return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
   },
 }
 

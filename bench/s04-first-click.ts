@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { countChanged, type Area } from './canvas.ts'
 import { installScrot } from './desktop.ts'
 import { createMachine, deleteMachine, takeLease, waitForDesktop, type Machine } from './machine.ts'
-import { comparePairs, type Sample } from './measure.ts'
-import type { Bench, BenchContext } from './row.ts'
-import { pairUp, runRounds, time } from './rounds.ts'
+import type { Sample } from './measure.ts'
+import { compareSides, type Bench, type BenchContext } from './row.ts'
+import { runRounds, time } from './rounds.ts'
 
 /** A click of the right button on the backdrop opens a menu below and right of it. */
 const click = { x: 640, y: 250 }
@@ -28,16 +28,13 @@ export const bench: Bench = {
     }
     const target = { ratio: 0.8 }
     const rounds = await runRounds(sides, context.plan.slow, context.say)
-    return [
-      {
-        kind: 'compared',
-        id: 'S4',
-        ours: 'create → click',
-        baseline: 'incus launch + X + xdotool + scrot',
-        target,
-        comparison: comparePairs(pairUp(rounds, 'baseline', 'ours'), target),
-      },
-    ]
+    const row = {
+      id: 'S4',
+      ours: 'create → click',
+      baseline: 'incus launch + X + xdotool + scrot',
+      target,
+    }
+    return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
   },
 }
 

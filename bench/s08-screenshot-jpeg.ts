@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkFrame } from './canvas.ts'
 import { installScrot, withDesktop } from './desktop.ts'
-import { comparePairs } from './measure.ts'
-import type { Bench } from './row.ts'
-import { pairUp, runRounds, time } from './rounds.ts'
+import { compareSides, type Bench } from './row.ts'
+import { runRounds, time } from './rounds.ts'
 
 const inside = '/tmp/bench.jpg'
 /** JPEG at this quality is that far off at most in the middle of a flat block. */
@@ -58,20 +57,18 @@ export const bench: Bench = {
         const rounds = await runRounds(sides, plan.fast, say)
         const outside = { ratio: 0.1 }
         const alone = { ratio: 0.85, stretch: 0.45 }
-        const row = { kind: 'compared', id: 'S8', ours: 'JPEG over HTTP' } as const
+        const row = { id: 'S8', ours: 'JPEG over HTTP' }
         return [
-          {
-            ...row,
-            baseline: 'incus exec scrot + file pull',
-            target: outside,
-            comparison: comparePairs(pairUp(rounds, 'outside', 'ours'), outside),
-          },
-          {
-            ...row,
-            baseline: 'scrot inside, alone',
-            target: alone,
-            comparison: comparePairs(pairUp(rounds, 'inside', 'ours'), alone),
-          },
+          compareSides(
+            rounds,
+            { baseline: 'outside', ours: 'ours' },
+            { ...row, baseline: 'incus exec scrot + file pull', target: outside },
+          ),
+          compareSides(
+            rounds,
+            { baseline: 'inside', ours: 'ours' },
+            { ...row, baseline: 'scrot inside, alone', target: alone },
+          ),
         ]
       })
     } finally {

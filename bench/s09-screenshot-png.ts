@@ -1,8 +1,8 @@
 import { checkFrame, countChanged } from './canvas.ts'
 import { installScrot, withDesktop, type BenchDesktop } from './desktop.ts'
-import { comparePairs, type Sample } from './measure.ts'
-import type { Bench, BenchContext } from './row.ts'
-import { pairUp, runRounds, time } from './rounds.ts'
+import type { Sample } from './measure.ts'
+import { compareSides, type Bench, type BenchContext } from './row.ts'
+import { runRounds, time } from './rounds.ts'
 
 const inside = '/tmp/bench.png'
 
@@ -35,21 +35,23 @@ export const bench: Bench = {
       const rounds = await runRounds({ scrot, changed, unchanged }, plan.fast, say)
       const ofUnchanged = { ratio: 0.1 }
       const ofChanged = { ratio: 0.5 }
-      const row = { kind: 'compared', id: 'S9', baseline: 'scrot PNG inside' } as const
+      const row = { id: 'S9', baseline: 'scrot PNG inside' }
       return [
-        {
-          ...row,
-          ours: 'PNG, unchanged',
-          target: ofUnchanged,
-          comparison: comparePairs(pairUp(rounds, 'scrot', 'unchanged'), ofUnchanged),
-        },
-        {
-          ...row,
-          ours: 'PNG, changed',
-          target: ofChanged,
-          comparison: comparePairs(pairUp(rounds, 'scrot', 'changed'), ofChanged),
-          note: await compareWhole(context, desktop),
-        },
+        compareSides(
+          rounds,
+          { baseline: 'scrot', ours: 'unchanged' },
+          { ...row, ours: 'PNG, unchanged', target: ofUnchanged },
+        ),
+        compareSides(
+          rounds,
+          { baseline: 'scrot', ours: 'changed' },
+          {
+            ...row,
+            ours: 'PNG, changed',
+            target: ofChanged,
+            note: await compareWhole(context, desktop),
+          },
+        ),
       ]
     }),
 }

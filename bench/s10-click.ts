@@ -1,7 +1,7 @@
 import { withDesktop } from './desktop.ts'
-import { comparePairs, type Sample } from './measure.ts'
-import type { Bench } from './row.ts'
-import { pairUp, runRounds, time } from './rounds.ts'
+import type { Sample } from './measure.ts'
+import { compareSides, type Bench } from './row.ts'
+import { runRounds, time } from './rounds.ts'
 
 /** The pointer to a point and a click there. A window under the point must have seen it. */
 export const bench: Bench = {
@@ -36,16 +36,13 @@ export const bench: Bench = {
       }
       const target = { ratio: 0.03, p50Ms: 2 }
       const rounds = await runRounds({ baseline, ours }, plan.fast, say)
-      return [
-        {
-          kind: 'compared',
-          id: 'S10',
-          ours: 'move + click over HTTP',
-          baseline: 'xdotool process inside',
-          target,
-          comparison: comparePairs(pairUp(rounds, 'baseline', 'ours'), target),
-        },
-      ]
+      const row = {
+        id: 'S10',
+        ours: 'move + click over HTTP',
+        baseline: 'xdotool process inside',
+        target,
+      }
+      return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
     }),
 }
 

@@ -1,8 +1,8 @@
 import { withDesktop, type BenchDesktop } from './desktop.ts'
 import { waitFor } from './machine.ts'
-import { comparePairs, type Sample } from './measure.ts'
-import type { Bench, BenchContext, Row } from './row.ts'
-import { pairUp, runRounds, time } from './rounds.ts'
+import type { Sample } from './measure.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
+import { runRounds, time } from './rounds.ts'
 
 /** A thousand characters: letters with and without accents, other scripts, emoji, signs, new lines. */
 const text = makeText(1000)
@@ -70,15 +70,14 @@ async function measure(
   const rounds = await runRounds({ baseline, ours }, sixMinutes, (progress) =>
     say(`${name}, ${progress}`),
   )
-  return {
-    kind: 'compared',
+  const row = {
     id: 'S11',
     ours: `type into ${name}`,
     baseline: 'xdotool type',
     target,
-    comparison: comparePairs(pairUp(rounds, 'baseline', 'ours'), target),
     note: `${exact} of ${typed} characters typed into ${name} were in texts that came out exact`,
   }
+  return compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)
 }
 
 const programs = { 'a terminal': openTerminal, 'a GTK entry': openEditor, Chromium: openBrowser }

@@ -1,7 +1,7 @@
-import { comparePairs, type Sample } from './measure.ts'
+import type { Sample } from './measure.ts'
 import { withMachine } from './machine.ts'
-import type { Bench } from './row.ts'
-import { pairUp, runRounds, time } from './rounds.ts'
+import { compareSides, type Bench } from './row.ts'
+import { runRounds, time } from './rounds.ts'
 
 /** A command in a machine that runs. `true` and `false` in turn, so that the exit code means something. */
 export const bench: Bench = {
@@ -35,16 +35,8 @@ export const bench: Bench = {
 
       const target = { ratio: 0.1, p50Ms: 5 }
       const rounds = await runRounds({ baseline, ours }, plan.fast, say)
-      return [
-        {
-          kind: 'compared',
-          id: 'S14',
-          ours: 'exec over HTTP',
-          baseline: 'incus exec',
-          target,
-          comparison: comparePairs(pairUp(rounds, 'baseline', 'ours'), target),
-        },
-      ]
+      const row = { id: 'S14', ours: 'exec over HTTP', baseline: 'incus exec', target }
+      return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
     }),
 }
 
