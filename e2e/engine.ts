@@ -80,6 +80,7 @@ function describeEngine(
     client,
     engineDir,
     imageId: 'img_0000000000000000000000test',
+    captureId: null,
     imageFiles,
     optionsOf(project) {
       projects.add(project)

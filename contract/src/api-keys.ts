@@ -39,6 +39,7 @@ export const apiKeys = {
     status: 201,
     response: CreatedApiKey,
     creates: true,
+    audits: 'api_key.created',
   }),
   list: endpoint({
     method: 'GET',
@@ -57,5 +58,6 @@ export const apiKeys = {
     params: z.object({ api_key_id: ApiKeyId }),
     status: 200,
     response: ApiKey,
+    audits: 'api_key.revoked',
   }),
 }

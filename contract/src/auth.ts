@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
-import { ApiKeyId, OrganizationId, UserId } from './ids.ts'
+import { ApiKeyId, AuthSessionId, OrganizationId, UserId } from './ids.ts'
+import { PageQuery, pageOf } from './list.ts'
 import { ApiKeyScope, Permission, Role } from './permissions.ts'
+import { NoContent, text, Timestamp } from './text.ts'
 
 export const Principal = z
   .object({
@@ -16,6 +18,25 @@ export const Principal = z
   .meta({ id: 'Principal' })
 export type Principal = z.infer<typeof Principal>
 
+/** An address that mail can be sent to, compared without regard to case. */
+export const Email = z.email('must be an email address').max(254)
+export const Password = text(256, 10)
+export const PersonName = text(100, 1)
+
+export const AuthSession = z
+  .object({
+    id: AuthSessionId,
+    organization_id: OrganizationId.describe('The organization it acts in.'),
+    created_at: Timestamp,
+    last_used_at: Timestamp,
+    expires_at: Timestamp.describe('Later with every use.'),
+    address: z.string().nullable().describe('Where it was last used from.'),
+    user_agent: z.string().nullable(),
+    current: z.boolean().describe('It is the one that asks.'),
+  })
+  .meta({ id: 'AuthSession' })
+export type AuthSession = z.infer<typeof AuthSession>
+
 export const auth = {
   me: endpoint({
     method: 'GET',
@@ -24,5 +45,94 @@ export const auth = {
     requires: 'member',
     status: 200,
     response: Principal,
+  }),
+  signup: endpoint({
+    method: 'POST',
+    path: '/v1/auth/signup',
+    summary: 'Make an account with a personal organization, and sign in.',
+    requires: 'public',
+    body: z.strictObject({
+      email: Email,
+      password: Password,
+      name: PersonName.optional().describe('Default: what stands before the @.'),
+      invitation_token: text(200, 1)
+        .optional()
+        .describe('Accepts an invitation of this address, and acts in its organization.'),
+    }),
+    status: 201,
+    response: Principal,
+  }),
+  login: endpoint({
+    method: 'POST',
+    path: '/v1/auth/login',
+    summary: 'Sign in: sets the cookie computer_session.',
+    requires: 'public',
+    body: z.strictObject({ email: Email, password: text(256, 1) }),
+    status: 200,
+    response: Principal,
+  }),
+  logout: endpoint({
+    method: 'POST',
+    path: '/v1/auth/logout',
+    summary: 'Revoke the browser session that asks.',
+    requires: 'user',
+    status: 204,
+    response: NoContent,
+  }),
+  switchOrganization: endpoint({
+    method: 'POST',
+    path: '/v1/auth/switch-organization',
+    summary: 'Change the organization that this browser session acts in.',
+    requires: 'user',
+    body: z.strictObject({ organization_id: OrganizationId }),
+    status: 200,
+    response: Principal,
+  }),
+  listSessions: endpoint({
+    method: 'GET',
+    path: '/v1/auth/sessions',
+    summary: 'List your browser sessions that can still be used, newest first.',
+    requires: 'user',
+    query: PageQuery,
+    status: 200,
+    response: pageOf(AuthSession),
+  }),
+  revokeSession: endpoint({
+    method: 'DELETE',
+    path: '/v1/auth/sessions/{auth_session_id}',
+    summary: 'Revoke one of your browser sessions.',
+    requires: 'user',
+    params: z.object({ auth_session_id: AuthSessionId }),
+    status: 204,
+    response: NoContent,
+    audits: 'auth.session_revoked',
+  }),
+  changePassword: endpoint({
+    method: 'POST',
+    path: '/v1/auth/password',
+    summary: 'Change your password. Every other browser session of yours ends.',
+    requires: 'user',
+    body: z.strictObject({ current_password: text(256, 1), new_password: Password }),
+    status: 204,
+    response: NoContent,
+    audits: 'auth.password_changed',
+  }),
+  requestPasswordReset: endpoint({
+    method: 'POST',
+    path: '/v1/auth/password-reset',
+    summary: 'Mail a link that resets a password, if the address has an account.',
+    requires: 'public',
+    body: z.strictObject({ email: Email }),
+    status: 202,
+    response: z.object({}),
+  }),
+  resetPassword: endpoint({
+    method: 'POST',
+    path: '/v1/auth/password-reset/confirm',
+    summary: 'Set a new password with the token of that link. Every browser session ends.',
+    requires: 'public',
+    body: z.strictObject({ token: text(200, 1), password: Password }),
+    status: 204,
+    response: NoContent,
   }),
 }

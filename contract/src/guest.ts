@@ -45,6 +45,8 @@ export const guestRoutes = {
   /** Bytes in, WrittenFile out. */
   writeFile: { method: 'PUT', path: '/files/content' },
   usage: { method: 'GET', path: '/usage' },
+  /** Answers when everything written so far is on the disk. */
+  flush: { method: 'POST', path: '/flush' },
 } as const
 
 /** Where the agent listens, inside the machine. */
@@ -60,7 +62,14 @@ export const GuestHealth = z.object({
 })
 export type GuestHealth = z.infer<typeof GuestHealth>
 
-export const GuestIdentity = z.strictObject({ hostname: z.string().min(1).max(63) })
+/**
+ * Who the machine is. A disk that came from another machine's (a fork, a template) carries that one's
+ * `machine`: the agent then makes the host's keys anew before it answers.
+ */
+export const GuestIdentity = z.strictObject({
+  machine: z.string().regex(/^mch_[0-9a-z]{20,32}$/),
+  hostname: z.string().min(1).max(63),
+})
 export type GuestIdentity = z.infer<typeof GuestIdentity>
 
 export const GuestFence = z.strictObject({

@@ -27,3 +27,15 @@ export const SessionId = idOf('ses', 'SessionId')
 export type SessionId = z.infer<typeof SessionId>
 export const EventId = idOf('evt', 'EventId')
 export type EventId = z.infer<typeof EventId>
+export const MembershipId = idOf('mem', 'MembershipId')
+export type MembershipId = z.infer<typeof MembershipId>
+export const InvitationId = idOf('inv', 'InvitationId')
+export type InvitationId = z.infer<typeof InvitationId>
+/** Names a browser session (specification, Browser sessions); its credential is another string. */
+export const AuthSessionId = idOf('aus', 'AuthSessionId')
+export type AuthSessionId = z.infer<typeof AuthSessionId>
+export const AuditEventId = idOf('aud', 'AuditEventId')
+export type AuditEventId = z.infer<typeof AuditEventId>
+
+/** A copy of a disk, as server and engine name it: snapshots and templates stand on one. On no wire. */
+export type CaptureId = `cap_${string}`

@@ -1,4 +1,5 @@
 import { apiKeys } from './api-keys.ts'
+import { auditEvents } from './audit-events.ts'
 import { auth } from './auth.ts'
 import { desktop } from './desktop.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -6,10 +7,17 @@ import { events } from './events.ts'
 import { exec } from './exec.ts'
 import { files } from './files.ts'
 import { images } from './images.ts'
+import { invitations } from './invitations.ts'
 import { machines } from './machines.ts'
+import { members } from './members.ts'
+import { organizations } from './organizations.ts'
 import { inputLease, sessions } from './sessions.ts'
+import { snapshots } from './snapshots.ts'
+import { templates } from './templates.ts'
 
 export * from './api-keys.ts'
+export * from './audit-event-types.ts'
+export * from './audit-events.ts'
 export * from './auth.ts'
 export * from './desktop-actions.ts'
 export * from './desktop.ts'
@@ -21,18 +29,30 @@ export * from './files.ts'
 export * from './guest.ts'
 export * from './ids.ts'
 export * from './images.ts'
+export * from './invitations.ts'
 export * from './keys.ts'
 export * from './list.ts'
 export * from './machines.ts'
+export * from './members.ts'
 export * from './openapi.ts'
+export * from './organizations.ts'
 export * from './permissions.ts'
 export * from './sessions.ts'
+export * from './snapshots.ts'
+export * from './templates.ts'
 export * from './text.ts'
 
 /** Every endpoint by its resource: what the server mounts and OpenAPI documents. */
 export const endpoints = {
   auth,
+  organizations,
+  members,
+  invitations,
+  api_keys: apiKeys,
+  audit_events: auditEvents,
   machines,
+  snapshots,
+  templates,
   images,
   desktop,
   exec,
@@ -40,5 +60,4 @@ export const endpoints = {
   sessions,
   input_lease: inputLease,
   events,
-  api_keys: apiKeys,
 } as const satisfies Record<string, Record<string, Endpoint>>

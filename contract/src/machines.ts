@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
-import { ImageId, MachineId, OrganizationId, TemplateId } from './ids.ts'
+import { ImageId, MachineId, OrganizationId, SnapshotId, TemplateId } from './ids.ts'
 import { PageQuery, pageOf } from './list.ts'
 import { text, Timestamp } from './text.ts'
 
@@ -11,7 +11,8 @@ export type MachineState = z.infer<typeof MachineState>
 
 /**
  * Where a machine may go from each state (specification, States and transitions). `running` to
- * `stopped` is a guest that powered itself off; `stopping` to `running` a shutdown that failed.
+ * `stopped` is a guest that powered itself off; `stopping` to `running` a shutdown that failed;
+ * `error` to `stopped` a restore, whose disk the next start boots.
  */
 export const machineTransitions = {
   creating: ['running', 'stopped', 'error', 'deleting'],
@@ -19,7 +20,7 @@ export const machineTransitions = {
   stopping: ['stopped', 'running', 'error', 'deleting'],
   stopped: ['starting', 'deleting'],
   starting: ['running', 'stopped', 'error', 'deleting'],
-  error: ['starting', 'deleting'],
+  error: ['starting', 'stopped', 'deleting'],
   deleting: [],
 } as const satisfies Record<MachineState, readonly MachineState[]>
 
@@ -74,7 +75,7 @@ export const MachineUsage = z
 
 export const CreateMachine = z.strictObject({
   name: MachineName.optional(),
-  size: MachineSize.default('small'),
+  size: MachineSize.optional().describe("Default: the template's, or small."),
   image_id: ImageId.optional(),
   template: TemplateId.optional(),
   region: Region.optional(),
@@ -186,6 +187,33 @@ export const machines = {
     summary: 'Delete a machine and its disk.',
     requires: 'machines:delete',
     params,
+    status: 202,
+    response: Machine,
+  }),
+  fork: endpoint({
+    method: 'POST',
+    path: '/v1/machines/{machine_id}/fork',
+    summary: 'Branch a machine: a new one from its disk as it is now, or from a snapshot of it.',
+    requires: 'machines:create',
+    params,
+    body: z.strictObject({
+      name: MachineName.optional(),
+      snapshot_id: SnapshotId.optional().describe('Without it the source must be running.'),
+      metadata: Metadata.optional(),
+    }),
+    status: 201,
+    response: Machine,
+    creates: true,
+  }),
+  restore: endpoint({
+    method: 'POST',
+    path: '/v1/machines/{machine_id}/restore',
+    summary:
+      "Put a machine back onto a snapshot of it. Its disk of now is kept as 'Before restore'.",
+    requires: 'machines:control',
+    params,
+    query: wait,
+    body: z.strictObject({ snapshot_id: SnapshotId }),
     status: 202,
     response: Machine,
   }),

@@ -36,6 +36,7 @@ export type OpenApiOperation = {
   readonly summary: string
   readonly description: string
   readonly 'x-requires': Endpoint['requires']
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[]
   readonly parameters: readonly OpenApiParameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: OpenApiContent }
   readonly responses: Readonly<Record<string, OpenApiResponse | OpenApiReference>>
@@ -122,9 +123,16 @@ const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
   compute_unavailable: 'The machine or its desktop does not answer yet. Try again.',
 }
 
+const requirements: Readonly<Partial<Record<Endpoint['requires'], string>>> = {
+  public: 'Needs no credential.',
+  user: 'Any person who is signed in may; no API key.',
+  member: 'Any member of the organization may.',
+}
+
 function partsOf(id: string, endpoint: Endpoint): SchemaParts {
   const { params, query, headers, body, uploads, response } = endpoint
-  const parts = { params, query, headers, body, uploads, response }
+  const answer = endpoint.status === 204 ? undefined : response
+  const parts = { params, query, headers, body, uploads, response: answer }
   return Object.fromEntries(
     Object.entries(parts).flatMap(([name, schema]) => (schema ? [[`${id} ${name}`, schema]] : [])),
   )
@@ -137,8 +145,7 @@ function operation(
   endpoint: Endpoint,
 ): OpenApiOperation {
   const { requires, summary, body } = endpoint
-  const permission =
-    requires === 'member' ? 'Any member of the organization may.' : `Needs \`${requires}\`.`
+  const permission = requirements[requires] ?? `Needs \`${requires}\`.`
   const content = {
     ...(body && { 'application/json': { schema: catalog.get(`${id} body`) } }),
     ...(endpoint.uploads && { 'application/octet-stream': { schema: {} } }),
@@ -150,10 +157,15 @@ function operation(
     summary,
     description: permission,
     'x-requires': requires,
+    ...(requires === 'public' && { security: [] }),
+    ...(requires === 'user' && { security: [{ cookie: [] }] }),
     parameters: parametersOf(catalog, id, endpoint),
     ...((body || endpoint.uploads) && { requestBody: { required, content } }),
     responses: {
-      [endpoint.status]: success(catalog, id, endpoint),
+      [endpoint.status]: success(catalog, id, endpoint, endpoint.status),
+      ...(endpoint.alsoStatus && {
+        [endpoint.alsoStatus]: success(catalog, id, endpoint, endpoint.alsoStatus),
+      }),
       ...Object.fromEntries(
         Object.entries(errorStatus).map(([code, status]) => [
           String(status),
@@ -195,14 +207,19 @@ function parameter(
   }
 }
 
-function success(catalog: SchemaCatalog, id: string, endpoint: Endpoint): OpenApiResponse {
+function success(
+  catalog: SchemaCatalog,
+  id: string,
+  endpoint: Endpoint,
+  status: number,
+): OpenApiResponse {
   const headers = {
     'x-request-id': { $ref: '#/components/headers/RequestId' },
     ...(endpoint.creates && {
       'idempotent-replayed': { $ref: '#/components/headers/IdempotentReplayed' },
     }),
   }
-  const description = endpoint.status === 202 ? 'Accepted; the work goes on.' : 'Done.'
+  const description = status === 202 ? 'Accepted; the work goes on.' : 'Done.'
   if (endpoint.status === 204) return { description, headers }
   const content = {
     'application/json': { schema: catalog.get(`${id} response`) },

@@ -12,3 +12,6 @@ export function text(max: number, min = 0) {
 }
 
 export const Timestamp = z.iso.datetime({ offset: true }).meta({ format: 'date-time' })
+
+/** The body of an answer 204: there is none. */
+export const NoContent = z.undefined()

@@ -9,6 +9,7 @@ export function machineSpec(number: number, generation = 1): MachineSpec {
     id: `mch_${String(number).padStart(26, '0')}`,
     generation,
     imageId: testImageId,
+    captureId: null,
     cpu: 2,
     memoryMb: 4096,
     diskGb: 10,

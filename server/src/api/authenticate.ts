@@ -1,6 +1,6 @@
 import { rolePermissions, scopePermissions, type Permission } from '@computer/contract'
 import type { FastifyRequest } from 'fastify'
-import type { Actor } from '../actor.ts'
+import type { Actor, Caller } from '../actor.ts'
 import type { App } from '../app.ts'
 import { findByKey, noteUse } from '../domain/api-keys.ts'
 import { isSecret } from '../domain/api-key-secret.ts'
@@ -30,11 +30,17 @@ export async function authenticate(
   }
   const granted = new Set<Permission>(key.scopes.flatMap((scope) => scopePermissions[scope]))
   return {
+    ...callerOf(request),
     organizationId: key.organization_id,
     principal: { type: 'api_key', id: key.id, name: key.name },
     userId: key.created_by,
+    authSessionId: null,
     role: key.role,
     scopes: key.scopes,
     permissions: new Set(rolePermissions[key.role].filter((one) => granted.has(one))),
   }
+}
+
+export function callerOf(request: FastifyRequest): Caller {
+  return { address: request.ip, userAgent: request.headers['user-agent'] ?? null }
 }

@@ -1,11 +1,11 @@
-import type { Endpoint, FieldError } from '@computer/contract'
+import type { AuditEventType, Endpoint, FieldError } from '@computer/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { z } from 'zod'
-import type { Actor } from '../actor.ts'
+import type { Actor, Caller, UserActor } from '../actor.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import type { Once } from './idempotency.ts'
+import type { Answer, Once } from './idempotency.ts'
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
 
@@ -24,6 +24,23 @@ export type Input<E extends Endpoint> = {
   readonly signal: AbortSignal
 }
 
+/** An answer whose status or headers are not those of every answer of its endpoint. */
+export class JsonAnswer<Body> {
+  readonly body: Body
+  readonly status: number | undefined
+  readonly headers: Record<string, string>
+
+  constructor(body: Body, { status, headers = {} }: JsonAnswerOptions) {
+    this.body = body
+    this.status = status
+    this.headers = headers
+  }
+}
+type JsonAnswerOptions = {
+  readonly status?: 200 | 201 | 202
+  readonly headers?: Record<string, string>
+}
+
 /** The bytes form of an answer. */
 export class BytesAnswer {
   readonly body: Buffer | Readable
@@ -37,10 +54,16 @@ export class BytesAnswer {
   }
 }
 
+type CallerOf<E extends Endpoint> = E['requires'] extends 'public'
+  ? Caller
+  : E['requires'] extends 'user'
+    ? UserActor
+    : Actor
+
 type Handler<E extends Endpoint> = (
-  actor: Actor,
+  actor: CallerOf<E>,
   input: Input<E>,
-) => Promise<z.input<E['response']> | BytesAnswer>
+) => Promise<z.input<E['response']> | JsonAnswer<z.input<E['response']>> | BytesAnswer>
 
 /** One handler per endpoint: a missing or misspelt key does not compile. */
 export type Routes<Endpoints extends Record<string, Endpoint>> = {
@@ -49,28 +72,49 @@ export type Routes<Endpoints extends Record<string, Endpoint>> = {
 
 export type Authenticate = (request: FastifyRequest) => Promise<Actor>
 
+/** What stands before every handler. */
+export type Doors = {
+  readonly authenticate: Authenticate
+  /** Who comes to a public endpoint; refuses a foreign site's. */
+  readonly admit: (request: FastifyRequest) => Caller
+  readonly once: Once
+  /** Keeps a refused call of an endpoint that the audit log is about. */
+  readonly noteRefusal: (actor: Actor, type: AuditEventType, refusal: ApiError) => Promise<void>
+}
+
 /** Serves a group of endpoints. Read `answer` to know all that happens to a request. */
 export function mount<Endpoints extends Record<string, Endpoint>>(
   http: FastifyInstance,
-  context: { readonly authenticate: Authenticate; readonly once: Once },
+  doors: Doors,
   endpoints: Endpoints,
   routes: Routes<Endpoints>,
 ): void {
   for (const [name, endpoint] of Object.entries(endpoints) as [keyof Endpoints, Endpoint][]) {
-    const handle = routes[name]! as unknown as Handler<Endpoint>
+    const handle = routes[name]! as unknown as AnyHandler
 
     const answer = async (request: FastifyRequest, reply: FastifyReply) => {
-      const actor = await context.authenticate(request)
-      requirePermission(actor, endpoint)
-      const input = readInput(endpoint, request, reply)
-      if (!endpoint.creates) {
-        return send(reply, endpoint, await handle(actor, { ...input, newId }))
+      if (endpoint.requires === 'public') {
+        const caller = doors.admit(request)
+        const input = { ...readInput(endpoint, request, reply), newId }
+        return send(reply, endpoint, await handle(caller, input))
       }
-      const { status, body } = await context.once(request, reply, actor, async (newId) => ({
-        status: endpoint.status,
-        body: endpoint.response.parse(await handle(actor, { ...input, newId })),
-      }))
-      return reply.code(status).send(body)
+      const actor = await doors.authenticate(request)
+      try {
+        requirePermission(actor, endpoint)
+        const input = readInput(endpoint, request, reply)
+        if (!endpoint.creates) {
+          return send(reply, endpoint, await handle(actor, { ...input, newId }))
+        }
+        const { status, body } = await doors.once(request, reply, actor, async (newId) =>
+          toAnswer(endpoint, await handle(actor, { ...input, newId })),
+        )
+        return await reply.code(status).send(body)
+      } catch (error) {
+        if (endpoint.audits && error instanceof ApiError) {
+          await doors.noteRefusal(actor, endpoint.audits, error)
+        }
+        throw error
+      }
     }
 
     for (const url of addresses(endpoint.path)) {
@@ -79,9 +123,16 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
   }
 }
 
+type AnyHandler = (caller: Caller, input: object) => Promise<unknown>
+
 function requirePermission(actor: Actor, endpoint: Pick<Endpoint, 'requires'>): void {
   const { requires } = endpoint
-  if (requires === 'member' || actor.permissions.has(requires)) return
+  if (requires === 'public' || requires === 'member') return
+  if (requires === 'user') {
+    if (actor.authSessionId !== null) return
+    throw new ApiError('permission_denied', 'this needs a person who is signed in, not an API key')
+  }
+  if (actor.permissions.has(requires)) return
   throw new ApiError('permission_denied', `this needs the permission ${requires}`)
 }
 
@@ -110,9 +161,16 @@ function send(reply: FastifyReply, endpoint: Endpoint, result: unknown) {
   if (result instanceof BytesAnswer) {
     return reply.code(result.status).headers(result.headers).send(result.body)
   }
-  if (endpoint.status === 204) return reply.code(204).send()
-  // Parsing drops every field the contract does not name, so no internal one can leak.
-  return reply.code(endpoint.status).send(endpoint.response.parse(result))
+  if (result instanceof JsonAnswer) void reply.headers(result.headers)
+  const { status, body } = toAnswer(endpoint, result)
+  return reply.code(status).send(body)
+}
+
+/** Parsing drops every field the contract does not name, so no internal one can leak. */
+function toAnswer(endpoint: Endpoint, result: unknown): Answer {
+  const { body, status } =
+    result instanceof JsonAnswer ? result : { body: result, status: undefined }
+  return { status: status ?? endpoint.status, body: endpoint.response.parse(body) }
 }
 
 const nothing = z.strictObject({})

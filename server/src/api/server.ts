@@ -4,7 +4,7 @@ import type { App } from '../app.ts'
 import { addHealthRoutes } from '../health.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { authRoutes } from './auth.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, callerOf } from './authenticate.ts'
 import { desktopRoutes } from './desktop.ts'
 import { addDocumentRoutes } from './documents.ts'
 import { eventRoutes } from './events.ts'
@@ -14,7 +14,7 @@ import { createHttp } from '../http.ts'
 import { onceByKey } from './idempotency.ts'
 import { imageRoutes } from './images.ts'
 import { machineRoutes } from './machines.ts'
-import { mount, type Authenticate } from './route.ts'
+import { mount, type Authenticate, type Doors } from './route.ts'
 import { inputLeaseRoutes, sessionRoutes } from './sessions.ts'
 
 /** The whole HTTP API over an App. Tests may bring their own authentication. */
@@ -23,21 +23,23 @@ export function createApi(
   options: { readonly authenticate?: Authenticate } = {},
 ): FastifyInstance {
   const http = createHttp(app.log)
-  const context = {
+  const doors: Doors = {
     authenticate: options.authenticate ?? ((request) => authenticate(app, request)),
+    admit: callerOf,
     once: onceByKey(app),
+    noteRefusal: async () => {},
   }
   addHealthRoutes(http, app)
   addDocumentRoutes(http, app.config.baseUrl)
-  mount(http, context, endpoints.auth, authRoutes(app))
-  mount(http, context, endpoints.machines, machineRoutes(app))
-  mount(http, context, endpoints.images, imageRoutes(app))
-  mount(http, context, endpoints.desktop, desktopRoutes(app))
-  mount(http, context, endpoints.exec, execRoutes(app))
-  mount(http, context, endpoints.files, fileRoutes(app))
-  mount(http, context, endpoints.sessions, sessionRoutes(app))
-  mount(http, context, endpoints.input_lease, inputLeaseRoutes(app))
-  mount(http, context, endpoints.events, eventRoutes(app))
-  mount(http, context, endpoints.api_keys, apiKeyRoutes(app))
+  mount(http, doors, endpoints.auth, authRoutes(app))
+  mount(http, doors, endpoints.machines, machineRoutes(app))
+  mount(http, doors, endpoints.images, imageRoutes(app))
+  mount(http, doors, endpoints.desktop, desktopRoutes(app))
+  mount(http, doors, endpoints.exec, execRoutes(app))
+  mount(http, doors, endpoints.files, fileRoutes(app))
+  mount(http, doors, endpoints.sessions, sessionRoutes(app))
+  mount(http, doors, endpoints.input_lease, inputLeaseRoutes(app))
+  mount(http, doors, endpoints.events, eventRoutes(app))
+  mount(http, doors, endpoints.api_keys, apiKeyRoutes(app))
   return http
 }

@@ -50,14 +50,15 @@ async function insertMachine(
   const existing = await tx.selectFrom('machines').select('id').where('id', '=', id).execute()
   if (existing.length > 0) return getMachine(tx, actor, id)
 
+  const wishedSize = wish.size ?? 'small'
   const entitlements = await getEntitlements(tx, actor.organizationId)
-  requireSize(entitlements, wish.size)
+  requireSize(entitlements, wishedSize)
   const counts = await countMachines(tx, actor)
   requireRoom(entitlements, 'machines', counts.machines)
   if (wish.start) requireRoom(entitlements, 'running_machines', counts.running)
 
   const image = await resolveImage(tx, wish.image_id)
-  const size = await getSize(tx, wish.size)
+  const size = await getSize(tx, wishedSize)
   const slot = await tx
     .selectFrom('uid_slots')
     .select('slot')
@@ -77,7 +78,7 @@ async function insertMachine(
       name: wish.name,
       state: 'creating',
       os: 'linux',
-      size: wish.size,
+      size: wishedSize,
       image_id: image.id,
       template_id: null,
       cpu: size.cpu,

@@ -1,4 +1,4 @@
-import type { ImageId, MachineId } from '@computer/contract'
+import type { CaptureId, ImageId, MachineId } from '@computer/contract'
 import type { Duplex } from 'node:stream'
 
 /**
@@ -20,7 +20,10 @@ export interface MachineDriver extends AsyncDisposable {
   /** Adds an image and unpacks it once, so that no create has to. */
   addImage(id: ImageId, files: ImageFiles): Promise<void>
 
-  /** Makes the machine's disk from its image. The machine is stopped afterwards. */
+  /**
+   * Makes the machine's disk from its image or from a capture. The machine is stopped afterwards. A
+   * disk that came from another machine's has this machine's own machine id when it boots.
+   */
   create(spec: MachineSpec): Promise<void>
   /** Changes size limits of a stopped machine. A disk never shrinks. */
   resize(spec: MachineSpec): Promise<void>
@@ -30,7 +33,22 @@ export interface MachineDriver extends AsyncDisposable {
   /** Removes machine and disk, whatever state it is in. */
   destroy(ref: MachineRef): Promise<void>
 
-  /** What the engine sees right now, whatever the database believes. */
+  /**
+   * Copies a machine's disk as it is at one instant, running or stopped, without stopping it: frozen
+   * while the copy is made, thawed whatever comes of it. The copy shares what neither changes, and
+   * depends on nothing else. What an earlier call that broke off left is replaced.
+   */
+  capture(ref: MachineRef, id: CaptureId): Promise<CaptureSize>
+  /** Removes a capture. Disks that were made from it stay. */
+  removeCapture(id: CaptureId): Promise<void>
+  /** Every capture in our engine project, also those no row knows and those half made. */
+  listCaptures(): Promise<readonly EngineCapture[]>
+  /** Wakes a machine that a capture which broke off left frozen. */
+  thaw(ref: MachineRef): Promise<void>
+  /** Room in the pool that holds every disk. */
+  measurePool(): Promise<{ readonly totalBytes: number; readonly freeBytes: number }>
+
+  /** What the engine sees right now, whatever the database believes. A frozen machine is running. */
   inspect(ref: MachineRef): Promise<EngineState>
   /**
    * How the last run of a machine that is `stopped` came to its end. Of use where nobody stopped it:
@@ -51,8 +69,14 @@ export interface MachineDriver extends AsyncDisposable {
 /** A machine and the incarnation of its disk: a restore makes the next generation. */
 export type MachineRef = { readonly id: MachineId; readonly generation: number }
 
+export type EngineCapture = { readonly id: CaptureId; readonly createdAt: Date }
+/** What the machine itself had written to the captured disk, and still has on it. */
+export type CaptureSize = { readonly writtenBytes: number }
+
 export type MachineSpec = MachineRef & {
   readonly imageId: ImageId
+  /** What the disk is made from; null: the image. */
+  readonly captureId: CaptureId | null
   readonly cpu: number
   readonly memoryMb: number
   readonly diskGb: number
@@ -66,6 +90,7 @@ export type EngineState = 'running' | 'stopped' | 'absent'
 export type EngineMachine = {
   readonly ref: MachineRef
   readonly state: 'running' | 'stopped'
+  readonly isFrozen: boolean
   readonly createdAt: Date
 }
 
@@ -79,6 +104,24 @@ export class DriverError extends Error {
   constructor(message: string, options: ErrorOptions & { readonly retryable: boolean }) {
     super(message, options)
     this.retryable = options.retryable
+  }
+}
+
+/** The capture that a machine is to be made from is not in the engine. */
+export class CaptureMissing extends DriverError {
+  override name = 'CaptureMissing'
+
+  constructor(id: CaptureId, options: ErrorOptions = {}) {
+    super(`there is no capture ${id}`, { ...options, retryable: false })
+  }
+}
+
+/** The pool has no room for what was asked. */
+export class PoolFull extends DriverError {
+  override name = 'PoolFull'
+
+  constructor(options: ErrorOptions = {}) {
+    super('the disk of the server is full', { ...options, retryable: true })
   }
 }
 

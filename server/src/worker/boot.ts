@@ -19,7 +19,7 @@ export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<bo
   for (;;) {
     try {
       const signal = AbortSignal.timeout(tryForMs)
-      await app.guests.setIdentity(ref, { hostname: machine.name }, { signal })
+      await app.guests.setIdentity(ref, { machine: machine.id, hostname: machine.name }, { signal })
       return true
     } catch (error) {
       if (!(await hasNotMoved(app, machine))) return false

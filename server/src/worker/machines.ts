@@ -149,6 +149,7 @@ function specOf(app: WorkerApp, machine: MachineRow): MachineSpec {
     id: machine.id,
     generation: machine.generation,
     imageId: machine.image_id,
+    captureId: machine.base_capture_id,
     cpu: machine.cpu,
     memoryMb: machine.memory_mb,
     diskGb: machine.disk_gb,

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+
+/** What the audit log keeps: sign-ins, and every change of who may do what. */
+export const AuditEventType = z
+  .enum([
+    'auth.signed_up',
+    'auth.signed_in',
+    'auth.sign_in_failed',
+    'auth.signed_out',
+    'auth.session_revoked',
+    'auth.password_changed',
+    'auth.password_reset_requested',
+    'auth.password_reset',
+    'user.disabled',
+    'organization.created',
+    'organization.renamed',
+    'organization.plan_changed',
+    'organization.entered',
+    'member.added',
+    'member.role_changed',
+    'member.removed',
+    'member.left',
+    'invitation.created',
+    'invitation.revoked',
+    'invitation.accepted',
+    'api_key.created',
+    'api_key.revoked',
+  ])
+  .meta({ id: 'AuditEventType' })
+export type AuditEventType = z.infer<typeof AuditEventType>

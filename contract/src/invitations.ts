@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { Email } from './auth.ts'
+import { endpoint } from './endpoint.ts'
+import { InvitationId, OrganizationId, UserId } from './ids.ts'
+import { PageQuery, pageOf } from './list.ts'
+import { Membership } from './members.ts'
+import { Role } from './permissions.ts'
+import { text, Timestamp } from './text.ts'
+
+export const InvitationState = z
+  .enum(['pending', 'accepted', 'revoked', 'expired'])
+  .meta({ id: 'InvitationState' })
+export type InvitationState = z.infer<typeof InvitationState>
+
+export const Invitation = z
+  .object({
+    id: InvitationId,
+    organization_id: OrganizationId,
+    email: z.string(),
+    role: Role,
+    state: InvitationState,
+    invited_by: z.object({ id: UserId, name: z.string() }),
+    created_at: Timestamp,
+    expires_at: Timestamp,
+  })
+  .meta({ id: 'Invitation' })
+export type Invitation = z.infer<typeof Invitation>
+
+export const CreatedInvitation = Invitation.extend({
+  accept_url: z
+    .string()
+    .describe(
+      'What the invited person opens. In this answer alone: pass it on, unless mail is sent.',
+    ),
+}).meta({ id: 'CreatedInvitation' })
+
+export const invitations = {
+  list: endpoint({
+    method: 'GET',
+    path: '/v1/invitations',
+    summary: 'List invitations, newest first: the pending ones unless another state is named.',
+    requires: 'member',
+    query: PageQuery.extend({ state: InvitationState.default('pending') }),
+    status: 200,
+    response: pageOf(Invitation),
+  }),
+  create: endpoint({
+    method: 'POST',
+    path: '/v1/invitations',
+    summary: 'Invite a person by email. The invitation holds for 7 days and for one use.',
+    requires: 'members:manage',
+    body: z.strictObject({ email: Email, role: Role.default('member') }),
+    status: 201,
+    response: CreatedInvitation,
+    creates: true,
+    audits: 'invitation.created',
+  }),
+  revoke: endpoint({
+    method: 'DELETE',
+    path: '/v1/invitations/{invitation_id}',
+    summary: 'Revoke a pending invitation. Repeating it changes nothing.',
+    requires: 'members:manage',
+    params: z.object({ invitation_id: InvitationId }),
+    status: 200,
+    response: Invitation,
+    audits: 'invitation.revoked',
+  }),
+  accept: endpoint({
+    method: 'POST',
+    path: '/v1/invitations/accept',
+    summary:
+      'Accept an invitation of your own address. Your session acts in its organization then.',
+    requires: 'user',
+    body: z.strictObject({ token: text(200, 1) }),
+    status: 200,
+    response: Membership.extend({ organization_id: OrganizationId }),
+  }),
+}

@@ -1,0 +1,98 @@
+import type {
+  CaptureId,
+  EventId,
+  ImageId,
+  MachineEventType,
+  MachineId,
+  MachineSize,
+  MachineState,
+  OrganizationId,
+  SessionId,
+  SessionType,
+  TemplateId,
+} from '@computer/contract'
+import type { Generated } from 'kysely'
+import type { At } from './at.ts'
+
+/** Machines, who holds them and what happened to them. */
+export type MachinesTables = {
+  images: {
+    id: ImageId
+    recipe_hash: string
+    name: string
+    os: 'linux'
+    description: string
+    is_default: boolean
+    metadata_path: string
+    rootfs_path: string
+    created_at: At
+  }
+  machines: {
+    id: MachineId
+    organization_id: OrganizationId
+    name: string
+    state: MachineState
+    os: 'linux'
+    size: MachineSize
+    image_id: ImageId
+    template_id: TemplateId | null
+    cpu: number
+    memory_mb: number
+    disk_gb: number
+    region: string
+    metadata: Record<string, string>
+    created_at: At
+    started_at: Date | null
+    stopped_at: Date | null
+    deleted_at: Date | null
+    generation: Generated<number>
+    uid_slot: number
+    wanted: 'running' | 'stopped'
+    stop_by_force: Generated<boolean>
+    ready_at: Date | null
+    boots: Generated<number>
+    moves: Generated<number>
+    event_sequence: Generated<number>
+    attempts: Generated<number>
+    next_attempt_at: At
+    claimed_by: string | null
+    claimed_until: Date | null
+    last_error: string | null
+    base_capture_id: CaptureId | null
+    base_bytes: Generated<number>
+    restore_capture_id: CaptureId | null
+  }
+  uid_slots: { slot: number; machine_id: MachineId | null }
+  sessions: {
+    id: SessionId
+    organization_id: OrganizationId
+    machine_id: MachineId
+    type: SessionType
+    opened_by_type: 'user' | 'api_key'
+    opened_by_id: string
+    opened_by_name: string
+    created_at: At
+    last_active_at: At
+    closed_at: Date | null
+  }
+  input_leases: {
+    machine_id: MachineId
+    fence: number
+    session_id: SessionId | null
+    acquired_at: Date | null
+    expires_at: Date | null
+  }
+  machine_events: {
+    id: EventId
+    organization_id: OrganizationId
+    machine_id: MachineId
+    session_id: SessionId | null
+    type: MachineEventType
+    from_state: string | null
+    to_state: string | null
+    message: string | null
+    sequence: number
+    occurred_at: At
+    facts: Record<string, string | number> | null
+  }
+}
