@@ -1,4 +1,14 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
+
+const commaList = (item: z.ZodType<string, string>) =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .pipe(z.array(item))
+const origin = z.string().refine(isOrigin, 'must be like https://computer.example.com')
+const network = z.string().refine(isAddressOrNetwork, 'must be an IP address or a CIDR')
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
 
 const port = z.coerce.number().int().min(0).max(65535)
 const environment = z.object({
@@ -7,8 +17,22 @@ const environment = z.object({
   COMPUTER_BIND: z.string().default('127.0.0.1'),
   COMPUTER_API_PORT: port.default(7080),
   COMPUTER_GATEWAY_PORT: port.default(7081),
-  COMPUTER_BASE_URL: z.url().optional(),
+  COMPUTER_BASE_URL: httpUrl.optional(),
   COMPUTER_GATEWAY_URL: z.url().optional(),
+  COMPUTER_DASHBOARD_URL: httpUrl.optional(),
+  COMPUTER_ORIGINS: commaList(origin).optional(),
+  COMPUTER_TRUST_PROXY: commaList(network).optional(),
+  COMPUTER_SIGNUP: z.enum(['open', 'closed']).default('open'),
+  COMPUTER_SIGNUP_PLAN: z
+    .enum(['free', 'developer', 'pro', 'startup', 'enterprise'])
+    .default('free'),
+  COMPUTER_SMTP_URL: z
+    .url({ protocol: /^smtps?$/, error: 'must be smtp:// or smtps://' })
+    .optional(),
+  COMPUTER_MAIL_FROM: z
+    .string()
+    .regex(/^[^\r\n]*@[^\r\n]*$/, 'must be an address that mail is sent from')
+    .optional(),
   COMPUTER_REGION: z.string().min(1).max(63).default('local'),
   COMPUTER_UID_BASE: z.coerce.number().int().min(65_536).default(1_000_000),
   COMPUTER_POOL_SIZE_GB: z.coerce.number().int().min(5).optional(),
@@ -31,6 +55,18 @@ export type Config = {
   readonly gatewayPort: number
   readonly baseUrl: string
   readonly gatewayUrl: string
+  /** Where people use the service in a browser; links in mails lead there. */
+  readonly dashboardUrl: string
+  /** Origins whose pages may use the browser's cookie; null: those the server itself is reached at. */
+  readonly origins: readonly string[] | null
+  /** Addresses and networks of proxies whose x-forwarded headers are believed. */
+  readonly trustProxy: readonly string[]
+  /** Closed: an account needs an invitation. */
+  readonly signup: 'open' | 'closed'
+  readonly signupPlan: string
+  /** The mail server; null: no mail is sent. */
+  readonly smtpUrl: string | null
+  readonly mailFrom: string
   readonly region: string
   /** First host uid that machines may be mapped to; machine number n starts 65,536 × n above it. */
   readonly uidBase: number
@@ -64,14 +100,22 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   if (url && !(cert && key)) {
     throw new Error('ENGINE_URL needs ENGINE_CERT and ENGINE_KEY: files of a client certificate')
   }
+  const baseUrl = values.COMPUTER_BASE_URL ?? `http://127.0.0.1:${values.COMPUTER_API_PORT}`
   return {
     dataDir: values.COMPUTER_DATA,
     imageCacheDir: values.COMPUTER_IMAGE_CACHE ?? `${values.COMPUTER_DATA}/images`,
     bind: values.COMPUTER_BIND,
     apiPort: values.COMPUTER_API_PORT,
     gatewayPort: values.COMPUTER_GATEWAY_PORT,
-    baseUrl: values.COMPUTER_BASE_URL ?? `http://127.0.0.1:${values.COMPUTER_API_PORT}`,
+    baseUrl,
     gatewayUrl: values.COMPUTER_GATEWAY_URL ?? `ws://127.0.0.1:${values.COMPUTER_GATEWAY_PORT}`,
+    dashboardUrl: (values.COMPUTER_DASHBOARD_URL ?? baseUrl).replace(/\/+$/, ''),
+    origins: values.COMPUTER_ORIGINS ?? null,
+    trustProxy: values.COMPUTER_TRUST_PROXY ?? [],
+    signup: values.COMPUTER_SIGNUP,
+    signupPlan: values.COMPUTER_SIGNUP_PLAN,
+    smtpUrl: values.COMPUTER_SMTP_URL ?? null,
+    mailFrom: values.COMPUTER_MAIL_FROM ?? `computer@${new URL(baseUrl).hostname}`,
     region: values.COMPUTER_REGION,
     uidBase: values.COMPUTER_UID_BASE,
     engine:
@@ -82,4 +126,16 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     databaseUrl: values.DATABASE_URL ?? null,
     logLevel: values.COMPUTER_LOG_LEVEL,
   }
+}
+
+/** Exactly what a browser sends as Origin: no path, no default port, lower case. */
+function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+}
+
+function isAddressOrNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
+  if (bits === 0 || rest.length > 0) return false
+  return prefix === undefined || (/^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits)
 }
