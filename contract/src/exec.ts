@@ -3,6 +3,14 @@ import { endpoint } from './endpoint.ts'
 import { MachineId } from './ids.ts'
 import { text } from './text.ts'
 
+export const Environment = z.record(
+  z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
+    .max(256),
+  text(131_072),
+)
+
 export const ExecBody = z
   .strictObject({
     command: z
@@ -12,15 +20,7 @@ export const ExecBody = z
       .describe('An argv array. No shell looks at it: ask for one by name, ["sh", "-c", "…"].'),
     user: z.enum(['agent', 'root']).default('agent'),
     cwd: text(4096, 1).optional().describe("Default: the user's home."),
-    env: z
-      .record(
-        z
-          .string()
-          .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
-          .max(256),
-        text(131_072),
-      )
-      .optional(),
+    env: Environment.optional(),
     stdin: text(4 * 1024 * 1024).optional(),
     timeout_ms: z.int().min(1).max(3_600_000).default(60_000),
   })

@@ -36,6 +36,10 @@ export const AuthSessionId = idOf('aus', 'AuthSessionId')
 export type AuthSessionId = z.infer<typeof AuthSessionId>
 export const AuditEventId = idOf('aud', 'AuditEventId')
 export type AuditEventId = z.infer<typeof AuditEventId>
+export const TerminalId = idOf('trm', 'TerminalId')
+export type TerminalId = z.infer<typeof TerminalId>
+export const ProcessId = idOf('prc', 'ProcessId')
+export type ProcessId = z.infer<typeof ProcessId>
 
 /** A copy of a disk, as server and engine name it: snapshots and templates stand on one. On no wire. */
 export type CaptureId = `cap_${string}`

@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { endpoint } from './endpoint.ts'
+import { MachineEvent } from './events.ts'
+import { MachineState } from './machines.ts'
+import { InputLease } from './sessions.ts'
+import { TerminalColumns, TerminalRows } from './terminals.ts'
+import { Timestamp } from './text.ts'
+
+/**
+ * The real-time gateway (wire, Real-time gateway). Text frames are JSON control messages, binary
+ * frames are payload, on every channel.
+ */
+export const channels = {
+  /** RFB 3.8 as binary frames. Query: session_id. */
+  screen: '/v1/machines/{machine_id}/screen',
+  /** A pty's bytes as binary frames. */
+  terminal: '/v1/machines/{machine_id}/terminals/{terminal_id}',
+  /** One machine's events, one a text frame. Query: after_sequence. */
+  machineEvents: '/v1/machines/{machine_id}/events',
+  /** The organization's events, one a text frame with its cursor. Query: after. */
+  organizationEvents: '/v1/events',
+} as const
+
+export const closeCode = {
+  /** The server goes away: connect again. */
+  goingAway: 1001,
+  /** What the client sent is not the channel's protocol. */
+  protocolError: 1002,
+  /** The credential expired or was revoked. */
+  unauthenticated: 4401,
+  /** The permission or the membership was lost. */
+  permissionDenied: 4403,
+  /** The machine or the terminal is gone. */
+  gone: 4404,
+  /** The terminal has a client already. */
+  conflict: 4409,
+  sessionClosed: 4410,
+  messageTooLarge: 4413,
+  /** More than 200 input messages a second, after a burst of 400. */
+  tooManyMessages: 4429,
+} as const
+
+export const inputMessagesPerSecond = 200
+export const inputMessageBurst = 400
+export const pingEveryMs = 20_000
+export const deadAfterMs = 45_000
+
+/** What a client may say on a screen channel. */
+export const ScreenClientMessage = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('input_fence'), fence: z.int().min(0) }),
+])
+
+/** What the server says on a screen channel, beside the RFB stream. */
+export const ScreenServerMessage = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('ready'), width: z.int(), height: z.int() }),
+  z.object({ type: z.literal('lease'), ...InputLease.shape }),
+  z.object({ type: z.literal('lease_lost'), fence: z.int() }),
+  z.object({ type: z.literal('machine'), state: MachineState }),
+])
+export type ScreenServerMessage = z.infer<typeof ScreenServerMessage>
+
+export const TerminalClientMessage = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('resize'), cols: TerminalColumns, rows: TerminalRows }),
+])
+export const TerminalServerMessage = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('exit'), exit_code: z.int() }),
+])
+
+/** A frame of the organization's channel; `cursor` is what `after` takes. */
+export const OrganizationEventFrame = MachineEvent.extend({ cursor: z.string() })
+
+export const gateway = {
+  createToken: endpoint({
+    method: 'POST',
+    path: '/v1/gateway-tokens',
+    summary: 'A token for one connection to the gateway, for a browser without the cookie.',
+    requires: 'member',
+    status: 201,
+    response: z.object({
+      token: z.string().describe('Sent as the subprotocol bearer.TOKEN, once, within 60 seconds.'),
+      expires_at: Timestamp,
+    }),
+  }),
+}
