@@ -11,7 +11,7 @@ import { machineSpec, testImageId, until } from './fake-machine.ts'
 test('health, identity, display, usage and clipboard answer', async (t) => {
   const { guests, ref } = await running(t)
   assert.deepEqual(await guests.health(ref), { version: 'fake', boot_id: 'boot-1', fence: null })
-  await guests.setIdentity(ref, { hostname: 'brave-otter' })
+  await guests.setIdentity(ref, { machine: ref.id, hostname: 'brave-otter' })
   const { stdout } = await guests.exec(ref, { command: ['hostname'] })
   assert.equal(stdout, 'brave-otter\n')
   assert.deepEqual(await guests.display(ref), { width: 1280, height: 800, up: true })

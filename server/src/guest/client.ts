@@ -27,6 +27,7 @@ import { acceptAnswer, parseAnswer, parseFileHeaders, parseScreenshotHeaders } f
 import { readBody, streamBody } from './body.ts'
 import type { GuestAnswer, GuestRequest } from './channel.ts'
 import { GuestChannels, type GuestChannelOptions, type GuestRef } from './channels.ts'
+import { GuestUnavailable } from './errors.ts'
 
 const mebibyte = 1024 * 1024
 const maxJsonBytes = mebibyte
@@ -185,6 +186,23 @@ export function createGuestClient(
       const limit = { streams: true, timeoutMs: streamSilenceMs }
       const request = { query, body, contentType: 'application/octet-stream', signal, ...limit }
       return callJson(ref, guestRoutes.writeFile, WrittenFile, request)
+    },
+
+    /** What the machine has written is on its disk, or it was silent: GuestUnavailable. */
+    async flush(
+      ref: GuestRef,
+      { signal, timeoutMs = answerTimeoutMs }: CallOptions & { readonly timeoutMs?: number } = {},
+    ) {
+      // The time to open a channel counts too.
+      const limit = AbortSignal.timeout(timeoutMs)
+      const either = signal ? AbortSignal.any([signal, limit]) : limit
+      try {
+        await callJson(ref, guestRoutes.flush, z.object({}), { signal: either })
+      } catch (error) {
+        if (error !== limit.reason) throw error
+        const message = `the machine did not flush its disk in ${timeoutMs} ms`
+        throw new GuestUnavailable(message, { sent: true, cause: error })
+      }
     },
 
     usage: (ref: GuestRef, { signal }: CallOptions = {}) =>

@@ -1,11 +1,14 @@
+import type { CaptureId } from '@computer/contract'
 import {
   DriverError,
   ImageMissing,
+  PoolFull,
   type MachineDriver,
   type MachineRef,
+  type CaptureSize,
   type MachineSpec,
 } from '../machine-driver.ts'
-import type { FakeStore } from './engine.ts'
+import type { FakeStore } from './store.ts'
 
 export function createFakeDriver(store: FakeStore): MachineDriver {
   const { faults } = store
@@ -19,6 +22,7 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
     start: (ref) =>
       faults.run('start', () => {
         if (store.get(ref).listed.state === 'stopped') store.start(ref)
+        else store.thaw(ref)
       }),
     stop: (ref) =>
       faults.run('stop', () => {
@@ -26,6 +30,11 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
         store.stop(ref, { kind: 'poweroff', reason: 'the machine was stopped' })
       }),
     destroy: (ref) => faults.run('destroy', () => store.remove(ref)),
+    capture: (ref, id) => faults.run('capture', () => capture(store, ref, id)),
+    removeCapture: (id) => faults.run('removeCapture', () => store.captures.remove(id)),
+    listCaptures: () => faults.run('listCaptures', () => store.captures.list()),
+    thaw: (ref) => faults.run('thaw', () => store.thaw(ref)),
+    measurePool: () => faults.run('measurePool', () => ({ ...store.pool })),
     inspect: (ref) => faults.run('inspect', () => store.find(ref)?.listed.state ?? 'absent'),
     lastExit: (ref) => faults.run('lastExit', () => store.get(ref).lastExit),
     list: () => faults.run('list', () => store.list()),
@@ -38,10 +47,21 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
 
 function create(store: FakeStore, spec: MachineSpec): void {
   if (store.find(spec)) return
-  if (!store.images.has(spec.imageId)) {
+  if (spec.captureId === null && !store.images.has(spec.imageId)) {
     throw new ImageMissing(spec.imageId)
   }
-  store.add({ ...spec })
+  const base = spec.captureId === null ? null : store.captures.get(spec.captureId)
+  if (store.pool.freeBytes === 0) throw new PoolFull()
+  store.add({ ...spec }, base)
+}
+
+function capture(store: FakeStore, ref: MachineRef, id: CaptureId): CaptureSize {
+  const { disk, base } = store.get(ref)
+  store.thaw(ref)
+  const known = store.captures.sizeOf(id)
+  if (known) return known
+  if (store.pool.freeBytes === 0) throw new PoolFull()
+  return store.captures.take(id, disk, base)
 }
 
 function resize(store: FakeStore, spec: MachineSpec): void {

@@ -1,17 +1,9 @@
-import type { ImageId } from '@computer/contract'
-import type { Duplex } from 'node:stream'
-import {
-  DriverError,
-  type EngineMachine,
-  type LastExit,
-  type MachineDriver,
-  type MachineRef,
-  type MachineSpec,
-} from '../machine-driver.ts'
+import type { CaptureId, ImageId } from '@computer/contract'
+import type { MachineDriver, MachineRef } from '../machine-driver.ts'
 import { createFakeDriver } from './driver.ts'
-import { Faults, Gate, type FakeMethod, type FailOptions, type Hold } from './faults.ts'
-import { FakeDisk } from './guest/disk.ts'
-import { FakeGuest } from './guest/guest.ts'
+import type { FailOptions, FakeMethod, HangOptions, Hold } from './faults.ts'
+import type { FakeGuest } from './guest/guest.ts'
+import { FakeStore } from './store.ts'
 
 /**
  * An engine in memory: machines that start at once and hold a disk, with a guest inside that answers
@@ -32,7 +24,7 @@ export type FakeEngineOptions = {
 
 export type FakeControls = {
   failNext(method: FakeMethod, options?: FailOptions): void
-  hangNext(method: FakeMethod): Hold
+  hangNext(method: FakeMethod, options?: HangOptions): Hold
   calls(method: FakeMethod): number
   /** Guests that boot from now on stay silent until it is released. */
   holdBoot(): Hold
@@ -48,16 +40,24 @@ export type FakeControls = {
   die(ref: MachineRef, reason?: string): void
   /** The engine loses the machine, its disk included. */
   lose(ref: MachineRef): void
+  /** A running machine stands still, and its guest is silent, until somebody thaws it. */
+  freeze(ref: MachineRef): void
+  /** What a capture leaves that broke off in the middle: itself half made, its machine frozen. */
+  breakCapture(ref: MachineRef, id: CaptureId): void
+  /** The engine loses the capture. Disks that were made from it stay. */
+  loseCapture(id: CaptureId): void
+  /** With none left, nothing can be made or captured: PoolFull. */
+  setFreeBytes(bytes: number): void
 }
 
 export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   const store = new FakeStore(options)
-  const { faults } = store
+  const { captures, faults } = store
   return {
     driver: () => createFakeDriver(store),
     controls: {
       failNext: (method, failure) => faults.failNext(method, failure),
-      hangNext: (method) => faults.hangNext(method),
+      hangNext: (method, hang) => faults.hangNext(method, hang),
       calls: (method) => faults.calls(method),
       holdBoot: () => store.holdBoot(),
       setDesktopUpAtBoot: (up) => {
@@ -69,155 +69,15 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       reboot: (ref) => store.reboot(ref),
       die: (ref, reason = 'init was killed') => store.stop(ref, { kind: 'died', reason }),
       lose: (ref) => store.remove(ref),
+      freeze: (ref) => store.freeze(ref),
+      breakCapture: (ref, id) => {
+        store.freeze(ref)
+        captures.leaveHalf(id)
+      },
+      loseCapture: (id) => captures.remove(id),
+      setFreeBytes: (bytes) => {
+        store.pool.freeBytes = bytes
+      },
     },
   }
-}
-
-type FakeMachine = {
-  readonly spec: MachineSpec
-  readonly listed: EngineMachine
-  readonly lastExit: LastExit
-  /** Made when first looked at. */
-  disk: FakeDisk | null
-  guest: FakeGuest | null
-  /** What the guest's boot waits for. */
-  boot: Gate | null
-}
-
-/** The machines of one engine, whoever drives it. */
-export class FakeStore {
-  readonly faults: Faults
-  readonly images: Set<ImageId>
-  desktopUpAtBoot = true
-  readonly #now: () => Date
-  readonly #machines = new Map<string, FakeMachine>()
-  readonly #watchers = new Set<(ref: MachineRef) => void>()
-  #bootGate: Gate | null = null
-  #boots = 0
-
-  constructor(options: FakeEngineOptions) {
-    this.faults = new Faults(options.latencyMs ?? {})
-    this.images = new Set(options.images)
-    this.#now = options.now ?? (() => new Date())
-  }
-
-  find(ref: MachineRef): FakeMachine | undefined {
-    return this.#machines.get(keyOf(ref))
-  }
-
-  get(ref: MachineRef): FakeMachine {
-    const machine = this.find(ref)
-    if (machine) return machine
-    throw new DriverError(`there is no machine ${keyOf(ref)}`, { retryable: false })
-  }
-
-  list(): EngineMachine[] {
-    return Array.from(this.#machines.values(), (machine) => machine.listed)
-  }
-
-  add(spec: MachineSpec): void {
-    const ref = Object.freeze({ id: spec.id, generation: spec.generation })
-    this.#machines.set(keyOf(ref), {
-      spec,
-      listed: { ref, state: 'stopped', createdAt: this.#now() },
-      lastExit: neverRan,
-      disk: null,
-      guest: null,
-      boot: null,
-    })
-  }
-
-  setSpec(spec: MachineSpec): void {
-    this.#change(spec, { spec })
-  }
-
-  start(ref: MachineRef): void {
-    this.#change(ref, { state: 'running', boot: this.#bootGate })
-    this.#tell(ref)
-  }
-
-  stop(ref: MachineRef, lastExit: LastExit): void {
-    const { guest } = this.get(ref)
-    this.#change(ref, { state: 'stopped', guest: null, boot: null, lastExit })
-    guest?.shutDown()
-    this.#tell(ref)
-  }
-
-  reboot(ref: MachineRef): void {
-    const { guest } = this.get(ref)
-    this.#change(ref, { guest: null, boot: this.#bootGate })
-    guest?.shutDown()
-    this.#tell(ref)
-  }
-
-  remove(ref: MachineRef): void {
-    const machine = this.find(ref)
-    if (!machine) return
-    this.#machines.delete(keyOf(ref))
-    machine.guest?.shutDown()
-    this.#tell(ref)
-  }
-
-  holdBoot(): Hold {
-    const gate = new Gate(() => {
-      if (this.#bootGate === gate) this.#bootGate = null
-      for (const machine of this.#machines.values()) {
-        if (machine.boot === gate) machine.boot = null
-      }
-    })
-    this.#bootGate = gate
-    return gate
-  }
-
-  /** A stream to the agent of a machine that runs and has booted. */
-  connect(ref: MachineRef): Duplex {
-    const machine = this.get(ref)
-    if (machine.listed.state !== 'running') {
-      throw new DriverError(`machine ${keyOf(ref)} is not running`, { retryable: true })
-    }
-    if (machine.boot) {
-      void machine.boot.pass()
-      throw new DriverError(`machine ${keyOf(ref)} does not answer yet`, { retryable: true })
-    }
-    return this.guest(ref).accept()
-  }
-
-  guest(ref: MachineRef): FakeGuest {
-    const machine = this.get(ref)
-    if (machine.listed.state !== 'running') throw new Error(`machine ${keyOf(ref)} is not running`)
-    machine.disk ??= new FakeDisk(this.#now)
-    machine.guest ??= new FakeGuest({
-      bootId: `boot-${(this.#boots += 1)}`,
-      disk: machine.disk,
-      memoryMb: machine.spec.memoryMb,
-      desktopUp: this.desktopUpAtBoot,
-      powerOff: () => this.stop(ref, { kind: 'poweroff', reason: 'the guest powered itself off' }),
-      reboot: () => this.reboot(ref),
-    })
-    return machine.guest
-  }
-
-  onChange(watcher: (ref: MachineRef) => void): () => void {
-    this.#watchers.add(watcher)
-    return () => this.#watchers.delete(watcher)
-  }
-
-  #change(
-    ref: MachineRef,
-    change: Partial<FakeMachine> & { readonly state?: EngineMachine['state'] },
-  ): void {
-    const machine = this.get(ref)
-    const { state = machine.listed.state, ...rest } = change
-    this.#machines.set(keyOf(ref), { ...machine, ...rest, listed: { ...machine.listed, state } })
-  }
-
-  #tell(ref: MachineRef): void {
-    for (const watcher of this.#watchers) watcher({ id: ref.id, generation: ref.generation })
-  }
-}
-
-const neverRan: LastExit = { kind: 'unknown', reason: 'the machine has not run yet' }
-
-function keyOf(ref: MachineRef): string {
-  return `${ref.id}.${ref.generation}`
 }

@@ -19,11 +19,16 @@ export type FailOptions = {
   readonly afterEffect?: boolean
 }
 
+export type HangOptions = {
+  /** The call takes effect before it hangs: what is missing is its answer. */
+  readonly afterEffect?: boolean
+}
+
 /** Failures, hangs and latencies on the way of every call to the engine. */
 export class Faults {
   readonly latencyMs: Partial<Record<FakeMethod, number>>
   readonly #failures = new Map<FakeMethod, Required<FailOptions>[]>()
-  readonly #gates = new Map<FakeMethod, Gate[]>()
+  readonly #hangs = new Map<FakeMethod, Hang[]>()
   readonly #calls = new Map<FakeMethod, number>()
 
   constructor(latencyMs: Partial<Record<FakeMethod, number>>) {
@@ -43,9 +48,9 @@ export class Faults {
   }
 
   /** The next call of the method waits until it is released; then it goes on as usual. */
-  hangNext(method: FakeMethod): Hold {
+  hangNext(method: FakeMethod, { afterEffect = false }: HangOptions = {}): Hold {
     const gate = new Gate()
-    this.#gates.set(method, [...(this.#gates.get(method) ?? []), gate])
+    this.#hangs.set(method, [...(this.#hangs.get(method) ?? []), { gate, afterEffect }])
     return gate
   }
 
@@ -57,11 +62,13 @@ export class Faults {
   async run<T>(method: FakeMethod, effect: () => T | Promise<T>): Promise<T> {
     this.#calls.set(method, this.calls(method) + 1)
     const failure = this.#takeFailure(method)
-    await this.#gates.get(method)?.shift()?.pass()
+    const hang = this.#hangs.get(method)?.shift()
+    if (hang && !hang.afterEffect) await hang.gate.pass()
     const latencyMs = this.latencyMs[method] ?? 0
     if (latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, latencyMs))
     if (failure && !failure.afterEffect) throw new DriverError(failure.message, failure)
     const result = await effect()
+    if (hang?.afterEffect) await hang.gate.pass()
     if (failure) throw new DriverError(failure.message, failure)
     return result
   }
@@ -75,6 +82,8 @@ export class Faults {
     return failure
   }
 }
+
+type Hang = { readonly gate: Gate; readonly afterEffect: boolean }
 
 export class Gate implements Hold {
   readonly reached: Promise<void>

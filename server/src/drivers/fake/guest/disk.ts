@@ -2,19 +2,20 @@ import type { DirectoryEntry } from '@computer/contract'
 import { posix } from 'node:path'
 import { GuestFault } from './fault.ts'
 
+/** Never changed: a write puts another in its place. So copies of a disk share their files. */
 export type DiskFile = {
   readonly type: 'file'
-  bytes: Buffer
-  mode: string
-  owner: string
-  modifiedAt: Date
+  readonly bytes: Buffer
+  readonly mode: string
+  readonly owner: string
+  readonly modifiedAt: Date
 }
 export type DiskDirectory = {
   readonly type: 'directory'
   readonly entries: Map<string, DiskNode>
-  mode: string
-  owner: string
-  modifiedAt: Date
+  readonly mode: string
+  readonly owner: string
+  readonly modifiedAt: Date
 }
 type DiskNode = DiskFile | DiskDirectory
 
@@ -26,10 +27,28 @@ const denied = ['/opt/computer', '/run/computer']
 export class FakeDisk {
   readonly #now: () => Date
   readonly #root: DiskDirectory
+  /** The files it began with. */
+  readonly #base: ReadonlySet<DiskNode>
 
-  constructor(now: () => Date) {
+  constructor(now: () => Date, copied?: DiskDirectory) {
     this.#now = now
-    this.#root = this.#newDirectory('root')
+    this.#root = copied ?? this.#newDirectory('root')
+    if (!copied) this.#fill()
+    this.#base = new Set(filesOf(this.#root))
+  }
+
+  /** A disk of its own with the same content. */
+  copy(): FakeDisk {
+    return new FakeDisk(this.#now, copyDirectory(this.#root))
+  }
+
+  /** Bytes of files that were written since the disk was made, and are still on it. */
+  writtenBytes(): number {
+    const written = filesOf(this.#root).filter((file) => !this.#base.has(file))
+    return written.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  }
+
+  #fill(): void {
     for (const path of ['/bin', '/etc', '/tmp', '/root', '/usr/bin', '/var/tmp']) {
       this.makeDirectory(path, 'root')
     }
@@ -164,6 +183,20 @@ function sizeOf(node: DiskNode): number {
   let size = 4096
   for (const entry of node.entries.values()) size += sizeOf(entry)
   return size
+}
+
+function filesOf(directory: DiskDirectory): DiskFile[] {
+  return [...directory.entries.values()].flatMap((node) =>
+    node.type === 'file' ? [node] : filesOf(node),
+  )
+}
+
+function copyDirectory(directory: DiskDirectory): DiskDirectory {
+  const entries = new Map<string, DiskNode>()
+  for (const [name, node] of directory.entries) {
+    entries.set(name, node.type === 'file' ? node : copyDirectory(node))
+  }
+  return { ...directory, entries }
 }
 
 function partsOf(path: string): string[] {

@@ -15,8 +15,10 @@ import type { ServerHttp2Session } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { FakeDesktop } from './desktop.ts'
 import type { FakeDisk } from './disk.ts'
+import { hostKeyOf, hostnameOf, machineOf, takeIdentity } from './identity.ts'
 import { runCommand } from './exec.ts'
 import { json, parse, parseJson, serve, type GuestHandlers } from './http.ts'
+import { Gate, type Hold } from '../faults.ts'
 import { drawScreen } from './image.ts'
 
 export type FakeGuestOptions = {
@@ -33,10 +35,13 @@ export class FakeGuest {
   readonly bootId: string
   readonly disk: FakeDisk
   readonly desktop: FakeDesktop
-  hostname = 'machine'
   readonly #options: FakeGuestOptions
   readonly #sessions = new Set<ServerHttp2Session>()
   readonly #handlers: GuestHandlers
+  /** How often the disk was flushed. */
+  flushes = 0
+  #flushGate: Gate | null = null
+  #frozen: Gate | null = null
 
   constructor(options: FakeGuestOptions) {
     this.bootId = options.bootId
@@ -48,7 +53,7 @@ export class FakeGuest {
 
   /** A new connection to the agent. */
   accept(): Duplex {
-    const { caller, session } = serve(this.#handlers)
+    const { caller, session } = serve(this.#handlers, () => this.#frozen?.pass())
     this.#sessions.add(session)
     session.once('close', () => this.#sessions.delete(session))
     return caller
@@ -70,6 +75,39 @@ export class FakeGuest {
     this.desktop.forgetFence()
   }
 
+  get hostname(): string {
+    return hostnameOf(this.disk)
+  }
+
+  /** Which machine the disk takes itself for; null before it was told. */
+  get machine(): string | null {
+    return machineOf(this.disk)
+  }
+
+  /** Stands for all that tells one host from another. Made anew on a disk of another machine. */
+  get hostKey(): string | null {
+    return hostKeyOf(this.disk)
+  }
+
+  /** Flushes that come from now on wait until it is released. */
+  holdFlush(): Hold {
+    const gate = new Gate(() => {
+      if (this.#flushGate === gate) this.#flushGate = null
+    })
+    this.#flushGate = gate
+    return gate
+  }
+
+  /** What comes from now on is not answered before the thaw. */
+  freeze(): void {
+    this.#frozen ??= new Gate()
+  }
+
+  thaw(): void {
+    this.#frozen?.release()
+    this.#frozen = null
+  }
+
   shutDown(): void {
     this.desktop.shutDown()
     this.dropConnections()
@@ -83,7 +121,7 @@ export class FakeGuest {
         return json(health)
       },
       [keyOf(guestRoutes.identity)]: ({ body }) => {
-        this.hostname = parseJson(GuestIdentity, body).hostname
+        takeIdentity(disk, parseJson(GuestIdentity, body))
         return json({})
       },
       [keyOf(guestRoutes.fence)]: async ({ body }) =>
@@ -131,6 +169,11 @@ export class FakeGuest {
           disk_used_bytes: disk.usedBytes(),
           processes: 40,
         }),
+      [keyOf(guestRoutes.flush)]: async () => {
+        await this.#flushGate?.pass()
+        this.flushes += 1
+        return json({})
+      },
     }
   }
 

@@ -27,15 +27,21 @@ export type GuestReply = {
 /** Keyed by method and path: `GET /health`. */
 export type GuestHandlers = Record<string, (call: GuestCall) => GuestReply | Promise<GuestReply>>
 
-/** A connection in memory: one end is served as HTTP/2, the other is the caller's. */
-export function serve(handlers: GuestHandlers): { caller: Duplex; session: ServerHttp2Session } {
+/**
+ * A connection in memory: one end is served as HTTP/2, the other is the caller's. Each request waits
+ * for `awake` before it is looked at.
+ */
+export function serve(
+  handlers: GuestHandlers,
+  awake: () => Promise<void> | undefined,
+): { caller: Duplex; session: ServerHttp2Session } {
   const [caller, agent] = duplexPair()
   const session = performServerHandshake(agent, {
     settings: { initialWindowSize: 2 * 1024 * 1024, maxConcurrentStreams: 1024 },
     maxSessionMemory: 128,
   })
   session.on('error', () => {})
-  session.on('stream', (stream, headers) => void answer(handlers, stream, headers))
+  session.on('stream', (stream, headers) => void answer(handlers, awake, stream, headers))
   // As with a socket, the end of one side is the end of both.
   caller.once('close', () => {
     session.destroy()
@@ -70,6 +76,7 @@ export function parseJson<S extends z.ZodType>(schema: S, body: Buffer): z.outpu
 
 async function answer(
   handlers: GuestHandlers,
+  awake: () => Promise<void> | undefined,
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
 ): Promise<void> {
@@ -77,6 +84,7 @@ async function answer(
   const gone = new AbortController()
   stream.once('close', () => gone.abort())
   const url = new URL(headers[':path'] ?? '/', 'http://guest')
+  await awake()
   try {
     const handler = handlers[`${headers[':method']} ${url.pathname}`]
     if (!handler) throw new GuestFault('not_found', 'the agent has no such route')
