@@ -25,6 +25,8 @@ export type GuestRequest = {
   /** For the whole answer; with `streams` it is the longest silence instead. */
   readonly timeoutMs: number
   readonly streams?: boolean
+  /** Both directions stay open after the head of the answer: `stream` is a duplex, without a limit. */
+  readonly duplex?: boolean
   /** Goes out even when the machine has as many requests in flight as it may. */
   readonly urgent?: boolean
   readonly signal?: AbortSignal | undefined
@@ -121,6 +123,7 @@ export class GuestChannel {
       let failure: unknown
       stream.once('response', (headers) => {
         answered = true
+        if (request.duplex) endTimer()
         resolve({ status: headers[':status'] ?? 0, headers, stream })
       })
       stream.on('error', (error) => {
@@ -135,7 +138,8 @@ export class GuestChannel {
     })
   }
 
-  #request({ method, path, body, contentType, signal }: GuestRequest): ClientHttp2Stream {
+  #request(request: GuestRequest): ClientHttp2Stream {
+    const { method, path, body, contentType, signal } = request
     const headers = {
       ':method': method,
       ':path': path,
@@ -143,7 +147,7 @@ export class GuestChannel {
     }
     let stream: ClientHttp2Stream
     try {
-      const endStream = body === undefined
+      const endStream = body === undefined && !request.duplex
       stream = this.#session.request(headers, signal ? { endStream, signal } : { endStream })
     } catch (cause) {
       throw new GuestUnavailable('the connection to the machine had closed', { sent: false, cause })
