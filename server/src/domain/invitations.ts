@@ -1,0 +1,310 @@
+import type {
+  InvitationId,
+  InvitationState,
+  MembershipId,
+  OrganizationId,
+  Role,
+  UserId,
+} from '@computer/contract'
+import { sql } from 'kysely'
+import { createHash, randomBytes } from 'node:crypto'
+import type { Actor, Caller, UserActor } from '../actor.ts'
+import type { App } from '../app.ts'
+import type { Database, InvitationRow, Tx } from '../db/database.ts'
+import { ApiError, conflict, notFound } from '../errors.ts'
+import { newId } from '../ids.ts'
+import { auditedBy, noteAudit } from './audit-events.ts'
+import { getEntitlements, requireRoom } from './catalog.ts'
+import { oneLine, sendMail } from './mails.ts'
+import { getMember, lockAsManager, requireOwner, type Member } from './members.ts'
+import { lockOrganization } from './organizations.ts'
+import { pageById, type PageRequest } from './page.ts'
+
+export type Invitation = InvitationRow & {
+  readonly state: InvitationState
+  readonly inviter_name: string
+}
+
+/** Derived, never stored: nothing has to run for an invitation to expire. */
+const state = sql<InvitationState>`case
+  when i.accepted_at is not null then 'accepted'
+  when i.revoked_at is not null then 'revoked'
+  when i.expires_at <= statement_timestamp() then 'expired'
+  else 'pending' end`
+
+/**
+ * Invites an address and mails it the link if mail can be sent. Called again with the id of an
+ * earlier call that was cut off, it gives that invitation a new token: its caller never saw the first.
+ */
+export async function createInvitation(
+  app: Pick<App, 'db' | 'config'>,
+  actor: Actor,
+  id: InvitationId,
+  wish: { readonly email: string; readonly role: Role },
+): Promise<Invitation & { readonly acceptUrl: string }> {
+  const email = wish.email.toLowerCase()
+  const token = randomBytes(32).toString('base64url')
+  const acceptUrl = `${app.config.dashboardUrl}/accept-invitation#token=${token}`
+  return app.db.transaction().execute(async (tx) => {
+    const managerRole = await lockAsManager(tx, actor)
+    const isRepeated = await renewToken(tx, actor, id, token)
+    if (!isRepeated) {
+      if (wish.role === 'owner') requireOwner(managerRole, 'invite an owner')
+      await requireStranger(tx, actor, email)
+      await requireSeat(tx, actor)
+      await tx
+        .insertInto('invitations')
+        .values({
+          id,
+          organization_id: actor.organizationId,
+          email,
+          role: wish.role,
+          token_hash: hashToken(token),
+          invited_by: actor.userId,
+          expires_at: sql`now() + interval '7 days'`,
+        })
+        .execute()
+      await noteAudit(tx, {
+        ...auditedBy(actor),
+        type: 'invitation.created',
+        target: targetOf({ id, email }),
+        message: `as ${wish.role}`,
+      })
+    }
+    const invitation = await getInvitation(tx, actor, id)
+    if (app.config.smtpUrl !== null) await mailInvitation(tx, invitation, acceptUrl)
+    return { ...invitation, acceptUrl }
+  })
+}
+
+export async function listInvitations(
+  db: Database,
+  actor: Actor,
+  filter: PageRequest & { readonly state: InvitationState },
+) {
+  return pageById(filter, (before, count) =>
+    selectInvitations(db, actor)
+      .where(state, '=', filter.state)
+      .$if(before !== null, (query) => query.where('i.id', '<', before as InvitationId))
+      .orderBy('i.id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}
+
+/** Its token is worth nothing from now on. One that is over already stays as it is. */
+export async function revokeInvitation(
+  app: Pick<App, 'db'>,
+  actor: Actor,
+  id: InvitationId,
+): Promise<Invitation> {
+  return app.db.transaction().execute(async (tx) => {
+    await lockAsManager(tx, actor)
+    const invitation = await getInvitation(tx, actor, id)
+    if (invitation.state === 'accepted') {
+      throw conflict('this invitation was accepted; remove the member instead')
+    }
+    if (invitation.state !== 'pending') return invitation
+    await tx
+      .updateTable('invitations')
+      .set({ revoked_at: sql`now()` })
+      .where('id', '=', id)
+      .execute()
+    await noteAudit(tx, {
+      ...auditedBy(actor),
+      type: 'invitation.revoked',
+      target: targetOf(invitation),
+    })
+    return getInvitation(tx, actor, id)
+  })
+}
+
+/** Accepts for a person who is signed in; their browser session acts in that organization then. */
+export async function acceptAndEnter(
+  app: Pick<App, 'db'>,
+  actor: UserActor,
+  token: string,
+): Promise<Member> {
+  return app.db.transaction().execute(async (tx) => {
+    const user = await tx
+      .selectFrom('users')
+      .select(['id', 'email', 'name'])
+      .where('id', '=', actor.userId)
+      .executeTakeFirstOrThrow()
+    const { organizationId, membershipId } = await acceptInvitation(tx, user, actor, token)
+    await tx
+      .updateTable('auth_sessions')
+      .set({ organization_id: organizationId })
+      .where('id', '=', actor.authSessionId)
+      .where('user_id', '=', user.id)
+      .execute()
+    return getMember(tx, { organizationId }, membershipId)
+  })
+}
+
+/**
+ * Makes a user a member by an invitation of exactly that address. Whoever has another address learns
+ * neither whose it is nor what became of the invitation.
+ */
+export async function acceptInvitation(
+  tx: Tx,
+  user: { readonly id: UserId; readonly email: string; readonly name: string },
+  caller: Caller,
+  token: string,
+): Promise<{ organizationId: OrganizationId; membershipId: MembershipId }> {
+  const found = await tx
+    .selectFrom('invitations')
+    .select(['id', 'organization_id', 'email'])
+    .where('token_hash', '=', hashToken(token))
+    .executeTakeFirst()
+  if (!found) throw notFound('such invitation; ask for a new one')
+  if (found.email !== user.email.toLowerCase()) {
+    throw new ApiError(
+      'permission_denied',
+      'this invitation is for another address; sign in with the account of the address it was sent to',
+    )
+  }
+  const organizationId = found.organization_id
+  await lockOrganization(tx, { organizationId })
+  const invitation = await getInvitation(tx, { organizationId }, found.id)
+  if (invitation.state !== 'pending') throw conflict(refusals[invitation.state])
+
+  const membership = await tx
+    .insertInto('memberships')
+    .values({
+      id: newId('mem'),
+      organization_id: organizationId,
+      user_id: user.id,
+      role: invitation.role,
+    })
+    .onConflict((existing) => existing.columns(['organization_id', 'user_id']).doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  if (!membership) throw conflict('you are a member of this organization already')
+  await tx
+    .updateTable('invitations')
+    .set({ accepted_at: sql`now()` })
+    .where('id', '=', invitation.id)
+    .execute()
+
+  const by = {
+    organizationId,
+    actor: { type: 'user', id: user.id, name: user.name },
+    address: caller.address,
+  } as const
+  await noteAudit(tx, { ...by, type: 'invitation.accepted', target: targetOf(invitation) })
+  await noteAudit(tx, {
+    ...by,
+    type: 'member.added',
+    target: { type: 'user', id: user.id, name: user.email },
+    message: `as ${invitation.role}`,
+  })
+  return { organizationId, membershipId: membership.id }
+}
+
+const refusals = {
+  accepted: 'this invitation was accepted already',
+  revoked: 'this invitation was revoked; ask for a new one',
+  expired: 'this invitation has expired; ask for a new one',
+} as const
+
+/** Whether the invitation is there already, which then takes the token. */
+async function renewToken(tx: Tx, actor: Actor, id: InvitationId, token: string): Promise<boolean> {
+  const renewed = await tx
+    .updateTable('invitations')
+    .set({ token_hash: hashToken(token) })
+    .where('id', '=', id)
+    .where('organization_id', '=', actor.organizationId)
+    .returning('id')
+    .executeTakeFirst()
+  return renewed !== undefined
+}
+
+async function requireStranger(tx: Tx, actor: Actor, email: string): Promise<void> {
+  const member = await tx
+    .selectFrom('memberships as m')
+    .innerJoin('users as u', 'u.id', 'm.user_id')
+    .select('m.id')
+    .where('m.organization_id', '=', actor.organizationId)
+    .where('u.email', '=', email)
+    .executeTakeFirst()
+  if (member) throw conflict('a member of this organization has that address')
+  const pending = await selectInvitations(tx, actor)
+    .where('i.email', '=', email)
+    .where(state, '=', 'pending')
+    .executeTakeFirst()
+  if (pending) {
+    throw conflict(
+      `that address has a pending invitation, ${pending.id}; revoke it to send another`,
+    )
+  }
+}
+
+/** A pending invitation holds the place that its acceptance takes. */
+async function requireSeat(tx: Tx, actor: Actor): Promise<void> {
+  const entitlements = await getEntitlements(tx, actor.organizationId)
+  const members = tx
+    .selectFrom('memberships')
+    .select('id')
+    .where('organization_id', '=', actor.organizationId)
+  const pending = tx
+    .selectFrom('invitations as i')
+    .select('i.id')
+    .where('i.organization_id', '=', actor.organizationId)
+    .where(state, '=', 'pending')
+  const { seats } = await tx
+    .selectFrom(members.unionAll(pending as never).as('seat'))
+    .select((eb) => eb.fn.countAll<number>().as('seats'))
+    .executeTakeFirstOrThrow()
+  requireRoom(entitlements, 'members', seats)
+}
+
+async function mailInvitation(tx: Tx, invitation: Invitation, acceptUrl: string): Promise<void> {
+  const organization = await tx
+    .selectFrom('organizations')
+    .select('name')
+    .where('id', '=', invitation.organization_id)
+    .executeTakeFirstOrThrow()
+  const inviter = oneLine(invitation.inviter_name)
+  const name = oneLine(organization.name)
+  await sendMail(tx, {
+    recipient: invitation.email,
+    subject: `${inviter} invites you to ${name}`,
+    body: `${inviter} invites you to the organization "${name}" as ${invitation.role}.
+
+Accept here, signed in as ${invitation.email}:
+
+${acceptUrl}
+
+The link works once and for 7 days. If you do not know what this is about, ignore this mail.
+`,
+  })
+}
+
+async function getInvitation(
+  db: Database,
+  actor: Pick<Actor, 'organizationId'>,
+  id: InvitationId,
+): Promise<Invitation> {
+  const invitation = await selectInvitations(db, actor).where('i.id', '=', id).executeTakeFirst()
+  if (!invitation) throw notFound(`invitation ${id}`)
+  return invitation
+}
+
+function selectInvitations(db: Database, { organizationId }: Pick<Actor, 'organizationId'>) {
+  return db
+    .selectFrom('invitations as i')
+    .innerJoin('users as u', 'u.id', 'i.invited_by')
+    .selectAll('i')
+    .select('u.name as inviter_name')
+    .select(state.as('state'))
+    .where('i.organization_id', '=', organizationId)
+}
+
+function targetOf(invitation: Pick<Invitation, 'id' | 'email'>) {
+  return { type: 'invitation', id: invitation.id, name: invitation.email }
+}
+
+function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
