@@ -1,10 +1,11 @@
 import type { MachineEventType, MachineId, SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../actor.ts'
-import type { Database, MachineRow, Tx } from '../db/database.ts'
+import type { CaptureRow, Database, MachineRow, Tx } from '../db/database.ts'
 import { newId } from '../ids.ts'
 import { notFound } from '../errors.ts'
 import { getMachine } from './find-machine.ts'
+import { captureFacts, machineFacts, meterEvent } from './meter-intervals.ts'
 import { pageByNumber, type PageRequest } from './page.ts'
 
 export type EventDetail = {
@@ -13,6 +14,13 @@ export type EventDetail = {
   readonly from?: string | null
   readonly to?: string | null
   readonly message?: string | null
+  /** The machine's size changed. */
+  readonly resized?: boolean
+  /**
+   * With snapshot.completed: a capture that is kept from now on. With snapshot.deleted: one that no
+   * snapshot and no template names any more, be it the template that went last.
+   */
+  readonly capture?: Pick<CaptureRow, 'id' | 'size_bytes'>
 }
 
 /** Adds an event that belongs to no change of state. The machine's row gives the sequence. */
@@ -27,9 +35,18 @@ export async function appendEvent(tx: Tx, id: MachineId, detail: EventDetail): P
   await insertEvent(tx, machine, detail)
 }
 
-/** Writes the event that took the sequence the row now has. */
+/**
+ * Writes the event that took the sequence the row now has, and what the meters make of it. Times are
+ * to the millisecond, as clients see them, and never run backwards within a log.
+ */
 export async function insertEvent(tx: Tx, machine: MachineRow, detail: EventDetail): Promise<void> {
-  await tx
+  const facts = factsOf(machine, detail)
+  const before = tx
+    .selectFrom('machine_events')
+    .select('occurred_at')
+    .where('machine_id', '=', machine.id)
+    .where('sequence', '=', machine.event_sequence - 1)
+  const event = await tx
     .insertInto('machine_events')
     .values({
       id: newId('evt'),
@@ -41,8 +58,17 @@ export async function insertEvent(tx: Tx, machine: MachineRow, detail: EventDeta
       to_state: detail.to ?? null,
       message: detail.message ?? null,
       sequence: machine.event_sequence,
+      occurred_at: sql`date_trunc('milliseconds', greatest(clock_timestamp(), ${before}))`,
+      facts: facts && (JSON.stringify(facts) as never),
     })
-    .execute()
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await meterEvent(tx, event)
+}
+
+function factsOf(machine: MachineRow, { to, resized, capture }: EventDetail) {
+  if (capture) return captureFacts(capture)
+  return to || resized ? machineFacts(machine) : null
 }
 
 /** A machine's event log, newest first. */

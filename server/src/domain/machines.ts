@@ -63,7 +63,7 @@ export async function updateMachine(
       }
       if (Object.keys(columns).length === 0) return current
       await tx.updateTable('machines').set(columns).where('id', '=', id).execute()
-      await appendEvent(tx, id, { type: 'machine.updated' })
+      await appendEvent(tx, id, { type: 'machine.updated', resized: change.size !== undefined })
       return getMachine(tx, actor, id)
     })
     app.changes.publish(id)
