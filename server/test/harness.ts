@@ -16,7 +16,7 @@ import { readConfig } from '../src/config.ts'
 import { Changes } from '../src/db/changes.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { migrate } from '../src/db/migrate.ts'
-import { createApiKey, findByKey } from '../src/domain/api-keys.ts'
+import { insertApiKey, findByKey } from '../src/domain/api-keys.ts'
 import { ensureOwner } from '../src/domain/bootstrap.ts'
 import { registerImage } from '../src/domain/images.ts'
 import { createFakeEngine } from '../src/drivers/fake/engine.ts'
@@ -217,7 +217,7 @@ async function createKey(app: App, ownerKey: string, wish: KeyWish) {
     organizationId: owner.organization_id,
     userId: owner.created_by,
   }
-  return createApiKey(app.db, creator, newId('key'), { name, scopes })
+  return insertApiKey(app.db, creator, newId('key'), { name, scopes })
 }
 
 function bearer(secret: string): Record<string, string> {

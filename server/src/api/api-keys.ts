@@ -8,14 +8,14 @@ import { showTime } from './show.ts'
 export function apiKeyRoutes(app: Pick<App, 'db'>): Routes<typeof apiKeys> {
   return {
     create: async (actor, { body, newId }) => {
-      const { secret, ...row } = await createApiKey(app.db, actor, newId('key'), body)
+      const { secret, ...row } = await createApiKey(app, actor, newId('key'), body)
       return { ...show(row), secret }
     },
     list: async (actor, { query }) => {
       const page = await listApiKeys(app.db, actor, query)
       return { ...page, data: page.data.map(show) }
     },
-    revoke: async (actor, { params }) => show(await revokeApiKey(app.db, actor, params.api_key_id)),
+    revoke: async (actor, { params }) => show(await revokeApiKey(app, actor, params.api_key_id)),
   }
 }
 

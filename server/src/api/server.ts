@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { App } from '../app.ts'
 import { addHealthRoutes } from '../health.ts'
 import { apiKeyRoutes } from './api-keys.ts'
+import { auditEventRoutes } from './audit-events.ts'
 import { authRoutes } from './auth.ts'
 import { authenticate, callerOf } from './authenticate.ts'
 import { desktopRoutes } from './desktop.ts'
@@ -13,7 +14,10 @@ import { fileRoutes } from './files.ts'
 import { createHttp } from '../http.ts'
 import { onceByKey } from './idempotency.ts'
 import { imageRoutes } from './images.ts'
+import { invitationRoutes } from './invitations.ts'
 import { machineRoutes } from './machines.ts'
+import { memberRoutes } from './members.ts'
+import { organizationRoutes } from './organizations.ts'
 import { mount, type Authenticate, type Doors } from './route.ts'
 import { inputLeaseRoutes, sessionRoutes } from './sessions.ts'
 
@@ -32,6 +36,10 @@ export function createApi(
   addHealthRoutes(http, app)
   addDocumentRoutes(http, app.config.baseUrl)
   mount(http, doors, endpoints.auth, authRoutes(app))
+  mount(http, doors, endpoints.organizations, organizationRoutes(app))
+  mount(http, doors, endpoints.members, memberRoutes(app))
+  mount(http, doors, endpoints.invitations, invitationRoutes(app))
+  mount(http, doors, endpoints.audit_events, auditEventRoutes(app))
   mount(http, doors, endpoints.machines, machineRoutes(app))
   mount(http, doors, endpoints.images, imageRoutes(app))
   mount(http, doors, endpoints.desktop, desktopRoutes(app))

@@ -1,25 +1,46 @@
 import type { ApiKeyId, ApiKeyScope } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../actor.ts'
-import type { ApiKeyRow, Database } from '../db/database.ts'
+import type { App } from '../app.ts'
+import type { ApiKeyRow, Database, Tx } from '../db/database.ts'
 import { ApiError, invalid, notFound } from '../errors.ts'
 import { createSecret, hashSecret, secretPrefix } from './api-key-secret.ts'
+import { auditedBy, noteAudit } from './audit-events.ts'
 import { pageById, type PageRequest } from './page.ts'
 
+export type KeyWish = {
+  readonly name: string
+  readonly scopes: readonly ApiKeyScope[]
+  readonly expires_at?: string | undefined
+}
+export type NewApiKey = ApiKeyRow & { readonly secret: string }
+
 /**
- * Makes a key and its secret, which is stored hashed. Called again with the id of an earlier call
- * that was cut off, it gives that key a new secret: nobody has seen the first.
+ * Called again with the id of an earlier call that was cut off, it gives that key a new secret:
+ * nobody has seen the first.
  */
 export async function createApiKey(
-  db: Database,
-  actor: Pick<Actor, 'organizationId' | 'userId'>,
+  app: Pick<App, 'db'>,
+  actor: Actor,
   id: ApiKeyId,
-  wish: {
-    readonly name: string
-    readonly scopes: readonly ApiKeyScope[]
-    readonly expires_at?: string | undefined
-  },
-): Promise<ApiKeyRow & { readonly secret: string }> {
+  wish: KeyWish,
+): Promise<NewApiKey> {
+  return app.db.transaction().execute(async (tx) => {
+    const renewed = await renewSecret(tx, actor, id)
+    if (renewed) return renewed
+    const key = await insertApiKey(tx, actor, id, wish)
+    await noteAudit(tx, { ...auditedBy(actor), type: 'api_key.created', target: targetOf(key) })
+    return key
+  })
+}
+
+/** A key and its secret, which is stored hashed. The audit log is its caller's to write. */
+export async function insertApiKey(
+  db: Database,
+  owner: Pick<Actor, 'organizationId' | 'userId'>,
+  id: ApiKeyId,
+  wish: KeyWish,
+): Promise<NewApiKey> {
   const expiresAt = wish.expires_at ? new Date(wish.expires_at) : null
   if (expiresAt && expiresAt <= new Date()) {
     throw invalid('expires_at is in the past', [
@@ -31,20 +52,14 @@ export async function createApiKey(
     .insertInto('api_keys')
     .values({
       id,
-      organization_id: actor.organizationId,
+      organization_id: owner.organizationId,
       name: wish.name,
       prefix: secretPrefix(secret),
       secret_hash: hashSecret(secret),
       scopes: [...new Set(wish.scopes)],
-      created_by: actor.userId,
+      created_by: owner.userId,
       expires_at: expiresAt,
-    } as never)
-    .onConflict((existing) =>
-      existing
-        .column('id')
-        .doUpdateSet({ prefix: secretPrefix(secret), secret_hash: hashSecret(secret) })
-        .where('api_keys.organization_id', '=', actor.organizationId),
-    )
+    })
     .returningAll()
     .executeTakeFirstOrThrow()
   return { ...row, secret }
@@ -64,16 +79,29 @@ export async function listApiKeys(db: Database, actor: Actor, page: PageRequest)
 }
 
 /** Refused everywhere from now on. Repeating it keeps the first time. */
-export async function revokeApiKey(db: Database, actor: Actor, id: ApiKeyId): Promise<ApiKeyRow> {
-  const key = await db
-    .updateTable('api_keys')
-    .set({ revoked_at: sql`coalesce(revoked_at, now())` })
-    .where('id', '=', id)
-    .where('organization_id', '=', actor.organizationId)
-    .returningAll()
-    .executeTakeFirst()
-  if (!key) throw notFound(`API key ${id}`)
-  return key
+export async function revokeApiKey(
+  app: Pick<App, 'db'>,
+  actor: Actor,
+  id: ApiKeyId,
+): Promise<ApiKeyRow> {
+  return app.db.transaction().execute(async (tx) => {
+    const key = await tx
+      .selectFrom('api_keys')
+      .selectAll()
+      .where('id', '=', id)
+      .where('organization_id', '=', actor.organizationId)
+      .forNoKeyUpdate()
+      .executeTakeFirst()
+    if (!key) throw notFound(`API key ${id}`)
+    if (key.revoked_at) return key
+    await noteAudit(tx, { ...auditedBy(actor), type: 'api_key.revoked', target: targetOf(key) })
+    return tx
+      .updateTable('api_keys')
+      .set({ revoked_at: sql`now()` })
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+  })
 }
 
 /** The key, its creator and the creator's present role, or `unauthenticated`. */
@@ -110,4 +138,21 @@ export async function noteUse(db: Database, id: ApiKeyId): Promise<void> {
     .set({ last_used_at: sql`now()` })
     .where('id', '=', id)
     .execute()
+}
+
+/** The key with another secret, if it was made already. */
+async function renewSecret(tx: Tx, actor: Actor, id: ApiKeyId): Promise<NewApiKey | undefined> {
+  const secret = createSecret()
+  const row = await tx
+    .updateTable('api_keys')
+    .set({ prefix: secretPrefix(secret), secret_hash: hashSecret(secret) })
+    .where('id', '=', id)
+    .where('organization_id', '=', actor.organizationId)
+    .returningAll()
+    .executeTakeFirst()
+  return row && { ...row, secret }
+}
+
+function targetOf(key: ApiKeyRow) {
+  return { type: 'api_key', id: key.id, name: key.name }
 }

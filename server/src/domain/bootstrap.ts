@@ -1,7 +1,7 @@
 import { ApiKeyScope } from '@computer/contract'
 import type { Database } from '../db/database.ts'
 import { newId } from '../ids.ts'
-import { createApiKey } from './api-keys.ts'
+import { insertApiKey } from './api-keys.ts'
 
 /**
  * The first owner, the first organization (plan startup) and its first API key, made when the
@@ -39,7 +39,7 @@ export async function ensureOwner(
         })
         .execute()
     }
-    const { secret } = await createApiKey(tx, { organizationId, userId }, newId('key'), {
+    const { secret } = await insertApiKey(tx, { organizationId, userId }, newId('key'), {
       name: 'Owner key',
       scopes: ApiKeyScope.options,
     })

@@ -3,20 +3,17 @@ import type {
   InvitationState,
   MembershipId,
   OrganizationId,
-  Role,
   UserId,
 } from '@computer/contract'
 import { sql } from 'kysely'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { Actor, Caller, UserActor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { Database, InvitationRow, Tx } from '../db/database.ts'
 import { ApiError, conflict, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
-import { getEntitlements, requireRoom } from './catalog.ts'
-import { oneLine, sendMail } from './mails.ts'
-import { getMember, lockAsManager, requireOwner, type Member } from './members.ts'
+import { getMember, lockAsManager, type Member } from './members.ts'
 import { lockOrganization } from './organizations.ts'
 import { pageById, type PageRequest } from './page.ts'
 
@@ -26,56 +23,11 @@ export type Invitation = InvitationRow & {
 }
 
 /** Derived, never stored: nothing has to run for an invitation to expire. */
-const state = sql<InvitationState>`case
+export const invitationState = sql<InvitationState>`case
   when i.accepted_at is not null then 'accepted'
   when i.revoked_at is not null then 'revoked'
   when i.expires_at <= statement_timestamp() then 'expired'
   else 'pending' end`
-
-/**
- * Invites an address and mails it the link if mail can be sent. Called again with the id of an
- * earlier call that was cut off, it gives that invitation a new token: its caller never saw the first.
- */
-export async function createInvitation(
-  app: Pick<App, 'db' | 'config'>,
-  actor: Actor,
-  id: InvitationId,
-  wish: { readonly email: string; readonly role: Role },
-): Promise<Invitation & { readonly acceptUrl: string }> {
-  const email = wish.email.toLowerCase()
-  const token = randomBytes(32).toString('base64url')
-  const acceptUrl = `${app.config.dashboardUrl}/accept-invitation#token=${token}`
-  return app.db.transaction().execute(async (tx) => {
-    const managerRole = await lockAsManager(tx, actor)
-    const isRepeated = await renewToken(tx, actor, id, token)
-    if (!isRepeated) {
-      if (wish.role === 'owner') requireOwner(managerRole, 'invite an owner')
-      await requireStranger(tx, actor, email)
-      await requireSeat(tx, actor)
-      await tx
-        .insertInto('invitations')
-        .values({
-          id,
-          organization_id: actor.organizationId,
-          email,
-          role: wish.role,
-          token_hash: hashToken(token),
-          invited_by: actor.userId,
-          expires_at: sql`now() + interval '7 days'`,
-        })
-        .execute()
-      await noteAudit(tx, {
-        ...auditedBy(actor),
-        type: 'invitation.created',
-        target: targetOf({ id, email }),
-        message: `as ${wish.role}`,
-      })
-    }
-    const invitation = await getInvitation(tx, actor, id)
-    if (app.config.smtpUrl !== null) await mailInvitation(tx, invitation, acceptUrl)
-    return { ...invitation, acceptUrl }
-  })
-}
 
 export async function listInvitations(
   db: Database,
@@ -84,7 +36,7 @@ export async function listInvitations(
 ) {
   return pageById(filter, (before, count) =>
     selectInvitations(db, actor)
-      .where(state, '=', filter.state)
+      .where(invitationState, '=', filter.state)
       .$if(before !== null, (query) => query.where('i.id', '<', before as InvitationId))
       .orderBy('i.id', 'desc')
       .limit(count)
@@ -208,80 +160,8 @@ const refusals = {
   expired: 'this invitation has expired; ask for a new one',
 } as const
 
-/** Whether the invitation is there already, which then takes the token. */
-async function renewToken(tx: Tx, actor: Actor, id: InvitationId, token: string): Promise<boolean> {
-  const renewed = await tx
-    .updateTable('invitations')
-    .set({ token_hash: hashToken(token) })
-    .where('id', '=', id)
-    .where('organization_id', '=', actor.organizationId)
-    .returning('id')
-    .executeTakeFirst()
-  return renewed !== undefined
-}
-
-async function requireStranger(tx: Tx, actor: Actor, email: string): Promise<void> {
-  const member = await tx
-    .selectFrom('memberships as m')
-    .innerJoin('users as u', 'u.id', 'm.user_id')
-    .select('m.id')
-    .where('m.organization_id', '=', actor.organizationId)
-    .where('u.email', '=', email)
-    .executeTakeFirst()
-  if (member) throw conflict('a member of this organization has that address')
-  const pending = await selectInvitations(tx, actor)
-    .where('i.email', '=', email)
-    .where(state, '=', 'pending')
-    .executeTakeFirst()
-  if (pending) {
-    throw conflict(
-      `that address has a pending invitation, ${pending.id}; revoke it to send another`,
-    )
-  }
-}
-
-/** A pending invitation holds the place that its acceptance takes. */
-async function requireSeat(tx: Tx, actor: Actor): Promise<void> {
-  const entitlements = await getEntitlements(tx, actor.organizationId)
-  const members = tx
-    .selectFrom('memberships')
-    .select('id')
-    .where('organization_id', '=', actor.organizationId)
-  const pending = tx
-    .selectFrom('invitations as i')
-    .select('i.id')
-    .where('i.organization_id', '=', actor.organizationId)
-    .where(state, '=', 'pending')
-  const { seats } = await tx
-    .selectFrom(members.unionAll(pending as never).as('seat'))
-    .select((eb) => eb.fn.countAll<number>().as('seats'))
-    .executeTakeFirstOrThrow()
-  requireRoom(entitlements, 'members', seats)
-}
-
-async function mailInvitation(tx: Tx, invitation: Invitation, acceptUrl: string): Promise<void> {
-  const organization = await tx
-    .selectFrom('organizations')
-    .select('name')
-    .where('id', '=', invitation.organization_id)
-    .executeTakeFirstOrThrow()
-  const inviter = oneLine(invitation.inviter_name)
-  const name = oneLine(organization.name)
-  await sendMail(tx, {
-    recipient: invitation.email,
-    subject: `${inviter} invites you to ${name}`,
-    body: `${inviter} invites you to the organization "${name}" as ${invitation.role}.
-
-Accept here, signed in as ${invitation.email}:
-
-${acceptUrl}
-
-The link works once and for 7 days. If you do not know what this is about, ignore this mail.
-`,
-  })
-}
-
-async function getInvitation(
+/** An invitation of that organization. */
+export async function getInvitation(
   db: Database,
   actor: Pick<Actor, 'organizationId'>,
   id: InvitationId,
@@ -291,20 +171,21 @@ async function getInvitation(
   return invitation
 }
 
-function selectInvitations(db: Database, { organizationId }: Pick<Actor, 'organizationId'>) {
+export function selectInvitations(db: Database, { organizationId }: Pick<Actor, 'organizationId'>) {
   return db
     .selectFrom('invitations as i')
     .innerJoin('users as u', 'u.id', 'i.invited_by')
     .selectAll('i')
     .select('u.name as inviter_name')
-    .select(state.as('state'))
+    .select(invitationState.as('state'))
     .where('i.organization_id', '=', organizationId)
 }
 
-function targetOf(invitation: Pick<Invitation, 'id' | 'email'>) {
+/** How the audit log names one. */
+export function targetOf(invitation: Pick<Invitation, 'id' | 'email'>) {
   return { type: 'invitation', id: invitation.id, name: invitation.email }
 }
 
-function hashToken(token: string): Buffer {
+export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }

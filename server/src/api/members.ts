@@ -1,0 +1,28 @@
+import type { members, Membership } from '@computer/contract'
+import type { App } from '../app.ts'
+import { changeRole, listMembers, removeMember, type Member } from '../domain/members.ts'
+import type { Routes } from './route.ts'
+
+export function memberRoutes(app: Pick<App, 'db' | 'config'>): Routes<typeof members> {
+  return {
+    list: async (actor, { query }) => {
+      const page = await listMembers(app.db, actor, query)
+      return { ...page, data: page.data.map(showMember) }
+    },
+    update: async (actor, { params, body }) =>
+      showMember(await changeRole(app, actor, params.membership_id, body.role)),
+    remove: async (actor, { params }) => {
+      await removeMember(app, actor, params.membership_id)
+    },
+  }
+}
+
+export function showMember(member: Member): Membership {
+  const { id, user_id, email, name, role } = member
+  return {
+    id,
+    user: { id: user_id, email, name },
+    role,
+    created_at: member.created_at.toISOString(),
+  }
+}
