@@ -1,0 +1,93 @@
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
+
+/*
+ * Passwords are kept as Argon2id in the PHC format, which carries its own parameters: raise `current`
+ * and every password is hashed anew at its owner's next sign-in.
+ */
+
+/** OWASP's recommendation: 19 MiB, 2 passes, 1 lane. */
+const current: Parameters = { memory: 19_456, passes: 2, parallelism: 1 }
+const nonceLength = 16
+const tagLength = 32
+
+/** Bounds the memory, and leaves threads of the process's pool to others; the rest queue. */
+const maxAtOnce = 2
+
+type Parameters = { readonly memory: number; readonly passes: number; readonly parallelism: number }
+type Hash = Parameters & { readonly nonce: Buffer; readonly tag: Buffer }
+
+export async function hashPassword(password: string): Promise<string> {
+  const nonce = randomBytes(nonceLength)
+  return format({ ...current, nonce, tag: await derive(password, { ...current, nonce }) })
+}
+
+/**
+ * Compares a password with a stored hash. Without one (no such account, or one without a password)
+ * the same work is done against a hash that nothing matches, so that the time tells nothing.
+ */
+export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
+  const hash = stored === null ? decoy : parse(stored)
+  const tag = await derive(password, hash)
+  return timingSafeEqual(tag, hash.tag) && stored !== null
+}
+
+/** Whether a hash was made with other parameters than today's. */
+export function isOutdated(stored: string): boolean {
+  const { memory, passes, parallelism } = parse(stored)
+  return (
+    memory !== current.memory || passes !== current.passes || parallelism !== current.parallelism
+  )
+}
+
+const decoy: Hash = {
+  ...current,
+  nonce: randomBytes(nonceLength),
+  tag: randomBytes(tagLength),
+}
+
+let running = 0
+const waiting: (() => void)[] = []
+
+async function derive(
+  password: string,
+  { nonce, memory, passes, parallelism }: Omit<Hash, 'tag'>,
+): Promise<Buffer> {
+  // Keyboards differ in how they compose an accented letter; it is the same password.
+  const message = Buffer.from(password.normalize('NFKC'))
+  if (running < maxAtOnce) running += 1
+  else await new Promise<void>((turn) => waiting.push(turn))
+  try {
+    return await new Promise<Buffer>((resolve, reject) => {
+      const parameters = { message, nonce, memory, passes, parallelism, tagLength }
+      argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)))
+    })
+  } finally {
+    const next = waiting.shift()
+    if (next) next()
+    else running -= 1
+  }
+}
+
+function format({ memory, passes, parallelism, nonce, tag }: Hash): string {
+  const settings = `m=${memory},t=${passes},p=${parallelism}`
+  return `$argon2id$v=19$${settings}$${encode(nonce)}$${encode(tag)}`
+}
+
+const shape = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/
+
+function parse(stored: string): Hash {
+  const [, memory, passes, parallelism, nonce, tag] = shape.exec(stored) ?? []
+  if (!nonce || !tag) throw new Error('a stored password hash cannot be read')
+  return {
+    memory: Number(memory),
+    passes: Number(passes),
+    parallelism: Number(parallelism),
+    nonce: Buffer.from(nonce, 'base64'),
+    tag: Buffer.from(tag, 'base64'),
+  }
+}
+
+/** Base 64 without padding, as the PHC format has it. */
+function encode(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '')
+}
