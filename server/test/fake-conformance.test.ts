@@ -2,13 +2,15 @@ import type { Duplex } from 'node:stream'
 import { createFakeEngine } from '../src/drivers/fake/engine.ts'
 import { GuestChannel } from '../src/guest/channel.ts'
 import { createGuestClient } from '../src/guest/client.ts'
-import { describeMachineDriver, type DriverHarness } from './conformance/machine-driver.ts'
+import { describeMachineDriver } from './conformance/machine-driver.ts'
+import type { DriverHarness } from './conformance/suite.ts'
 import { machineSpec, testImageId } from './fake-machine.ts'
 
 describeMachineDriver('the fake engine', async (): Promise<DriverHarness> => {
   const { driver: makeDriver, controls } = createFakeEngine()
   const driver = makeDriver()
   const channels = new WeakMap<Duplex, GuestChannel>()
+  const writers = new Set<NodeJS.Timeout>()
   let machines = 0
   return {
     driver,
@@ -24,6 +26,15 @@ describeMachineDriver('the fake engine', async (): Promise<DriverHarness> => {
       const command = ['sh', '-c', script]
       return (await guests.exec({ ...ref, run: 'any' }, { command, user: 'root' })).stdout
     },
+    async keepWriting(ref) {
+      const { disk } = controls.guest(ref)
+      const writing = setInterval(() => {
+        for (const name of ['first', 'second']) {
+          disk.write(`/home/${name}`, Buffer.from('line\n'), { append: true })
+        }
+      }, 1)
+      writers.add(writing)
+    },
     async talk(_ref, stream) {
       const channel = channels.get(stream) ?? (await GuestChannel.open(stream, 10_000))
       channels.set(stream, channel)
@@ -31,6 +42,11 @@ describeMachineDriver('the fake engine', async (): Promise<DriverHarness> => {
       answer.stream.resume()
       if (answer.status !== 200) throw new Error(`the agent answered ${answer.status}`)
     },
-    [Symbol.asyncDispose]: () => driver[Symbol.asyncDispose](),
+    freeze: async (ref) => controls.freeze(ref),
+    breakCapture: async (ref, id) => controls.breakCapture(ref, id),
+    async [Symbol.asyncDispose]() {
+      for (const writing of writers) clearInterval(writing)
+      await driver[Symbol.asyncDispose]()
+    },
   }
 })

@@ -7,7 +7,8 @@ import { runInGuest } from '../../e2e/guest-exec.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
 import { nameOf } from '../src/drivers/incus/instance.ts'
 import type { MachineRef } from '../src/drivers/machine-driver.ts'
-import { describeMachineDriver, type DriverHarness } from './conformance/machine-driver.ts'
+import { describeMachineDriver } from './conformance/machine-driver.ts'
+import type { DriverHarness } from './conformance/suite.ts'
 
 describeMachineDriver('the Incus driver', makeHarness)
 
@@ -51,6 +52,12 @@ async function makeHarness(): Promise<DriverHarness> {
       assert.ok(pid > 1)
       process.kill(pid, 'SIGKILL')
     },
+    async freeze(ref) {
+      const path = `/1.0/instances/${nameOf(ref)}/state`
+      const query = { project: options.project }
+      await client.change('PUT', path, { query, body: { action: 'freeze' } })
+    },
+    keepWriting: async (ref) => void (await run(ref, writer)),
     async talk(ref, stream) {
       await run(ref, echoAgent)
       const said = randomBytes(20_000)
@@ -80,6 +87,9 @@ function read(stream: Duplex, length: number): Promise<Buffer> {
     stream.on('data', onData).on('close', onClose)
   })
 }
+
+const writer = `setsid sh -c 'number=0; while :; do number=$((number + 1))
+echo $number >> /home/first; echo $number >> /home/second; done' </dev/null >/dev/null 2>&1 &`
 
 /** Stands for the agent: answers what it is told. Of several, the first keeps the socket. */
 const echoAgent = `mkdir -p /run/computer; cd /run/computer; mkdir echo 2>/dev/null || exit 0

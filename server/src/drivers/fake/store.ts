@@ -1,4 +1,5 @@
 import type { ImageId } from '@computer/contract'
+import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import {
   DriverError,
@@ -146,7 +147,7 @@ export class FakeStore {
     const machine = this.get(ref)
     if (machine.listed.state !== 'running') throw new Error(`machine ${keyOf(ref)} is not running`)
     if (machine.guest) return machine.guest
-    machine.disk ??= machine.base?.copy() ?? new FakeDisk(this.#now)
+    machine.disk ??= ownDisk(machine.base, this.#now)
     machine.guest = new FakeGuest({
       bootId: `boot-${(this.#boots += 1)}`,
       disk: machine.disk,
@@ -180,6 +181,14 @@ export class FakeStore {
 }
 
 const neverRan: LastExit = { kind: 'unknown', reason: 'the machine has not run yet' }
+
+/** With a machine id, as the first boot of a disk gives it one. */
+function ownDisk(base: CapturedDisk, now: () => Date): FakeDisk {
+  const disk = base?.copy() ?? new FakeDisk(now)
+  const machineId = randomBytes(16).toString('hex')
+  disk.write('/etc/machine-id', Buffer.from(`${machineId}\n`), { owner: 'root' })
+  return disk
+}
 
 function keyOf(ref: MachineRef): string {
   return `${ref.id}.${ref.generation}`

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { posix } from 'node:path'
 import type { FakeDisk } from './disk.ts'
 import { GuestFault } from './fault.ts'
@@ -50,6 +51,7 @@ export const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['rm', remove],
   ['test', test],
   ['sleep', sleep],
+  ['sync', () => 0],
   ['sudo', sudo],
   ['systemctl', (process, [verb = '']) => systemctl(process, verb)],
   ['poweroff', (process) => systemctl(process, 'poweroff')],
@@ -88,11 +90,12 @@ function cat(process: Process, args: readonly string[]): number {
   return forEachPath(process, 'cat', args, (path) => process.out(process.disk.read(path).bytes))
 }
 
-/** `head -c N [/dev/zero]` and `head -n N`. */
+/** `head -c N [/dev/zero or /dev/urandom]` and `head -n N`. */
 function head(process: Process, args: readonly string[]): number {
   const [unit, count, path] = args
   const size = Number(count)
   if (unit === '-c' && path === '/dev/zero') return print(process, Buffer.alloc(size))
+  if (unit === '-c' && path === '/dev/urandom') return print(process, randomBytes(size))
   const bytes = path
     ? process.disk.read(process.disk.resolve(path, process.cwd)).bytes
     : process.stdin

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import type { MachineDriver, MachineRef } from '../../src/drivers/machine-driver.ts'
+import { isDriverError, isSame } from './expectations.ts'
+import type { DriverHarness, Suite } from './suite.ts'
+
+/** Machines that a capture which broke off left frozen. */
+export function testFreezing(suite: Suite): void {
+  let harness: DriverHarness
+  let driver: MachineDriver
+  before(() => {
+    harness = suite.harness()
+    driver = harness.driver
+  })
+  const { makeSpec, runMachine, makeCaptureId } = suite
+
+  for (const [name, wake] of [
+    ['thaw', (ref) => driver.thaw(ref)],
+    ['start', (ref) => driver.start(ref)],
+    ['capture', (ref) => driver.capture(ref, makeCaptureId())],
+  ] as [string, (ref: MachineRef) => Promise<unknown>][]) {
+    test(`a frozen machine runs, is listed as frozen, and goes on after ${name}`, async () => {
+      const spec = await runMachine()
+      await harness.run(spec, 'echo kept > /home/mark')
+      await harness.freeze(spec)
+      assert.equal(await driver.inspect(spec), 'running')
+      assert.equal(await isFrozen(spec), true)
+      await wake(spec)
+      await wake(spec)
+      assert.equal(await isFrozen(spec), false)
+      assert.equal(await driver.inspect(spec), 'running')
+      assert.equal(await harness.run(spec, 'cat /home/mark'), 'kept\n')
+      await driver.destroy(spec)
+    })
+  }
+
+  for (const graceMs of [0, 30_000]) {
+    test(`a frozen machine is stopped within ${graceMs} ms of grace`, async () => {
+      const spec = await runMachine()
+      await harness.freeze(spec)
+      await driver.stop(spec, { graceMs })
+      assert.equal(await driver.inspect(spec), 'stopped')
+      assert.equal(await isFrozen(spec), false)
+      await driver.start(spec)
+      assert.equal(await harness.run(spec, 'echo awake'), 'awake\n')
+      await driver.destroy(spec)
+    })
+  }
+
+  test('a frozen machine is destroyed', async () => {
+    const spec = await runMachine()
+    await harness.freeze(spec)
+    await driver.destroy(spec)
+    assert.equal(await driver.inspect(spec), 'absent')
+  })
+
+  test('what is not frozen is thawed already, and what is not there cannot be', async () => {
+    const spec = makeSpec()
+    await assert.rejects(driver.thaw(spec), isDriverError({ retryable: false }))
+    await driver.create(spec)
+    await driver.thaw(spec)
+    assert.equal(await driver.inspect(spec), 'stopped')
+    await driver.destroy(spec)
+  })
+
+  async function isFrozen(spec: MachineRef): Promise<boolean | undefined> {
+    return (await driver.list()).find(({ ref }) => isSame(ref, spec))?.isFrozen
+  }
+}

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import type { Duplex } from 'node:stream'
+import {
+  DriverError,
+  type MachineDriver,
+  type MachineRef,
+} from '../../src/drivers/machine-driver.ts'
+import { isClosed, isDriverError, isSame, settle, until } from './expectations.ts'
+import type { DriverHarness, Suite } from './suite.ts'
+
+/** Machines from create to destroy, and the streams into them. */
+export function testLifecycle(suite: Suite): void {
+  let harness: DriverHarness
+  let driver: MachineDriver
+  let other: MachineDriver
+  before(() => {
+    harness = suite.harness()
+    ;({ driver, other } = harness)
+  })
+  const { makeSpec, runMachine } = suite
+
+  test('prepare may be repeated, and the engine then answers', async () => {
+    await driver.prepare()
+    await driver.prepare()
+    await driver.ping()
+  })
+
+  test('an image is there once it was added, and adding it again changes nothing', async () => {
+    assert.equal(await driver.hasImage('img_00000000000000000000000zzz'), false)
+    await driver.addImage(harness.imageId, harness.imageFiles)
+    assert.equal(await driver.hasImage(harness.imageId), true)
+    await other.addImage(harness.imageId, harness.imageFiles)
+    assert.equal(await other.hasImage(harness.imageId), true)
+  })
+
+  test('a machine lives from create to destroy, and every step may be repeated', async () => {
+    const spec = makeSpec()
+    assert.equal(await driver.inspect(spec), 'absent')
+    for (const [step, state] of [
+      [() => driver.create(spec), 'stopped'],
+      [() => driver.start(spec), 'running'],
+      [() => driver.stop(spec, { graceMs: 30_000 }), 'stopped'],
+      [() => driver.start(spec), 'running'],
+      [() => driver.stop(spec, { graceMs: 0 }), 'stopped'],
+      [() => driver.destroy(spec), 'absent'],
+    ] as const) {
+      await step()
+      await step()
+      assert.equal(await driver.inspect(spec), state)
+    }
+  })
+
+  test('what is not there is a final failure, and is destroyed already', async () => {
+    const spec = makeSpec()
+    const final = isDriverError({ retryable: false })
+    const imageId = 'img_00000000000000000000000zzz' as const
+    await assert.rejects(driver.create({ ...spec, imageId }), final)
+    assert.equal(await driver.inspect(spec), 'absent')
+    await assert.rejects(driver.start(spec), final)
+    await assert.rejects(driver.stop(spec, { graceMs: 0 }), final)
+    await assert.rejects(driver.resize(spec), final)
+    await assert.rejects(driver.connect(spec), final)
+    await driver.destroy(spec)
+  })
+
+  test('generations of one machine are machines of their own', async () => {
+    const first = makeSpec()
+    const second = makeSpec({
+      ...first,
+      generation: first.generation + 1,
+      uidBase: makeSpec().uidBase,
+    })
+    await driver.create(first)
+    await driver.create(second)
+    await driver.start(second)
+    assert.equal(await driver.inspect(first), 'stopped')
+    assert.equal(await driver.inspect(second), 'running')
+    await driver.destroy(second)
+    assert.equal(await driver.inspect(first), 'stopped')
+  })
+
+  test('every driver of the engine lists the same machines', async () => {
+    const stopped = makeSpec()
+    await driver.create(stopped)
+    const running = await runMachine()
+    for (const one of [driver, other]) {
+      const list = await one.list()
+      const find = (ref: MachineRef) => list.find((machine) => isSame(machine.ref, ref))
+      assert.equal(find(stopped)?.state, 'stopped')
+      assert.equal(find(running)?.state, 'running')
+      assert.ok(find(running)!.createdAt instanceof Date)
+    }
+    await other.destroy(running)
+    assert.ok(!(await driver.list()).some((machine) => isSame(machine.ref, running)))
+  })
+
+  test('of calls at once, all succeed and one machine is made', async () => {
+    const spec = makeSpec()
+    await Promise.all([settle(() => driver.create(spec)), settle(() => other.create(spec))])
+    assert.equal(await driver.inspect(spec), 'stopped')
+    await Promise.all([settle(() => driver.start(spec)), settle(() => other.start(spec))])
+    assert.equal(await driver.inspect(spec), 'running')
+    const destroy = () => driver.destroy(spec)
+    await Promise.all([settle(destroy), settle(() => other.destroy(spec))])
+    assert.equal(await driver.inspect(spec), 'absent')
+  })
+
+  test('several machines are made and started at once', async () => {
+    const specs = [makeSpec(), makeSpec(), makeSpec()]
+    await Promise.all(
+      specs.map(async (spec) => {
+        await driver.create(spec)
+        await driver.start(spec)
+      }),
+    )
+    for (const spec of specs) assert.equal(await driver.inspect(spec), 'running')
+    await Promise.all(specs.map((spec) => driver.destroy(spec)))
+  })
+
+  test('a stopped machine is resized, and its disk never shrinks', async () => {
+    const spec = makeSpec()
+    await driver.create(spec)
+    const larger = { ...spec, memoryMb: spec.memoryMb * 2, diskGb: spec.diskGb + 1 }
+    await driver.resize(larger)
+    await driver.resize({ ...spec, cpu: spec.cpu + 1 })
+    await driver.start(spec)
+    await assert.rejects(driver.resize(larger), isDriverError({}))
+    await driver.destroy(spec)
+  })
+
+  test('a machine that has only begun to boot is stopped', async () => {
+    const spec = await runMachine()
+    await driver.stop(spec, { graceMs: 30_000 })
+    assert.equal(await driver.inspect(spec), 'stopped')
+    assert.equal((await driver.lastExit(spec)).kind, 'poweroff')
+  })
+
+  test('a guest that powers itself off stops, and is told from one that died', async () => {
+    const spec = await runMachine()
+    await harness.powerOff(spec)
+    await becomes(spec, 'stopped')
+    assert.equal((await driver.lastExit(spec)).kind, 'poweroff')
+
+    await driver.start(spec)
+    await harness.die(spec)
+    await becomes(spec, 'stopped')
+    const { kind, reason } = await driver.lastExit(spec)
+    assert.equal(kind, 'died')
+    assert.notEqual(reason, '')
+    await driver.start(spec)
+    assert.equal(await driver.inspect(spec), 'running')
+  })
+
+  test('a guest that reboots itself keeps running', async () => {
+    const spec = await runMachine()
+    const before = (await driver.connect(spec)).on('error', () => {})
+    await harness.talk(spec, before)
+    await harness.reboot(spec)
+    await isClosed(before)
+    await talkWhenUp(spec)
+    assert.equal(await driver.inspect(spec), 'running')
+  })
+
+  test('a watcher hears of machines that change, whoever changes them', async () => {
+    const watching = new AbortController()
+    const heard: MachineRef[] = []
+    const watch = (async () => {
+      for await (const ref of driver.watch(watching.signal)) heard.push(ref)
+    })()
+    const spec = makeSpec()
+    await other.create(spec)
+    // A watch that has only begun may miss the first change.
+    await until(async () => {
+      await other.start(spec)
+      await other.stop(spec, { graceMs: 0 })
+      return heard.some((ref) => isSame(ref, spec))
+    })
+    await other.start(spec)
+    heard.length = 0
+    await harness.powerOff(spec)
+    await until(async () => heard.some((ref) => isSame(ref, spec)))
+    watching.abort()
+    await watch
+  })
+
+  test('streams to the agent are apart from each other and end with the machine', async () => {
+    const spec = await runMachine()
+    const [first, second] = await Promise.all([driver.connect(spec), driver.connect(spec)])
+    await Promise.all([harness.talk(spec, first), harness.talk(spec, second)])
+    first.destroy()
+    await isClosed(first)
+    await harness.talk(spec, second)
+    await driver.stop(spec, { graceMs: 0 })
+    await isClosed(second)
+    await assert.rejects(driver.connect(spec), isDriverError({ retryable: true }))
+  })
+
+  test('a disk outlasts a stop, and ends with its machine', async () => {
+    const spec = await runMachine()
+    await harness.run(spec, 'echo kept > /home/mark')
+    await driver.stop(spec, { graceMs: 30_000 })
+    await driver.start(spec)
+    assert.equal(await harness.run(spec, 'cat /home/mark'), 'kept\n')
+    await driver.destroy(spec)
+    await driver.create(spec)
+    await driver.start(spec)
+    assert.equal(await harness.run(spec, 'cat /home/mark || echo none'), 'none\n')
+  })
+
+  test('a sweep leaves whole machines alone, also while others start', async () => {
+    const stopped = makeSpec()
+    await driver.create(stopped)
+    const starting = makeSpec()
+    await driver.create(starting)
+    await Promise.all([driver.start(starting), other.sweep(), driver.sweep()])
+    assert.equal(await driver.inspect(stopped), 'stopped')
+    assert.equal(await driver.inspect(starting), 'running')
+    await talkWhenUp(starting)
+  })
+
+  /** A guest between two boots refuses a stream, or breaks it off. */
+  function talkWhenUp(ref: MachineRef): Promise<void> {
+    return until(async () => {
+      let stream: Duplex | undefined
+      try {
+        stream = (await driver.connect(ref)).on('error', () => {})
+        await harness.talk(ref, stream)
+        return true
+      } catch (error) {
+        if (error instanceof DriverError && !error.retryable) throw error
+        return false
+      } finally {
+        stream?.destroy()
+      }
+    })
+  }
+
+  function becomes(ref: MachineRef, state: string): Promise<void> {
+    return until(async () => (await settle(() => driver.inspect(ref))) === state)
+  }
+}
