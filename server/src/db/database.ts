@@ -18,6 +18,7 @@ export type SessionRow = Selectable<Schema['sessions']>
 export type ApiKeyRow = Selectable<Schema['api_keys']>
 export type OrganizationRow = Selectable<Schema['organizations']>
 export type InvitationRow = Selectable<Schema['invitations']>
+export type MailRow = Selectable<Schema['mails']>
 export type AuditEventRow = Selectable<Schema['audit_events']>
 export type CaptureRow = Selectable<Schema['captures']>
 export type SnapshotRow = Selectable<Schema['snapshots']>

@@ -6,6 +6,7 @@ import { expireLeases } from '../domain/leases.ts'
 import { closeAbandonedSessions } from '../domain/session-closing.ts'
 import { pause } from './pause.ts'
 import { prepareImages } from './images.ts'
+import { deliverMails } from './mails.ts'
 import { advance, desktopPollMs, type WorkerApp } from './machines.ts'
 import { observeAll, observeMachine } from './observe.ts'
 
@@ -52,6 +53,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
     every(observeEveryMs, () => forgetOldKeys(app.db)),
   ]
   const images = prepareImages(app, signal)
+  const mails = deliverMails(app, signal)
   const watching = watchEngine(app, signal)
   await safely(app, () => observeAll(app))
 
@@ -68,7 +70,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   }
   unsubscribe()
   for (const timer of timers) clearInterval(timer)
-  const finished = Promise.all([...inFlight.values(), images, watching])
+  const finished = Promise.all([...inFlight.values(), images, mails, watching])
   // A step that takes longer is left in its middle: whoever claims it next does it again.
   await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
 }
