@@ -80,7 +80,6 @@ function describeEngine(
     client,
     engineDir,
     imageId: 'img_0000000000000000000000test',
-    captureId: null,
     imageFiles,
     optionsOf(project) {
       projects.add(project)
@@ -90,7 +89,8 @@ function describeEngine(
       const id = `mch_${randomBytes(13).toString('hex')}` as const
       const uidBase = firstUid + machines++ * 65_536
       const imageId = 'img_0000000000000000000000test'
-      return { id, generation: 1, imageId, cpu: 1, memoryMb: 1024, diskGb: 2, uidBase }
+      const size = { cpu: 1, memoryMb: 1024, diskGb: 2 }
+      return { id, generation: 1, imageId, captureId: null, ...size, uidBase }
     },
     async [Symbol.asyncDispose]() {
       await remove(client, projects)
