@@ -28,9 +28,11 @@ describeMachineDriver('the fake engine', async (): Promise<DriverHarness> => {
     },
     async keepWriting(ref) {
       const { disk } = controls.guest(ref)
+      let number = 0
       const writing = setInterval(() => {
+        number += 1
         for (const name of ['first', 'second']) {
-          disk.write(`/home/${name}`, Buffer.from('line\n'), { append: true })
+          disk.write(`/home/${name}`, Buffer.from(`${number}\n`), { append: true })
         }
       }, 1)
       writers.add(writing)

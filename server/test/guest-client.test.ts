@@ -19,6 +19,28 @@ test('health, identity, display, usage and clipboard answer', async (t) => {
   assert.deepEqual(await guests.readClipboard(ref, {}), { text: '', selection: 'clipboard' })
 })
 
+test('a flush that nobody answers ends in the time that it was given', async (t) => {
+  const { guests, ref, engine } = await running(t)
+  await guests.flush(ref)
+  const guest = engine.controls.guest(ref)
+  assert.equal(guest.flushes, 1)
+  const hold = guest.holdFlush()
+  const silent = { name: 'GuestUnavailable', sent: true }
+  await assert.rejects(guests.flush(ref, { timeoutMs: 5 }), silent)
+  const caller = new AbortController()
+  const waiting = guests.flush(ref, { signal: caller.signal })
+  await hold.reached
+  caller.abort(new Error('went away'))
+  await assert.rejects(waiting, { message: 'went away' })
+  hold.release()
+
+  engine.controls.freeze(ref)
+  await assert.rejects(guests.flush(ref, { timeoutMs: 5 }), silent)
+  const later = guests.flush(ref)
+  await engine.driver().thaw(ref)
+  await later
+})
+
 test('screenshots have the display geometry and change with input', async (t) => {
   const { guests, ref } = await running(t)
   await guests.setFence(ref, { fence: 1, holder: 'ses_a' })
