@@ -7,7 +7,7 @@ import Fastify, {
   type FastifyReply,
 } from 'fastify'
 import type { Socket } from 'node:net'
-import type { Logger } from 'pino'
+import type { App } from './app.ts'
 import { ApiError } from './errors.ts'
 import { newUlid } from './ids.ts'
 import { parseQuery } from './query.ts'
@@ -16,9 +16,10 @@ const maxBodyBytes = 8 * 1024 * 1024
 const maxHeaderBytes = 16 * 1024
 
 /** Fastify with our limits, request ids, bodies and the error envelope; no routes yet. */
-export function createHttp(log: Logger): FastifyInstance {
+export function createHttp({ config, log }: Pick<App, 'config' | 'log'>): FastifyInstance {
   const http = Fastify({
     loggerInstance: log as FastifyBaseLogger,
+    trustProxy: config.trustProxy.length > 0 && [...config.trustProxy],
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: maxBodyBytes,
     exposeHeadRoutes: false,

@@ -4,7 +4,7 @@ import { runRole } from './role.ts'
 
 /** The real-time gateway. */
 await runRole('gateway', async (app) => {
-  const http = createHttp(app.log)
+  const http = createHttp(app)
   addHealthRoutes(http, app)
   await http.listen({ host: app.config.bind, port: app.config.gatewayPort })
   return { stop: () => closeHttp(http) }

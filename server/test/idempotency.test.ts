@@ -8,7 +8,7 @@ import { startTestServer, type Call } from './harness.ts'
 const server = await startTestServer({ after })
 const { db } = server.app
 const owner = server.as(await server.user('owner'))
-const bearer = { authorization: 'Bearer of a test' }
+const bearer = { authorization: 'Bearer one' }
 
 test('the same key answers the same again, once', async () => {
   const { id: machine_id } = await server.machine({ start: false })
@@ -155,7 +155,7 @@ test('the stored answer holds nothing that can be read without the credential', 
     const hex = Buffer.from(part).toString('hex')
     assert.ok(!stored.includes(part) && !stored.includes(hex), part)
   }
-  const changed = { authorization: 'Bearer of another', 'idempotency-key': key }
+  const changed = { authorization: 'Bearer another', 'idempotency-key': key }
   const other = await owner('POST', '/v1/api-keys', newKey('secret name'), changed)
   assert.deepEqual([other.status, other.body.error.code], [409, 'conflict'])
 })

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
+import { credentialOf } from '../authenticate.ts'
 import {
   claimKey,
   extendClaim,
@@ -88,7 +89,7 @@ function digest(parts: readonly string[]): Buffer {
 }
 
 function deriveSealingKey(request: FastifyRequest, key: string): Buffer {
-  const credential = request.headers.authorization ?? request.headers.cookie ?? ''
+  const credential = credentialOf(request.headers)
   return Buffer.from(hkdfSync('sha256', credential, key, 'computer idempotency v1', 32))
 }
 

@@ -1,17 +1,21 @@
-import { endpoints } from '@computer/contract'
+import { endpoints, type AuditEventType } from '@computer/contract'
 import type { FastifyInstance } from 'fastify'
+import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
+import { authenticate, callerOf } from '../authenticate.ts'
+import { auditedBy, noteAudit } from '../domain/audit-events.ts'
 import { addHealthRoutes } from '../health.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { auditEventRoutes } from './audit-events.ts'
 import { authRoutes } from './auth.ts'
-import { authenticate, callerOf } from './authenticate.ts'
 import { desktopRoutes } from './desktop.ts'
 import { addDocumentRoutes } from './documents.ts'
 import { eventRoutes } from './events.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
 import { createHttp } from '../http.ts'
+import type { ApiError } from '../errors.ts'
+import { refuseForeignOrigin } from '../origins.ts'
 import { onceByKey } from './idempotency.ts'
 import { imageRoutes } from './images.ts'
 import { invitationRoutes } from './invitations.ts'
@@ -26,12 +30,15 @@ export function createApi(
   app: App,
   options: { readonly authenticate?: Authenticate } = {},
 ): FastifyInstance {
-  const http = createHttp(app.log)
+  const http = createHttp(app)
   const doors: Doors = {
     authenticate: options.authenticate ?? ((request) => authenticate(app, request)),
-    admit: callerOf,
+    admit(request) {
+      refuseForeignOrigin(app.config, request)
+      return callerOf(request)
+    },
     once: onceByKey(app),
-    noteRefusal: async () => {},
+    noteRefusal: (actor, type, refusal) => noteRefusal(app, actor, type, refusal),
   }
   addHealthRoutes(http, app)
   addDocumentRoutes(http, app.config.baseUrl)
@@ -50,4 +57,20 @@ export function createApi(
   mount(http, doors, endpoints.events, eventRoutes(app))
   mount(http, doors, endpoints.api_keys, apiKeyRoutes(app))
   return http
+}
+
+/** Nobody's call is none of an organization's business, and a log that fails changes no answer. */
+async function noteRefusal(
+  app: Pick<App, 'db' | 'log'>,
+  actor: Actor,
+  type: AuditEventType,
+  { code, message }: ApiError,
+): Promise<void> {
+  if (code === 'unauthenticated') return
+  const outcome = code === 'permission_denied' ? 'denied' : 'failed'
+  try {
+    await noteAudit(app.db, { ...auditedBy(actor), type, outcome, message })
+  } catch (error) {
+    app.log.error({ err: error }, 'a refusal was not noted')
+  }
 }

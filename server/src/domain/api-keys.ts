@@ -113,6 +113,7 @@ export async function findByKey(db: Database, secret: string) {
         .onRef('m.user_id', '=', 'k.created_by')
         .onRef('m.organization_id', '=', 'k.organization_id'),
     )
+    .innerJoin('users as u', 'u.id', 'k.created_by')
     .select(['k.id', 'k.name', 'k.organization_id', 'k.scopes', 'k.created_by', 'm.role'])
     .select(
       sql<boolean>`k.last_used_at is null or k.last_used_at < now() - interval '1 minute'`.as(
@@ -121,6 +122,7 @@ export async function findByKey(db: Database, secret: string) {
     )
     .where('k.secret_hash', '=', hashSecret(secret))
     .where('k.revoked_at', 'is', null)
+    .where('u.disabled_at', 'is', null)
     .where((eb) =>
       eb.or([eb('k.expires_at', 'is', null), eb('k.expires_at', '>', sql<Date>`now()`)]),
     )

@@ -3,6 +3,9 @@ alter table users
   add column password_hash text,
   add column disabled_at timestamptz;
 
+-- The oldest one of a user is that of their personal organization.
+create index memberships_of_user on memberships (user_id, id);
+
 create table auth_sessions (
   id text primary key,
   user_id text not null references users,
