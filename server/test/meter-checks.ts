@@ -1,0 +1,124 @@
+import type { CaptureId, MachineId } from '@computer/contract'
+import assert from 'node:assert/strict'
+import { sql } from 'kysely'
+import type { Database } from '../src/db/database.ts'
+import { replayMeters, type Interval, type MeteredEvent } from '../src/domain/meter-replay.ts'
+
+/**
+ * Fails unless the intervals of every machine, also those that are gone, are what its log says, and
+ * what is open is what the other rows hold. It may be asked at any moment.
+ */
+export async function checkMeters(db: Database): Promise<void> {
+  await db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (tx) => {
+      const intervals = await tx.selectFrom('meter_intervals').selectAll().execute()
+      const kept = groupByMachine(intervals)
+      const logs = groupByMachine(await readLogs(tx))
+      for (const id of new Set([...logs.keys(), ...kept.keys()])) {
+        const log = logs.get(id) ?? []
+        const table = inOrder(kept.get(id) ?? [])
+        assert.deepEqual(table, inOrder(replayMeters(log)), `meters of ${id}`)
+        checkTimes(id, log)
+        checkOverlaps(id, table)
+      }
+      const open = intervals.filter((interval) => interval.ended_at === null).map(nameOf)
+      assert.deepEqual(open.sort(), (await whatIsHeld(tx)).sort(), 'what is open is what is held')
+    })
+}
+
+async function readLogs(db: Database) {
+  return db
+    .selectFrom('machine_events')
+    .select(['machine_id', 'type', 'to_state', 'occurred_at', 'facts'])
+    .orderBy('machine_id')
+    .orderBy('sequence')
+    .execute()
+}
+
+/** The same intervals of each machine, read from the other rows and none of the log. */
+async function whatIsHeld(db: Database): Promise<string[]> {
+  const machines = await db
+    .selectFrom('machines')
+    .selectAll()
+    .where('deleted_at', 'is', null)
+    .execute()
+  const captures = await db
+    .selectFrom('captures')
+    .selectAll()
+    .where('state', '=', 'ready')
+    .where(
+      sql<boolean>`exists (select from snapshots s where s.capture_id = captures.id and s.deleted_at is null)
+        or exists (select from templates t where t.capture_id = captures.id)`,
+    )
+    .execute()
+  const held: Parameters<typeof nameOf>[0][] = []
+  for (const { id, state, size, disk_gb: diskGb, ...machine } of machines) {
+    const of = { machine_id: id, capture_id: null }
+    const wasMade = machine.started_at !== null || machine.stopped_at !== null
+    if (['running', 'stopping'].includes(state)) {
+      held.push({ ...of, meter: 'compute', size, bytes: null })
+    }
+    if (wasMade && state !== 'deleting') {
+      held.push({ ...of, meter: 'hot_storage', size: null, bytes: diskGb * 2 ** 30 })
+    }
+  }
+  for (const { machine_id, id, size_bytes: bytes } of captures) {
+    held.push({ machine_id, meter: 'cold_storage', capture_id: id, size: null, bytes })
+  }
+  return held.map(nameOf)
+}
+
+function checkTimes(id: MachineId, log: readonly MeteredEvent[]): void {
+  for (const [index, event] of log.slice(1).entries()) {
+    assert.ok(event.occurred_at >= log[index]!.occurred_at, `the log of ${id} runs backwards`)
+  }
+}
+
+function checkOverlaps(id: MachineId, intervals: readonly Interval[]): void {
+  const ends = new Map<string, Date | null>()
+  for (const interval of intervals) {
+    const key = `${interval.meter} ${interval.capture_id}`
+    const end = ends.get(key)
+    assert.ok(end !== null, `${id}: ${key} opens while it is open`)
+    assert.ok(end === undefined || end <= interval.started_at, `${id}: ${key} overlaps`)
+    assert.ok(interval.ended_at === null || interval.started_at <= interval.ended_at)
+    ends.set(key, interval.ended_at)
+  }
+}
+
+function groupByMachine<Row extends { readonly machine_id: MachineId }>(rows: readonly Row[]) {
+  return Map.groupBy(rows, (row) => row.machine_id)
+}
+
+function inOrder(intervals: readonly Interval[]): Interval[] {
+  return intervals
+    .map(({ meter, size, bytes, capture_id, started_at, ended_at }) => ({
+      meter,
+      size,
+      bytes,
+      capture_id,
+      started_at,
+      ended_at,
+    }))
+    .toSorted(
+      (a, b) => Number(a.started_at) - Number(b.started_at) || order(a).localeCompare(order(b)),
+    )
+}
+
+/** Those that begin and end within one millisecond come before those that go on from there. */
+function order(interval: Interval): string {
+  const end = interval.ended_at?.toISOString() ?? '~'
+  return `${interval.meter} ${interval.capture_id} ${end} ${interval.bytes}`
+}
+
+function nameOf(held: {
+  readonly machine_id: MachineId
+  readonly meter: string
+  readonly capture_id: CaptureId | null
+  readonly size: string | null
+  readonly bytes: number | null
+}): string {
+  return [held.machine_id, held.meter, held.capture_id, held.size, held.bytes].join(' ')
+}
