@@ -1,6 +1,5 @@
 import type { InvitationId, Role } from '@computer/contract'
 import { sql } from 'kysely'
-import { randomBytes } from 'node:crypto'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { Tx } from '../db/database.ts'
@@ -9,7 +8,6 @@ import { auditedBy, noteAudit } from './audit-events.ts'
 import { getEntitlements, requireRoom } from './catalog.ts'
 import {
   getInvitation,
-  hashToken,
   invitationState,
   selectInvitations,
   targetOf,
@@ -17,6 +15,7 @@ import {
 } from './invitations.ts'
 import { oneLine, sendMail } from './mails.ts'
 import { lockAsManager, requireOwner } from './members.ts'
+import { createToken, hashToken } from './tokens.ts'
 
 /**
  * Invites an address and mails it the link if mail can be sent. Called again with the id of an
@@ -29,7 +28,7 @@ export async function createInvitation(
   wish: { readonly email: string; readonly role: Role },
 ): Promise<Invitation & { readonly acceptUrl: string }> {
   const email = wish.email.toLowerCase()
-  const token = randomBytes(32).toString('base64url')
+  const token = createToken('invitation')
   const acceptUrl = `${app.config.dashboardUrl}/accept-invitation#token=${token}`
   return app.db.transaction().execute(async (tx) => {
     const managerRole = await lockAsManager(tx, actor)

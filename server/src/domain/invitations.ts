@@ -6,7 +6,6 @@ import type {
   UserId,
 } from '@computer/contract'
 import { sql } from 'kysely'
-import { createHash } from 'node:crypto'
 import type { Actor, Caller, UserActor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { Database, InvitationRow, Tx } from '../db/database.ts'
@@ -16,6 +15,7 @@ import { auditedBy, noteAudit } from './audit-events.ts'
 import { getMember, lockAsManager, type Member } from './members.ts'
 import { lockOrganization } from './organizations.ts'
 import { pageById, type PageRequest } from './page.ts'
+import { hashToken } from './tokens.ts'
 
 export type Invitation = InvitationRow & {
   readonly state: InvitationState
@@ -184,8 +184,4 @@ export function selectInvitations(db: Database, { organizationId }: Pick<Actor, 
 /** How the audit log names one. */
 export function targetOf(invitation: Pick<Invitation, 'id' | 'email'>) {
   return { type: 'invitation', id: invitation.id, name: invitation.email }
-}
-
-export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
 }

@@ -1,0 +1,47 @@
+import type { Actor } from '../src/actor.ts'
+import { sql } from 'kysely'
+import type { Answer, TestServer } from './harness.ts'
+
+/** What people do with invitations, as calls of the API. */
+export function invitationCalls(server: TestServer) {
+  return {
+    invite(
+      actor: Actor,
+      email: string,
+      wish: object = {},
+      headers?: Record<string, string>,
+    ): Promise<Answer> {
+      return server.as(actor)('POST', '/v1/invitations', { email, ...wish }, headers)
+    },
+    list(actor: Actor, query = ''): Promise<Answer> {
+      return server.as(actor)('GET', `/v1/invitations?${query}`)
+    },
+    revoke(actor: Actor, id: string): Promise<Answer> {
+      return server.as(actor)('DELETE', `/v1/invitations/${id}`)
+    },
+    accept(actor: Actor, token: string): Promise<Answer> {
+      return server.as(actor)('POST', '/v1/invitations/accept', { token })
+    },
+    async expire(id: string): Promise<void> {
+      await server.app.db
+        .updateTable('invitations')
+        .set({ expires_at: sql`now()` })
+        .where('id', '=', id as `inv_${string}`)
+        .execute()
+    },
+    /** The owner of an organization with two places. */
+    async smallOwner(): Promise<Actor> {
+      const owner = await server.user('owner', 'stranger')
+      await server.app.db
+        .updateTable('organizations')
+        .set({ plan_id: 'free' })
+        .where('id', '=', owner.organizationId)
+        .execute()
+      return owner
+    },
+  }
+}
+
+export function tokenOf({ accept_url }: { accept_url: string }): string {
+  return accept_url.split('#token=')[1]!
+}

@@ -1,0 +1,191 @@
+import { Role } from '@computer/contract'
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import type { Actor } from '../src/actor.ts'
+import { addColleague, emailOf, membershipOf } from './colleague.ts'
+import { collide, holdOrganization } from './forced-race.ts'
+import { startTestServer } from './harness.ts'
+
+const server = await startTestServer({ after })
+const { db } = server.app
+
+test('every member sees all members, newest first and page by page', async () => {
+  const owner = await server.user('owner', 'stranger')
+  const people = [owner]
+  for (const role of ['admin', 'member', 'member'] as const) {
+    people.unshift(await addColleague(server, owner, role))
+  }
+  const seen: unknown[] = []
+  let cursor = ''
+  for (;;) {
+    const { status, body } = await server.as(people[0]!)('GET', `/v1/members?limit=2${cursor}`)
+    assert.equal(status, 200)
+    seen.push(...body.data)
+    if (!body.has_more) break
+    // Somebody who joins meanwhile moves nobody to another page.
+    await addColleague(server, owner, 'member')
+    cursor = `&cursor=${body.next_cursor}`
+  }
+  const expected = await Promise.all(
+    people.map(async (actor) => ({
+      id: await membershipOf(server, actor),
+      user: { id: actor.userId, email: await emailOf(server, actor), name: 'Somebody' },
+      role: actor.role,
+    })),
+  )
+  assert.deepEqual(
+    seen.map((member) => ({ ...(member as object), created_at: undefined })),
+    expected.map((member) => ({ ...member, created_at: undefined })),
+  )
+})
+
+test('owners change every role, admins none of an owner and to owner, members none', async () => {
+  for (const doer of Role.options) {
+    const owner = await server.user('owner', 'stranger')
+    const call = server.as(await addColleague(server, owner, doer))
+    for (const from of Role.options) {
+      for (const to of Role.options) {
+        const id = await membershipOf(server, await addColleague(server, owner, from))
+        const { status, body } = await call('PATCH', `/v1/members/${id}`, { role: to })
+        const touchesOwner = from !== to && (from === 'owner' || to === 'owner')
+        const may = doer === 'owner' || (doer === 'admin' && !touchesOwner)
+        assert.equal(status, may ? 200 : 403, `${doer}: ${from} to ${to}`)
+        if (may) assert.deepEqual([body.id, body.role], [id, to])
+        else assert.equal(body.error.code, 'permission_denied')
+        assert.equal(await roleOf(id), may ? to : from)
+      }
+      const id = await membershipOf(server, await addColleague(server, owner, from))
+      const removal = await call('DELETE', `/v1/members/${id}`)
+      const may = doer === 'owner' || (doer === 'admin' && from !== 'owner')
+      assert.equal(removal.status, may ? 204 : 403, `${doer} removes ${from}`)
+      assert.equal(await roleOf(id), may ? undefined : from)
+    }
+  }
+})
+
+test('the last owner is neither demoted nor removed', async () => {
+  const owner = await server.user('owner', 'stranger')
+  const call = server.as(owner)
+  const id = await membershipOf(server, owner)
+  const demotion = await call('PATCH', `/v1/members/${id}`, { role: 'admin' })
+  const removal = await call('DELETE', `/v1/members/${id}`)
+  for (const { status, body } of [demotion, removal]) {
+    assert.deepEqual([status, body.error.code], [409, 'conflict'])
+    assert.match(body.error.message, /last owner.*make another member owner/)
+  }
+  assert.equal((await call('PATCH', `/v1/members/${id}`, { role: 'owner' })).status, 200)
+
+  const second = await addColleague(server, owner, 'member')
+  const promote = await call('PATCH', `/v1/members/${await membershipOf(server, second)}`, {
+    role: 'owner',
+  })
+  assert.equal(promote.status, 200)
+  assert.equal((await call('PATCH', `/v1/members/${id}`, { role: 'member' })).status, 200)
+})
+
+test('of two owners who demote, or remove, each other at once, one stays', async () => {
+  for (const method of ['PATCH', 'DELETE']) {
+    const first = await server.user('owner', 'stranger')
+    const second = await addColleague(server, first, 'owner')
+    const pairs = [
+      [first, second],
+      [second, first],
+    ] as const
+    const paths = await Promise.all(
+      pairs.map(async ([, other]) => `/v1/members/${await membershipOf(server, other)}`),
+    )
+    const answers = await collide(
+      db,
+      holdOrganization(first.organizationId),
+      pairs.map(
+        ([actor], index) =>
+          () =>
+            server.as(actor)(
+              method,
+              paths[index]!,
+              method === 'PATCH' ? { role: 'member' } : undefined,
+            ),
+      ),
+    )
+    const succeeded = method === 'PATCH' ? 200 : 204
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [succeeded, 403])
+    const loser = answers.find(({ status }) => status === 403)!
+    assert.equal(loser.body.error.code, 'permission_denied')
+    const owners = await db
+      .selectFrom('memberships')
+      .select('id')
+      .where('organization_id', '=', first.organizationId)
+      .where('role', '=', 'owner')
+      .execute()
+    assert.equal(owners.length, 1)
+  }
+})
+
+test('an admin who is demoted while waiting removes nobody any more', async () => {
+  const owner = await server.user('owner', 'stranger')
+  const admin = await addColleague(server, owner, 'admin')
+  const id = await membershipOf(server, await addColleague(server, owner, 'member'))
+  const [answer] = await collide(
+    db,
+    async (tx) => {
+      await holdOrganization(owner.organizationId)(tx)
+      await tx
+        .updateTable('memberships')
+        .set({ role: 'member' })
+        .where('id', '=', await membershipOf(server, admin))
+        .execute()
+    },
+    [() => server.as(admin)('DELETE', `/v1/members/${id}`)],
+  )
+  assert.deepEqual([answer!.status, answer!.body.error.code], [403, 'permission_denied'])
+  assert.equal(await roleOf(id), 'member')
+})
+
+test("a removed member's key is refused, and the sessions it opened stay", async () => {
+  const owner = await server.user('owner')
+  const member = await server.user('member')
+  const { id: machine_id } = await server.machine({ start: false })
+  const key = await server.apiKey({ creator: member })
+  const session = await key.call('POST', '/v1/sessions', { machine_id })
+  assert.equal(session.status, 201)
+  const path = `/v1/members/${await membershipOf(server, member)}`
+  assert.equal((await server.as(owner)('DELETE', path)).status, 204)
+  assert.equal((await key.call('GET', '/v1/machines')).status, 401)
+  const { body } = await server.call('GET', '/v1/sessions')
+  const kept = body.data.find(({ id }: { id: string }) => id === session.body.id)
+  assert.equal(kept.state, 'active')
+  assert.equal((await server.as(owner)('DELETE', path)).status, 404)
+})
+
+test('who is removed from the last organization gets one of their own', async () => {
+  const owner = await server.user('owner')
+  const member = await server.user('admin')
+  await server.as(owner)('DELETE', `/v1/members/${await membershipOf(server, member)}`)
+  const homes = await db
+    .selectFrom('memberships as m')
+    .innerJoin('organizations as o', 'o.id', 'm.organization_id')
+    .select(['o.id', 'o.plan_id', 'm.role'])
+    .where('m.user_id', '=', member.userId)
+    .execute()
+  const { signupPlan } = server.app.config
+  assert.deepEqual(
+    homes.map(({ plan_id, role }) => [plan_id, role]),
+    [[signupPlan, 'owner']],
+  )
+  // Whoever removed them is nobody's business there.
+  const there: Actor = { ...member, organizationId: homes[0]!.id, role: 'owner' }
+  const { body } = await server.as(there)('GET', '/v1/audit-events')
+  assert.deepEqual(
+    body.data.map(({ type, actor }: { type: string; actor: unknown }) => [type, actor]),
+    [['organization.created', null]],
+  )
+})
+
+async function roleOf(id: string): Promise<Role | undefined> {
+  const row = await db
+    .selectFrom('memberships')
+    .select('role')
+    .where('id', '=', id as `mem_${string}`)
+    .executeTakeFirst()
+  return row?.role
+}

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Actor } from '../src/actor.ts'
+import { addColleague } from './colleague.ts'
+import { collide, holdOrganization } from './forced-race.ts'
+import { startTestServer } from './harness.ts'
+
+const server = await startTestServer({ after }, { worker: false })
+const { db } = server.app
+const bearer = { authorization: 'Bearer of a test' }
+
+test('who creates an organization owns it', async () => {
+  const actor = await server.user('member')
+  const { status, body } = await server.as(actor)('POST', '/v1/organizations', { name: 'Acme' })
+  assert.equal(status, 201)
+  assert.deepEqual(Object.keys(body).sort(), ['created_at', 'id', 'name', 'plan_id'])
+  assert.deepEqual([body.name, body.plan_id], ['Acme', server.app.config.signupPlan])
+  const members = await server.as({ ...actor, organizationId: body.id })('GET', '/v1/members')
+  assert.deepEqual(
+    members.body.data.map((member: { user: { id: string }; role: string }) => [
+      member.user.id,
+      member.role,
+    ]),
+    [[actor.userId, 'owner']],
+  )
+})
+
+test('a name has 1 to 100 characters, and an API key creates no organization', async () => {
+  const call = server.as(await server.user('owner'))
+  for (const name of ['', 'x'.repeat(101), 'a\0b', undefined]) {
+    assert.equal((await call('POST', '/v1/organizations', { name })).status, 400)
+  }
+  assert.equal((await call('POST', '/v1/organizations', { name: 'x'.repeat(100) })).status, 201)
+  const { status, body } = await server.call('POST', '/v1/organizations', { name: 'Acme' })
+  assert.deepEqual([status, body.error.code], [403, 'permission_denied'])
+})
+
+test('fifty creations at once with one key make one organization, and so does one after a crash', async () => {
+  const call = server.as(await server.user('member'))
+  const headers = { ...bearer, 'idempotency-key': randomUUID() }
+  const create = () => call('POST', '/v1/organizations', { name: 'Once' }, headers)
+  const before = await countOrganizations()
+  const answers = await Promise.all(Array.from({ length: 50 }, create))
+  const settled = await create()
+  assert.equal(settled.status, 201)
+  for (const { status, body, headers: seen } of answers) {
+    if (status === 201) assert.deepEqual(body, settled.body)
+    else assert.deepEqual([body.error.code, seen['retry-after']], ['conflict', '1'])
+  }
+  await db
+    .updateTable('idempotency_keys')
+    .set({
+      status: null,
+      sealed_response: null,
+      running_until: sql`clock_timestamp() - interval '1 second'`,
+    })
+    .execute()
+  const again = await create()
+  assert.deepEqual([again.status, again.body], [201, settled.body])
+  assert.equal(again.headers['idempotent-replayed'], undefined)
+  assert.equal(await countOrganizations(), before + 1)
+  const { members } = await db
+    .selectFrom('memberships')
+    .select((eb) => eb.fn.countAll<number>().as('members'))
+    .where('organization_id', '=', settled.body.id)
+    .executeTakeFirstOrThrow()
+  assert.equal(members, 1)
+})
+
+test('a manager renames the organization they act in, and no other', async () => {
+  const owner = await server.user('owner', 'stranger')
+  const admin = await addColleague(server, owner, 'admin')
+  const path = `/v1/organizations/${owner.organizationId}`
+  const { status, body } = await server.as(admin)('PATCH', path, { name: 'New' })
+  assert.deepEqual([status, body.id, body.name], [200, owner.organizationId, 'New'])
+
+  const member = server.as(await addColleague(server, owner, 'member'))
+  assert.equal((await member('PATCH', path, { name: 'Newer' })).status, 403)
+  // Their own in another session, but not the one that this session acts in.
+  const elsewhere = await server.user('owner')
+  const other = await server.as(elsewhere)('PATCH', path, { name: 'Newer' })
+  assert.deepEqual([other.status, other.body.error.code], [404, 'not_found'])
+  const own = await server.as(admin)('GET', '/v1/auth/me')
+  assert.equal(own.body.organization.name, 'New')
+})
+
+test('who leaves is no member any more, and the last owner stays', async () => {
+  const owner = await server.user('owner', 'stranger')
+  const member = await addColleague(server, owner, 'member')
+  const path = `/v1/organizations/${owner.organizationId}/leave`
+  assert.equal((await server.as(member)('POST', path)).status, 204)
+  assert.deepEqual(await membersOf(owner), [owner.userId])
+  const again = await server.as(member)('POST', path)
+  assert.deepEqual([again.status, again.body.error.code], [404, 'not_found'])
+
+  const last = await server.as(owner)('POST', path)
+  assert.deepEqual([last.status, last.body.error.code], [409, 'conflict'])
+  assert.match(last.body.error.message, /last owner.*make another member owner/)
+  assert.deepEqual(await membersOf(owner), [owner.userId])
+})
+
+test('an organization that the session does not act in can be left too', async () => {
+  const owner = await server.user('owner', 'stranger')
+  const member = await addColleague(server, owner, 'member')
+  const { organizationId } = await server.user('member')
+  const call = server.as({ ...member, organizationId })
+  assert.equal((await call('POST', `/v1/organizations/${owner.organizationId}/leave`)).status, 204)
+  assert.deepEqual(await membersOf(owner), [owner.userId])
+})
+
+test('who leaves the last organization gets one of their own', async () => {
+  const actor = await server.user('member')
+  const leave = await server.as(actor)('POST', `/v1/organizations/${actor.organizationId}/leave`)
+  assert.equal(leave.status, 204)
+  const [home, ...others] = await organizationsOf(actor)
+  assert.deepEqual(others, [])
+  assert.deepEqual(
+    [home!.name, home!.plan_id, home!.role],
+    ["Somebody's organization", server.app.config.signupPlan, 'owner'],
+  )
+
+  const owner = await server.user('owner', 'stranger')
+  const member = await addColleague(server, owner, 'member')
+  await server.as(member)('POST', `/v1/organizations/${owner.organizationId}/leave`)
+  assert.equal((await organizationsOf(member)).length, 1)
+})
+
+test('of two owners who leave at once, one stays', async () => {
+  const first = await server.user('owner', 'stranger')
+  const second = await addColleague(server, first, 'owner')
+  const path = `/v1/organizations/${first.organizationId}/leave`
+  const answers = await collide(
+    db,
+    holdOrganization(first.organizationId),
+    [first, second].map((actor) => () => server.as(actor)('POST', path)),
+  )
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 409])
+  assert.equal((await membersOf(first)).length, 1)
+})
+
+test('who loses both of their organizations at once gets one of their own', async () => {
+  const owners = [await server.user('owner', 'stranger'), await server.user('owner', 'stranger')]
+  const member = await addColleague(server, owners[0]!, 'member')
+  await db
+    .updateTable('memberships')
+    .set({ organization_id: owners[1]!.organizationId, role: 'member' })
+    .where('user_id', '=', member.userId)
+    .where('organization_id', '!=', member.organizationId)
+    .execute()
+  const memberships = await db
+    .selectFrom('memberships')
+    .select(['id', 'organization_id'])
+    .where('user_id', '=', member.userId)
+    .execute()
+  const answers = await collide(
+    db,
+    (tx) => sql`select from users where id = ${member.userId} for no key update`.execute(tx),
+    memberships.map(({ id, organization_id }) => () => {
+      const owner = owners.find(({ organizationId }) => organizationId === organization_id)!
+      return server.as(owner)('DELETE', `/v1/members/${id}`)
+    }),
+  )
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [204, 204],
+  )
+  assert.deepEqual(
+    (await organizationsOf(member)).map(({ role }) => role),
+    ['owner'],
+  )
+})
+
+async function membersOf(actor: Actor): Promise<string[]> {
+  const { body } = await server.as(actor)('GET', '/v1/members')
+  return body.data.map((member: { user: { id: string } }) => member.user.id)
+}
+
+async function organizationsOf(actor: Actor) {
+  return db
+    .selectFrom('memberships as m')
+    .innerJoin('organizations as o', 'o.id', 'm.organization_id')
+    .select(['o.name', 'o.plan_id', 'm.role'])
+    .where('m.user_id', '=', actor.userId)
+    .execute()
+}
+
+async function countOrganizations(): Promise<number> {
+  const { count } = await db
+    .selectFrom('organizations')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return count
+}
