@@ -16,6 +16,7 @@ export type Tx = Transaction<Schema>
 export type MachineRow = Selectable<Schema['machines']>
 export type SessionRow = Selectable<Schema['sessions']>
 export type ApiKeyRow = Selectable<Schema['api_keys']>
+export type UserRow = Selectable<Schema['users']>
 export type OrganizationRow = Selectable<Schema['organizations']>
 export type InvitationRow = Selectable<Schema['invitations']>
 export type MailRow = Selectable<Schema['mails']>

@@ -1,0 +1,29 @@
+import { isIPv6 } from 'node:net'
+
+/**
+ * What one client can be told by: its IPv4 address, or the /64 that its IPv6 address is one of,
+ * since a home or a server has all of that to choose from.
+ */
+export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address
+  const groups = expand(address)
+  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff
+  if (isMapped)
+    return groups
+      .slice(6)
+      .flatMap((group) => [group >> 8, group & 255])
+      .join('.')
+  const network = groups.slice(0, 4).map((group) => group.toString(16))
+  return `${network.join(':')}::/64`
+}
+
+/** The eight groups of an IPv6 address in any of its spellings. */
+function expand(address: string): number[] {
+  const withoutZone = address.replace(/%.*$/, '')
+  const compressed = new URL(`http://[${withoutZone}]`).hostname.slice(1, -1)
+  const [head, tail] = compressed
+    .split('::')
+    .map((half) => (half === '' ? [] : half.split(':').map((group) => Number.parseInt(group, 16))))
+  if (!head || !tail) return head ?? []
+  return [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => 0), ...tail]
+}
