@@ -1,4 +1,4 @@
-import { rolePermissions, type Role } from '@computer/contract'
+import { rolePermissions, type MembershipId, type Role } from '@computer/contract'
 import type { Actor } from '../src/actor.ts'
 import { newId } from '../src/ids.ts'
 import type { TestServer } from './harness.ts'
@@ -23,7 +23,7 @@ export async function addColleague(
 }
 
 /** The membership by which somebody belongs to the organization they act in. */
-export async function membershipOf(server: TestServer, actor: Actor): Promise<string> {
+export async function membershipOf(server: TestServer, actor: Actor): Promise<MembershipId> {
   const { id } = await server.app.db
     .selectFrom('memberships')
     .select('id')

@@ -107,6 +107,7 @@ test('an invitation is revoked once, and not after it was accepted', async () =>
       event.target?.id,
     ]),
     [
+      ['failed', undefined],
       ['succeeded', body.id],
       ['denied', undefined],
     ],
