@@ -1,0 +1,24 @@
+import type { Connection } from './connection.ts'
+
+/** Every open connection of this process, for whoever has to close those that lost their footing. */
+export class Connections implements Iterable<Connection> {
+  readonly #open = new Set<Connection>()
+
+  add(connection: Connection): void {
+    this.#open.add(connection)
+    connection.onClose(() => this.#open.delete(connection))
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  [Symbol.iterator](): Iterator<Connection> {
+    return this.#open.values()
+  }
+
+  /** The server goes away: clients connect again, to another one or the next. */
+  closeAll(): void {
+    for (const connection of this.#open) connection.close('goingAway', 'connect again')
+  }
+}

@@ -1,0 +1,51 @@
+import websocket from '@fastify/websocket'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Actor } from '../actor.ts'
+import type { App } from '../app.ts'
+import { authenticate } from '../authenticate.ts'
+import { addHealthRoutes } from '../health.ts'
+import { createHttp } from '../http.ts'
+import type { GatewayContext } from './channel.ts'
+import { Connections } from './connections.ts'
+
+/** Past this a frame is refused before it is whole; channels have smaller limits of their own. */
+const maxFrameBytes = 32 * 1024 * 1024
+const tokenProtocol = /^bearer\.(\S+)$/
+
+/** The whole gateway over an App. */
+export async function createGateway(app: App): Promise<FastifyInstance> {
+  const http = createHttp(app)
+  const connections = new Connections()
+  await http.register(websocket, {
+    options: { maxPayload: maxFrameBytes, perMessageDeflate: false, handleProtocols },
+    // Clients that vanish are no news, and a channel that fails ends its own connection.
+    errorHandler: (error, socket, request) => {
+      request.log.warn({ err: error }, 'a connection failed')
+      socket.terminate()
+    },
+    preClose: (done) => {
+      connections.closeAll()
+      done()
+    },
+  })
+  const context: GatewayContext = {
+    authenticate: (request) => authenticateHandshake(app, request),
+    connections,
+  }
+  addHealthRoutes(http, app)
+  mountChannels(http, app, context)
+  return http
+}
+
+/** By Authorization or the cookie; a browser that has neither offers a token as a subprotocol. */
+async function authenticateHandshake(app: App, request: FastifyRequest): Promise<Actor> {
+  return authenticate(app, request)
+}
+
+/** A browser goes on only if one of the subprotocols it offered is chosen. */
+function handleProtocols(offered: Set<string>): string | false {
+  const others = [...offered].filter((protocol) => !tokenProtocol.test(protocol))
+  return others[0] ?? [...offered][0] ?? false
+}
+
+function mountChannels(_http: FastifyInstance, _app: App, _context: GatewayContext): void {}
