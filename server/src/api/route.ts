@@ -80,6 +80,8 @@ export type Doors = {
   readonly once: Once
   /** Keeps a refused call of an endpoint that the audit log is about. */
   readonly noteRefusal: (actor: Actor, type: AuditEventType, refusal: ApiError) => Promise<void>
+  /** Told of every call that may have changed something, before it is answered. */
+  readonly changed?: () => void
 }
 
 /** Serves a group of endpoints. Read `answer` to know all that happens to a request. */
@@ -90,9 +92,12 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
   routes: Routes<Endpoints>,
 ): void {
   for (const [name, endpoint] of Object.entries(endpoints) as [keyof Endpoints, Endpoint][]) {
-    const handle = routes[name]! as unknown as AnyHandler
+    const run = routes[name]! as unknown as AnyHandler
+    const handle = endpoint.method === 'GET' ? run : telling(doors, run)
 
     const answer = async (request: FastifyRequest, reply: FastifyReply) => {
+      // It is for the caller alone, and some of it is secret.
+      void reply.header('cache-control', 'no-store')
       if (endpoint.requires === 'public') {
         const caller = doors.admit(request)
         const input = { ...readInput(endpoint, request, reply), newId }
@@ -124,6 +129,15 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
 }
 
 type AnyHandler = (caller: Caller, input: object) => Promise<unknown>
+
+function telling({ changed }: Doors, run: AnyHandler): AnyHandler {
+  if (!changed) return run
+  return async (caller, input) => {
+    const result = await run(caller, input)
+    changed()
+    return result
+  }
+}
 
 function requirePermission(actor: Actor, endpoint: Pick<Endpoint, 'requires'>): void {
   const { requires } = endpoint

@@ -16,6 +16,7 @@ import { fileRoutes } from './files.ts'
 import { createHttp } from '../http.ts'
 import type { ApiError } from '../errors.ts'
 import { refuseForeignOrigin } from '../origins.ts'
+import { createPrincipalCache } from '../principal-cache.ts'
 import { onceByKey } from './idempotency.ts'
 import { imageRoutes } from './images.ts'
 import { invitationRoutes } from './invitations.ts'
@@ -23,7 +24,10 @@ import { machineRoutes } from './machines.ts'
 import { memberRoutes } from './members.ts'
 import { organizationRoutes } from './organizations.ts'
 import { mount, type Authenticate, type Doors } from './route.ts'
+import { addSecurityHeaders } from './security-headers.ts'
 import { inputLeaseRoutes, sessionRoutes } from './sessions.ts'
+import { snapshotRoutes } from './snapshots.ts'
+import { templateRoutes } from './templates.ts'
 
 /** The whole HTTP API over an App. Tests may bring their own authentication. */
 export function createApi(
@@ -31,8 +35,9 @@ export function createApi(
   options: { readonly authenticate?: Authenticate } = {},
 ): FastifyInstance {
   const http = createHttp(app)
+  const principals = createPrincipalCache()
   const doors: Doors = {
-    authenticate: options.authenticate ?? ((request) => authenticate(app, request)),
+    authenticate: options.authenticate ?? ((request) => authenticate(app, request, principals)),
     admit(request) {
       refuseForeignOrigin(app.config, request)
       return callerOf(request)
@@ -40,14 +45,28 @@ export function createApi(
     once: onceByKey(app),
     noteRefusal: (actor, type, refusal) => noteRefusal(app, actor, type, refusal),
   }
+  const accountDoors: Doors = {
+    ...doors,
+    changed() {
+      principals.clear()
+      app.changes.publish('accounts')
+    },
+  }
+  const unsubscribe = app.changes.subscribe((hint) => {
+    if (hint === 'accounts') principals.clear()
+  })
+  http.addHook('onClose', async () => unsubscribe())
+  addSecurityHeaders(http, app.config)
   addHealthRoutes(http, app)
   addDocumentRoutes(http, app.config.baseUrl)
-  mount(http, doors, endpoints.auth, authRoutes(app))
-  mount(http, doors, endpoints.organizations, organizationRoutes(app))
-  mount(http, doors, endpoints.members, memberRoutes(app))
-  mount(http, doors, endpoints.invitations, invitationRoutes(app))
+  mount(http, accountDoors, endpoints.auth, authRoutes(app))
+  mount(http, accountDoors, endpoints.organizations, organizationRoutes(app))
+  mount(http, accountDoors, endpoints.members, memberRoutes(app))
+  mount(http, accountDoors, endpoints.invitations, invitationRoutes(app))
   mount(http, doors, endpoints.audit_events, auditEventRoutes(app))
   mount(http, doors, endpoints.machines, machineRoutes(app))
+  mount(http, doors, endpoints.snapshots, snapshotRoutes(app))
+  mount(http, doors, endpoints.templates, templateRoutes(app))
   mount(http, doors, endpoints.images, imageRoutes(app))
   mount(http, doors, endpoints.desktop, desktopRoutes(app))
   mount(http, doors, endpoints.exec, execRoutes(app))
@@ -55,7 +74,7 @@ export function createApi(
   mount(http, doors, endpoints.sessions, sessionRoutes(app))
   mount(http, doors, endpoints.input_lease, inputLeaseRoutes(app))
   mount(http, doors, endpoints.events, eventRoutes(app))
-  mount(http, doors, endpoints.api_keys, apiKeyRoutes(app))
+  mount(http, accountDoors, endpoints.api_keys, apiKeyRoutes(app))
   return http
 }
 
