@@ -8,7 +8,8 @@ export type Config = {
   readonly rfbSocketPath: string
   /** Directory and everything below it that the file routes never touch. */
   readonly deniedPaths: readonly string[]
-  readonly etcPath: string
+  /** Of the machine's disk. */
+  readonly rootPath: string
 }
 
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -19,6 +20,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     xAuthorityPath: env.COMPUTER_AGENT_XAUTHORITY ?? '/home/agent/.Xauthority',
     rfbSocketPath: env.COMPUTER_AGENT_RFB_SOCKET ?? '/run/xvnc/rfb.sock',
     deniedPaths: ['/run/computer', '/opt/computer', '/dev/incus', '/run/xvnc'],
-    etcPath: env.COMPUTER_AGENT_ETC ?? '/etc',
+    rootPath: env.COMPUTER_AGENT_ROOT ?? '/',
   }
 }

@@ -10,6 +10,7 @@ import {
   GuestScreenshotQuery,
   GuestWriteQuery,
 } from '@computer/contract/guest'
+import { join } from 'node:path'
 import { parse, parseBody } from './body.ts'
 import type { Config } from './config.ts'
 import { Desktop } from './desktop/desktop.ts'
@@ -19,7 +20,8 @@ import type { Fence } from './fence.ts'
 import { DenyList } from './files/deny.ts'
 import { listDirectory, openRange, type FileSpace } from './files/files.ts'
 import { writeFile } from './files/write.ts'
-import { takeIdentity } from './identity.ts'
+import { flushDisk } from './flush.ts'
+import { Identity } from './identity/identity.ts'
 import { Refusal } from './refusal.ts'
 import type { Route, Routes } from './server.ts'
 import { Usage } from './usage.ts'
@@ -27,7 +29,8 @@ import { Users, type User } from './users.ts'
 
 /** Every route but /health, which answers before this file is loaded. */
 export function createRoutes(config: Config, fence: Fence): Routes {
-  const users = new Users(config.etcPath)
+  const users = new Users(join(config.rootPath, 'etc'))
+  const identity = new Identity(config.rootPath)
   const deny = new DenyList(config.deniedPaths)
   const usage = new Usage()
   const desktop = new Desktop(config)
@@ -36,8 +39,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
 
   const routes: Record<Exclude<keyof typeof guestRoutes, 'health'>, Route> = {
     identity: async ({ body }) => {
-      const { hostname } = await parseBody(GuestIdentity, body)
-      await takeIdentity(config.etcPath, hostname)
+      await identity.take(await parseBody(GuestIdentity, body))
       return { json: {} }
     },
     fence: async ({ body }) => {
@@ -95,6 +97,10 @@ export function createRoutes(config: Config, fence: Fence): Routes {
       return { json: await writeFile(files(), options, { stream: body, isWhole: isBodyWhole }) }
     },
     usage: async () => ({ json: await usage.read() }),
+    flush: async ({ signal }) => {
+      await flushDisk(signal)
+      return { json: {} }
+    },
   }
   return new Map(
     Object.entries(routes).map(([name, route]) => {
