@@ -1,7 +1,7 @@
 import { rolePermissions, scopePermissions, type Permission } from '@computer/contract'
 import type { FastifyRequest } from 'fastify'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Actor, Caller, UserActor } from './actor.ts'
+import type { Actor, Caller } from './actor.ts'
 import type { App } from './app.ts'
 import { readSessionCookie } from './cookies.ts'
 import { findByKey, noteUse } from './domain/api-keys.ts'
@@ -10,6 +10,7 @@ import { asActor, findAuthSession, noteAuthSessionUse } from './domain/auth-sess
 import { isToken } from './domain/tokens.ts'
 import { ApiError } from './errors.ts'
 import { requireOrigin } from './origins.ts'
+import type { Principal, PrincipalCache } from './principal-cache.ts'
 
 /** What a call is judged by. The handshake of a WebSocket has it as well. */
 export type Incoming = Pick<FastifyRequest, 'headers' | 'ip' | 'protocol' | 'host' | 'method'>
@@ -19,13 +20,26 @@ const maxUserAgentLength = 400
 
 /**
  * The actor behind a call: an API key in `authorization: Bearer`, or else a browser session in its
- * cookie, which may change nothing without an Origin of ours.
+ * cookie, which may change nothing without an Origin of ours. Without a cache each call is looked up.
  */
-export async function authenticate(app: Dependencies, request: Incoming): Promise<Actor> {
+export async function authenticate(
+  app: Dependencies,
+  request: Incoming,
+  cache: Pick<PrincipalCache, 'find'> = { find: (_, lookUp) => lookUp() },
+): Promise<Actor> {
   const key = readBearer(request.headers)
-  if (key !== null) return authenticateKey(app, request, key)
+  if (key !== null) {
+    requireSecret(key)
+    const principal = await cache.find(key, () => findKeyPrincipal(app, key))
+    return { ...principal, ...callerOf(request) }
+  }
   const token = readSessionCookie(request.headers)
-  if (token !== null) return authenticateBrowser(app, request, token)
+  if (token !== null) {
+    if (!isRead(request)) requireOrigin(app.config, request)
+    requireToken(token)
+    const principal = await cache.find(token, () => findUserPrincipal(app, request, token))
+    return { ...principal, ...callerOf(request) }
+  }
   throw new ApiError(
     'unauthenticated',
     'send an API key: authorization: Bearer <key>; or sign in with a browser',
@@ -44,18 +58,21 @@ export function credentialOf(headers: IncomingHttpHeaders): string {
   return readBearer(headers) ?? readSessionCookie(headers) ?? ''
 }
 
+function requireSecret(secret: string): void {
+  if (isSecret(secret)) return
+  throw new ApiError('unauthenticated', 'this is not an API key; was it cut off or mistyped?')
+}
+
+function requireToken(token: string): void {
+  if (isToken('session', token)) return
+  throw new ApiError('unauthenticated', 'this is no browser session; sign in again')
+}
+
 /**
  * A key's scopes narrow what its creator may do at this moment: one who was demoted or removed takes
  * the key's permissions along.
  */
-async function authenticateKey(
-  app: Dependencies,
-  request: Incoming,
-  secret: string,
-): Promise<Actor> {
-  if (!isSecret(secret)) {
-    throw new ApiError('unauthenticated', 'this is not an API key; was it cut off or mistyped?')
-  }
+async function findKeyPrincipal(app: Dependencies, secret: string): Promise<Principal> {
   const key = await findByKey(app.db, secret)
   if (key.use_is_news) {
     // The answer does not wait for it, and a failure costs nothing but a stale last_used_at.
@@ -65,7 +82,6 @@ async function authenticateKey(
   }
   const granted = new Set<Permission>(key.scopes.flatMap((scope) => scopePermissions[scope]))
   return {
-    ...callerOf(request),
     organizationId: key.organization_id,
     principal: { type: 'api_key', id: key.id, name: key.name },
     userId: key.created_by,
@@ -76,15 +92,11 @@ async function authenticateKey(
   }
 }
 
-async function authenticateBrowser(
+async function findUserPrincipal(
   app: Dependencies,
   request: Incoming,
   token: string,
-): Promise<UserActor> {
-  if (!isRead(request)) requireOrigin(app.config, request)
-  if (!isToken('session', token)) {
-    throw new ApiError('unauthenticated', 'this is no browser session; sign in again')
-  }
+): Promise<Principal> {
   const session = await findAuthSession(app.db, token)
   const actor = asActor(session, callerOf(request))
   if (session.use_is_news) {

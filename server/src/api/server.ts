@@ -49,12 +49,10 @@ export function createApi(
     ...doors,
     changed() {
       principals.clear()
-      app.changes.publish('accounts')
+      app.changes.publish('any', 'principals')
     },
   }
-  const unsubscribe = app.changes.subscribe((hint) => {
-    if (hint === 'accounts') principals.clear()
-  })
+  const unsubscribe = app.changes.subscribe(() => principals.clear(), 'principals')
   http.addHook('onClose', async () => unsubscribe())
   addSecurityHeaders(http, app.config)
   addHealthRoutes(http, app)
