@@ -1,11 +1,4 @@
-import {
-  ApiKeyScope,
-  endpoints,
-  rolePermissions,
-  type MachineId,
-  type Role,
-} from '@computer/contract'
-import type { FastifyInstance } from 'fastify'
+import { ApiKeyScope, endpoints, type MachineId, type Role } from '@computer/contract'
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import pino from 'pino'
@@ -17,29 +10,19 @@ import { Changes } from '../src/db/changes.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { insertApiKey, findByKey } from '../src/domain/api-keys.ts'
+import { openAuthSession } from '../src/domain/auth-sessions.ts'
 import { ensureOwner } from '../src/domain/bootstrap.ts'
 import { registerImage } from '../src/domain/images.ts'
 import { createFakeEngine } from '../src/drivers/fake/engine.ts'
 import { createGuestClient } from '../src/guest/client.ts'
 import { newId } from '../src/ids.ts'
 import { runWorker } from '../src/worker/loop.ts'
+import { signUp } from './browser.ts'
+import { callWith, type Answer, type Call } from './call.ts'
 import { startTestPostgres, type TestPostgres } from './postgres.ts'
 
-export type Answer = {
-  readonly status: number
-  readonly headers: Record<string, unknown>
-  // Bodies are looked at field by field in the tests.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  readonly body: any
-  readonly bytes: Buffer
-}
+export type { Answer, Call }
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>
-export type Call = (
-  method: string,
-  path: string,
-  body?: unknown,
-  headers?: Record<string, string>,
-) => Promise<Answer>
 /** What a server ends with: a test, or the whole file with `{ after }` of node:test. */
 export type Lifetime = { after(end: () => void | Promise<void>): void }
 
@@ -48,7 +31,12 @@ let postgres: Promise<TestPostgres> | undefined
 /** A whole server over the fake engine with a database of its own, ended with the test. */
 export async function startTestServer(
   t: Lifetime,
-  options: { readonly worker?: boolean; readonly plan?: string } = {},
+  options: {
+    readonly worker?: boolean
+    readonly plan?: string
+    /** What the server is configured with beside the defaults. */
+    readonly env?: Readonly<Record<string, string>>
+  } = {},
 ) {
   postgres ??= startTemplate()
   const server = await postgres
@@ -57,7 +45,7 @@ export async function startTestServer(
   const url = server.url(name)
 
   const log = pino({ level: process.env['COMPUTER_LOG_LEVEL'] ?? 'silent' })
-  const config = readConfig({ COMPUTER_DATA: '/nonexistent' })
+  const config = readConfig({ COMPUTER_DATA: '/nonexistent', ...options.env })
   const db = openDatabase(url, { log, maxConnections: 12 })
   const changes = new Changes({ db, databaseUrl: url, log })
   await changes.listen()
@@ -130,6 +118,14 @@ export async function startTestServer(
     as: (actor: Actor) => callAs(t, app, actor),
     /** The same API without any credential but what the test sends. */
     anonymous: callWith(http, {}),
+    /** Somebody who signed up, with a browser that sends their cookie. */
+    signUp: (wish: Parameters<typeof signUp>[1] = {}) => signUp(http, wish),
+    /** The API once more over the same rows, as after a restart: it remembers nothing. */
+    again() {
+      const other = createApi(app)
+      t.after(() => other.close())
+      return other
+    },
     /** An API key of its own, made by the owner of the first key unless the test says who. */
     async apiKey(wish: KeyWish = {}) {
       const row = await createKey(app, key!, wish)
@@ -185,17 +181,11 @@ async function createUser(app: App, role: Role, where: 'same' | 'stranger'): Pro
     .insertInto('memberships')
     .values({ id: newId('mem'), ...membership })
     .execute()
-  return {
-    organizationId,
-    principal: { type: 'user', id: userId, name: 'Somebody' },
-    userId,
-    authSessionId: newId('aus'),
-    address: null,
-    userAgent: null,
-    role,
-    scopes: null,
-    permissions: new Set(rolePermissions[role]),
-  }
+  const caller = { address: null, userAgent: null }
+  const { actor } = await app.db
+    .transaction()
+    .execute((tx) => openAuthSession(tx, caller, userId, organizationId))
+  return actor
 }
 
 function callAs(t: Lifetime, app: App, actor: Actor): Call {
@@ -222,27 +212,4 @@ async function createKey(app: App, ownerKey: string, wish: KeyWish) {
 
 function bearer(secret: string): Record<string, string> {
   return { authorization: `Bearer ${secret}` }
-}
-
-function callWith(http: FastifyInstance, credential: Record<string, string>): Call {
-  return async (method, path, body, headers = {}) => {
-    const isBytes = Buffer.isBuffer(body)
-    const answer = await http.inject({
-      method: method as 'GET',
-      url: path,
-      headers: {
-        ...credential,
-        ...(isBytes && { 'content-type': 'application/octet-stream' }),
-        ...headers,
-      },
-      ...(body !== undefined && { payload: body as object }),
-    })
-    const isJson = String(answer.headers['content-type']).startsWith('application/json')
-    return {
-      status: answer.statusCode,
-      headers: answer.headers,
-      body: isJson && answer.payload !== '' ? answer.json() : undefined,
-      bytes: answer.rawPayload,
-    }
-  }
 }
