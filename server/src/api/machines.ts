@@ -4,6 +4,7 @@ import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import { getMachine } from '../domain/find-machine.ts'
 import { askGuest } from '../domain/guests.ts'
+import { forkMachine } from '../domain/forks.ts'
 import { createMachine } from '../domain/machine-creation.ts'
 import { waitForRest } from '../domain/machine-rest.ts'
 import {
@@ -14,6 +15,7 @@ import {
   stopMachine,
   updateMachine,
 } from '../domain/machines.ts'
+import { restoreMachine } from '../domain/restores.ts'
 import type { Routes } from './route.ts'
 import { showTime } from './show.ts'
 
@@ -46,6 +48,12 @@ export function machineRoutes(app: App): Routes<typeof machines> {
       return show(await rest(actor, asked, query.wait))
     },
     delete: async (actor, { params }) => show(await deleteMachine(app, actor, params.machine_id)),
+    fork: async (actor, { params, body, newId }) =>
+      show(await forkMachine(app, actor, params.machine_id, newId('mch'), body)),
+    restore: async (actor, { params, query, body }) => {
+      const asked = await restoreMachine(app, actor, params.machine_id, body.snapshot_id)
+      return show(await rest(actor, asked, query.wait))
+    },
     usage: async (actor, { params }) =>
       askGuest(app, actor, params.machine_id, (ref) => app.guests.usage(ref)),
   }

@@ -1,6 +1,6 @@
 import type { MachineId } from '@computer/contract'
 import type { Actor } from '../actor.ts'
-import type { Database, MachineRow } from '../db/database.ts'
+import type { Database, MachineRow, Tx } from '../db/database.ts'
 import { notFound, notRunning } from '../errors.ts'
 
 /** Reads a machine of the actor's organization. Another organization's machine does not exist. */
@@ -21,4 +21,23 @@ export async function getRunningMachine(db: Database, actor: Actor, id: MachineI
   const machine = await getMachine(db, actor, id)
   if (machine.state !== 'running') throw notRunning(machine.state)
   return machine
+}
+
+/**
+ * Reads it and keeps it from changing until the end of the transaction. No key update: rows that
+ * refer to it are inserted meanwhile.
+ */
+export async function lockMachine(tx: Tx, actor: Actor, id: MachineId): Promise<MachineRow> {
+  await tx.selectFrom('machines').select('id').where('id', '=', id).forNoKeyUpdate().execute()
+  return getMachine(tx, actor, id)
+}
+
+/** The same for who has no actor: a machine of any organization, and one that is gone too. */
+export async function lockAnyMachine(tx: Tx, id: MachineId): Promise<MachineRow> {
+  return tx
+    .selectFrom('machines')
+    .selectAll()
+    .where('id', '=', id)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow()
 }

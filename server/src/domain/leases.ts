@@ -108,6 +108,12 @@ export async function clearHolder(tx: Tx, machineId: MachineId, sessionId: Sessi
   return lease
 }
 
+/** Refuses while anybody holds the lease. Nobody gets it before the end of the transaction. */
+export async function requireNoHolder(tx: Tx, machineId: MachineId): Promise<void> {
+  const lease = await lockLease(tx, machineId)
+  if (lease.holder) throw heldBy(lease)
+}
+
 /**
  * Writes down that grants have run out and lets go of what the lost holders still hold pressed.
  * Whoever reads such a lease sees no holder before that.

@@ -1,64 +1,92 @@
-import type { CreateMachine, MachineId } from '@computer/contract'
+import type { CaptureId, CreateMachine, ImageId, MachineId } from '@computer/contract'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { MachineRow, Tx } from '../db/database.ts'
 import { isUniqueViolation } from '../db/errors.ts'
-import { ApiError, notFound } from '../errors.ts'
-import { getEntitlements, getSize, requireRoom, requireSize } from './catalog.ts'
+import { ApiError, invalid } from '../errors.ts'
+import { getEntitlements, getSize, requireNoShrink, requireRoom, requireSize } from './catalog.ts'
 import { insertEvent } from './events.ts'
 import { getMachine } from './find-machine.ts'
 import { resolveImage } from './images.ts'
 import { countMachines } from './machine-quota.ts'
 import { nameTaken } from './machines.ts'
 import { generateMachineName } from './names.ts'
+import { lockOrganization } from './organizations.ts'
+import { requireDiskRoom } from './pool.ts'
+import { holdTemplate } from './templates.ts'
+
+type Creating = Pick<App, 'config' | 'db' | 'changes'>
 
 /**
  * Writes the intent; the worker makes the machine. Called again with the id of an earlier call that
  * was cut off, it answers the machine of that call.
  */
 export async function createMachine(
-  app: Pick<App, 'config' | 'db' | 'changes'>,
+  app: Creating,
   actor: Actor,
   id: MachineId,
   wish: CreateMachine,
 ): Promise<MachineRow> {
-  if (wish.template) throw notFound(`template ${wish.template}`)
-  const generated = wish.name === undefined
+  return insertNamed(app, actor, id, wish.name, async (tx, name) => {
+    const base = await findBase(tx, actor, wish)
+    const size = await getSize(tx, wish.size ?? base.size)
+    if (base.diskGb !== null) requireNoShrink(base.diskGb, size.disk_gb)
+    return insertMachine(tx, actor, {
+      id,
+      name,
+      size: size.id,
+      cpu: size.cpu,
+      memory_mb: size.memory_mb,
+      disk_gb: size.disk_gb,
+      image_id: base.imageId,
+      template_id: wish.template ?? null,
+      base_capture_id: base.captureId,
+      region: wish.region ?? app.config.region,
+      metadata: wish.metadata,
+      wanted: wish.start ? 'running' : 'stopped',
+    })
+  })
+}
+
+/** Runs the insertion under a name that no other machine has: the wished one, or one made up. */
+export async function insertNamed(
+  app: Pick<App, 'db' | 'changes'>,
+  actor: Actor,
+  id: MachineId,
+  wishedName: string | undefined,
+  insert: (tx: Tx, name: string) => Promise<MachineRow>,
+): Promise<MachineRow> {
   for (let attempt = 0; ; attempt++) {
-    const name = wish.name ?? generateMachineName()
+    const name = wishedName ?? generateMachineName()
     try {
-      const machine = await app.db
-        .transaction()
-        .execute((tx) => insertMachine(tx, app.config.region, actor, id, { ...wish, name }))
+      const machine = await app.db.transaction().execute(async (tx) => {
+        await lockOrganization(tx, actor)
+        const existing = await tx.selectFrom('machines').select('id').where('id', '=', id).execute()
+        return existing.length > 0 ? getMachine(tx, actor, id) : insert(tx, name)
+      })
       app.changes.publish(machine.id)
       return machine
     } catch (error) {
-      if (isUniqueViolation(error, 'machines_pkey')) return getMachine(app.db, actor, id)
       if (!isUniqueViolation(error, 'machine_names')) throw error
-      if (!generated || attempt === 9) throw nameTaken(name)
+      if (wishedName !== undefined || attempt === 9) throw nameTaken(name)
     }
   }
 }
 
-async function insertMachine(
+/** A machine that is to be made, within the plan. The organization is locked. */
+export async function insertMachine(
   tx: Tx,
-  region: string,
   actor: Actor,
-  id: MachineId,
-  wish: CreateMachine & { readonly name: string },
+  plan: NewMachine,
+  message?: string,
 ): Promise<MachineRow> {
-  const existing = await tx.selectFrom('machines').select('id').where('id', '=', id).execute()
-  if (existing.length > 0) return getMachine(tx, actor, id)
-
-  const wishedSize = wish.size ?? 'small'
   const entitlements = await getEntitlements(tx, actor.organizationId)
-  requireSize(entitlements, wishedSize)
+  requireSize(entitlements, plan.size)
   const counts = await countMachines(tx, actor)
   requireRoom(entitlements, 'machines', counts.machines)
-  if (wish.start) requireRoom(entitlements, 'running_machines', counts.running)
+  if (plan.wanted === 'running') requireRoom(entitlements, 'running_machines', counts.running)
+  await requireDiskRoom(tx)
 
-  const image = await resolveImage(tx, wish.image_id)
-  const size = await getSize(tx, wishedSize)
   const slot = await tx
     .selectFrom('uid_slots')
     .select('slot')
@@ -73,25 +101,60 @@ async function insertMachine(
   const machine = await tx
     .insertInto('machines')
     .values({
-      id,
+      ...plan,
       organization_id: actor.organizationId,
-      name: wish.name,
       state: 'creating',
       os: 'linux',
-      size: wishedSize,
-      image_id: image.id,
-      template_id: null,
-      cpu: size.cpu,
-      memory_mb: size.memory_mb,
-      disk_gb: size.disk_gb,
-      region: wish.region ?? region,
-      metadata: JSON.stringify(wish.metadata) as never,
+      metadata: JSON.stringify(plan.metadata) as never,
       uid_slot: slot.slot,
-      wanted: wish.start ? 'running' : 'stopped',
-    } as never)
+    })
     .returningAll()
     .executeTakeFirstOrThrow()
+  const { id } = plan
   await tx.updateTable('uid_slots').set({ machine_id: id }).where('slot', '=', slot.slot).execute()
-  await insertEvent(tx, machine, { type: 'machine.created', to: 'creating' })
+  await insertEvent(tx, machine, {
+    type: 'machine.created',
+    to: 'creating',
+    ...(message !== undefined && { message }),
+  })
   return machine
+}
+
+export type NewMachine = Pick<
+  MachineRow,
+  | 'id'
+  | 'name'
+  | 'size'
+  | 'cpu'
+  | 'memory_mb'
+  | 'disk_gb'
+  | 'image_id'
+  | 'template_id'
+  | 'base_capture_id'
+  | 'region'
+  | 'metadata'
+  | 'wanted'
+>
+
+type Base = {
+  readonly imageId: ImageId
+  readonly size: MachineRow['size']
+  readonly captureId: CaptureId | null
+  readonly diskGb: number | null
+}
+
+/** What the disk is made from: a template, which pins the image, or an image. */
+async function findBase(tx: Tx, actor: Actor, wish: CreateMachine): Promise<Base> {
+  if (!wish.template) {
+    const image = await resolveImage(tx, wish.image_id)
+    return { imageId: image.id, size: 'small', captureId: null, diskGb: null }
+  }
+  const template = await holdTemplate(tx, actor, wish.template)
+  const { image_id: imageId, size, capture_id: captureId, disk_gb: diskGb } = template
+  if (wish.image_id !== undefined && wish.image_id !== imageId) {
+    throw invalid(`template ${template.id} has image ${imageId}; leave image_id out`, [
+      { field: 'image_id', message: 'must be that of the template' },
+    ])
+  }
+  return { imageId, size, captureId, diskGb }
 }

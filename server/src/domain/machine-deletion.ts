@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
+import { releaseCapture } from './captures.ts'
 import { appendEvent } from './events.ts'
+import { lockAnyMachine } from './find-machine.ts'
 
 /** The disk is gone: frees the name and the uids, closes what stood on the machine. */
 export async function finishDeletion(
@@ -11,14 +13,22 @@ export async function finishDeletion(
   await app.db.transaction().execute(async (tx) => {
     // First, as in every transaction that takes both the lease and the machine.
     await tx.deleteFrom('input_leases').where('machine_id', '=', machine.id).execute()
-    const { numUpdatedRows } = await tx
+    const current = await lockAnyMachine(tx, machine.id)
+    if (current.state !== 'deleting' || current.deleted_at !== null) return
+    await tx
       .updateTable('machines')
-      .set({ deleted_at: sql`now()`, claimed_by: null, claimed_until: null })
+      .set({
+        deleted_at: sql`now()`,
+        claimed_by: null,
+        claimed_until: null,
+        base_capture_id: null,
+        restore_capture_id: null,
+      })
       .where('id', '=', machine.id)
-      .where('state', '=', 'deleting')
-      .where('deleted_at', 'is', null)
-      .executeTakeFirst()
-    if (numUpdatedRows === 0n) return
+      .execute()
+    for (const captureId of [current.base_capture_id, current.restore_capture_id]) {
+      if (captureId) await releaseCapture(tx, captureId)
+    }
     await tx
       .updateTable('uid_slots')
       .set({ machine_id: null })

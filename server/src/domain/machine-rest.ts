@@ -21,13 +21,17 @@ export async function waitForRest(
     try {
       const machine = await getMachine(app.db, actor, id)
       const leftMs = deadline - performance.now()
-      if (restingStates.includes(machine.state) || leftMs <= 0) return machine
+      if (isAtRest(machine) || leftMs <= 0) return machine
       if (machine.wanted === 'running') ringUp(app, machine)
       await changed.within(Math.min(leftMs, 500))
     } finally {
       changed.forget()
     }
   }
+}
+
+function isAtRest({ state, restore_capture_id: restore }: MachineRow): boolean {
+  return restingStates.includes(state) && restore === null
 }
 
 /** Opens the channel if the engine has started the machine; a failure is nobody's business yet. */

@@ -1,4 +1,5 @@
 import type { MachineId } from '@computer/contract'
+import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
@@ -12,10 +13,14 @@ import { appendEvent } from './events.ts'
  * its claim may meet another at the engine, which is why every step can be repeated.)
  */
 
-const claimedFor = sql`interval '8 seconds'`
+export const claimedFor = sql`interval '8 seconds'`
 export const renewEveryMs = 2_000
 
-/** Takes up to `limit` machines that have something to be done now. */
+/**
+ * Takes up to `limit` machines that have something to be done now. What is to be captured of a
+ * machine comes before its own next step, and a machine that is to be made from a capture waits for
+ * it: so neither is claimed in vain.
+ */
 export async function claimMachines(
   app: Pick<App, 'db'>,
   workerId: string,
@@ -29,14 +34,8 @@ export async function claimMachines(
         .selectFrom('machines')
         .select('id')
         .where('deleted_at', 'is', null)
-        .where('next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
         .where(sql<boolean>`(claimed_until is null or claimed_until < clock_timestamp())`)
-        .where((eb) =>
-          eb.or([
-            eb('state', 'in', ['creating', 'stopping', 'starting', 'deleting']),
-            eb.and([eb('state', '=', 'running'), eb('ready_at', 'is', null)]),
-          ]),
-        )
+        .where('id', 'in', dueMachines)
         .orderBy('next_attempt_at')
         .limit(limit)
         .forUpdate()
@@ -44,6 +43,55 @@ export async function claimMachines(
     )
     .returningAll()
     .execute()
+}
+
+const dueMachines = sql<MachineId>`(
+  select id from machines m
+  where deleted_at is null
+    and next_attempt_at <= clock_timestamp()
+    and state in ('creating', 'stopping', 'starting', 'deleting')
+    and not exists (
+      select from captures c where c.state = 'pending' and (
+        c.machine_id = m.id or (c.id = m.base_capture_id and m.state in ('creating', 'starting'))
+      )
+    )
+  union all
+  select id from machines
+  where deleted_at is null
+    and next_attempt_at <= clock_timestamp()
+    and state = 'running'
+    and ready_at is null
+  union all
+  select id from machines m
+  where deleted_at is null
+    and next_attempt_at <= clock_timestamp()
+    and state in ('stopped', 'error')
+    and restore_capture_id is not null
+    and not exists (select from captures c where c.state = 'pending' and c.machine_id = m.id)
+  union all
+  select machine_id from captures
+  where state = 'pending' and next_attempt_at <= clock_timestamp()
+)`
+
+/** Does something to a machine under a claim of its own, or nothing if somebody else works on it. */
+export async function withClaim(
+  app: Pick<App, 'db'>,
+  id: MachineId,
+  work: () => Promise<void>,
+): Promise<void> {
+  const claimant = randomUUID()
+  const { numUpdatedRows } = await app.db
+    .updateTable('machines')
+    .set({ claimed_by: claimant, claimed_until: sql`clock_timestamp() + ${claimedFor}` })
+    .where('id', '=', id)
+    .where(sql<boolean>`(claimed_until is null or claimed_until < clock_timestamp())`)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return
+  try {
+    await work()
+  } finally {
+    await releaseClaim(app, claimant, id)
+  }
 }
 
 export async function renewClaims(

@@ -7,7 +7,8 @@ import { ApiError, conflict, illegalMove } from '../errors.ts'
 import { isUniqueViolation } from '../db/errors.ts'
 import { getEntitlements, getSize, requireNoShrink, requireSize } from './catalog.ts'
 import { appendEvent } from './events.ts'
-import { getMachine } from './find-machine.ts'
+import { getMachine, lockMachine } from './find-machine.ts'
+import { renewBase } from './machine-base.ts'
 import { requireRoomToRun } from './machine-quota.ts'
 import { moveMachine } from './machine-states.ts'
 import { lockOrganization } from './organizations.ts'
@@ -80,7 +81,9 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
     if (machine.state !== 'stopped' && machine.state !== 'error') {
       throw illegalMove(machine.state, 'starting')
     }
+    requireNoRestore(machine)
     await requireRoomToRun(tx, actor)
+    await renewBase(tx, machine)
     return moveMachine(tx, machine, 'starting', { wanted: 'running' })
   }
   return change(app, actor, id, start, { counts: true })
@@ -138,15 +141,18 @@ async function resize(tx: Tx, actor: Actor, machine: MachineRow, sizeId: Machine
       `the machine is ${machine.state}; only a stopped machine can be resized`,
     )
   }
+  requireNoRestore(machine)
   requireSize(await getEntitlements(tx, actor.organizationId), sizeId)
   const size = await getSize(tx, sizeId)
   requireNoShrink(machine.disk_gb, size.disk_gb)
   return { size: sizeId, cpu: size.cpu, memory_mb: size.memory_mb, disk_gb: size.disk_gb }
 }
 
-async function lockMachine(tx: Tx, actor: Actor, id: MachineId): Promise<MachineRow> {
-  await tx.selectFrom('machines').select('id').where('id', '=', id).forNoKeyUpdate().execute()
-  return getMachine(tx, actor, id)
+function requireNoRestore(machine: MachineRow): void {
+  if (machine.restore_capture_id === null) return
+  throw conflict(
+    `the machine is ${machine.state} and a restore of it is under way; wait for its end`,
+  )
 }
 
 export function nameTaken(name: string): ApiError {

@@ -14,3 +14,8 @@ export function generateMachineName(): string {
   const pick = (words: readonly string[]) => words[randomInt(words.length)]!
   return `${pick(adjectives)}-${pick(nouns)}-${randomInt(10, 100)}`
 }
+
+/** The time is what tells one snapshot of a machine from another: "snapshot 2026-01-31 12:30:59". */
+export function generateSnapshotName(what: 'snapshot' | 'stopped', at = new Date()): string {
+  return `${what} ${at.toISOString().slice(0, 19).replace('T', ' ')}`
+}

@@ -1,31 +1,61 @@
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
+import { findDueCapture } from '../domain/capture-work.ts'
+import { getCapture } from '../domain/captures.ts'
 import { announce } from '../domain/leases.ts'
 import { getDefaultImage } from '../domain/images.ts'
+import { moveMade } from '../domain/machine-base.ts'
 import { finishDeletion } from '../domain/machine-deletion.ts'
 import { moveMachine } from '../domain/machine-states.ts'
-import { noteReady, postpone } from '../domain/machine-work.ts'
-import { DriverError, ImageMissing, type MachineSpec } from '../drivers/machine-driver.ts'
+import {
+  claimMachines,
+  noteReady,
+  postpone,
+  releaseClaim,
+  renewClaims,
+} from '../domain/machine-work.ts'
+import { comeToRest } from '../domain/stop-snapshots.ts'
+import { DriverError, ImageMissing } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
 import { guestRef } from '../domain/guests.ts'
 import { awaitBoot } from './boot.ts'
+import { takeCapture } from './captures.ts'
+import { reasonOf, StepFailed } from './failures.ts'
+import type { Queue } from './queue.ts'
+import { giveUpRestore, swapDisk } from './restores.ts'
+import { specOf, stopGraceMs } from './spec.ts'
 
 /*
  * The machine reconciler. `advance` looks at one claimed row that is not at rest, does the next
  * thing with the engine and moves the row. It takes no input but the row, and every step may run
- * again, so the way after a crash is the ordinary way.
+ * again, so the way after a crash is the ordinary way. What is to be captured comes first: whatever
+ * was asked for after it finds it made.
  */
 
 export type WorkerApp = Pick<App, 'config' | 'db' | 'changes' | 'log' | 'guests' | 'driver'>
 
-const graceMs = 30_000
+const maxAtOnce = 8
 const maxAttempts = 6
-export const desktopPollMs = 250
+const desktopPollMs = 250
 const imagePollMs = 1_000
 /** A desktop that has not come up in that time is asked for less often. */
 const desktopPatienceMs = 120_000
 
-export async function advance(app: WorkerApp, machine: MachineRow): Promise<void> {
+export function machineQueue(app: WorkerApp): Queue<MachineRow> {
+  return {
+    maxAtOnce,
+    claim: (workerId, limit) => claimMachines(app, workerId, limit),
+    renew: (workerId, ids) => renewClaims(app, workerId, ids),
+    release: (workerId, id) => releaseClaim(app, workerId, id),
+    work: (machine) => advance(app, machine),
+    // A desktop coming up is looked at again that soon.
+    againAfterMs: desktopPollMs,
+  }
+}
+
+async function advance(app: WorkerApp, machine: MachineRow): Promise<void> {
+  const capture = await findDueCapture(app, machine.id)
+  if (capture) return takeCapture(app, machine, capture)
   try {
     await step(app, machine)
   } catch (error) {
@@ -37,15 +67,16 @@ export async function advance(app: WorkerApp, machine: MachineRow): Promise<void
 
 async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
   const { driver } = app
+  if (isRestoring(machine)) return swapDisk(app, machine)
   switch (machine.state) {
     case 'creating':
-      await driver.create(specOf(app, machine))
-      if (machine.wanted === 'stopped') return move(app, machine, 'stopped')
+      await makeDisk(app, machine)
+      if (machine.wanted === 'stopped') return arrive(app, machine, 'stopped')
       await driver.start(machine)
       return run(app, machine)
     case 'starting':
       // A machine whose creation failed never had a disk to lose.
-      if (!machine.started_at && !machine.stopped_at) await driver.create(specOf(app, machine))
+      if (!machine.started_at && !machine.stopped_at) await makeDisk(app, machine)
       // It runs if a worker died after starting it, and was resized before that.
       else if ((await driver.inspect(machine)) !== 'running') {
         await driver.resize(specOf(app, machine))
@@ -53,10 +84,12 @@ async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
       await driver.start(machine)
       return run(app, machine)
     case 'stopping':
-      await driver.stop(machine, { graceMs: machine.stop_by_force ? 0 : graceMs })
+      await driver.stop(machine, { graceMs: machine.stop_by_force ? 0 : stopGraceMs })
       return stopped(app, machine)
     case 'deleting':
       await driver.destroy(machine)
+      // What a restore had begun to make.
+      await driver.destroy({ id: machine.id, generation: machine.last_generation })
       await finishDeletion(app, machine)
       return
     case 'running':
@@ -66,18 +99,41 @@ async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
   }
 }
 
+/** Until it is deleted, a machine that is restored does nothing else. */
+function isRestoring(machine: MachineRow): boolean {
+  return machine.restore_capture_id !== null && machine.state !== 'deleting'
+}
+
+async function makeDisk(app: WorkerApp, machine: MachineRow): Promise<void> {
+  const { base_capture_id: captureId } = machine
+  const base = captureId && (await getCapture(app.db, captureId))
+  if (base && base.state === 'error') {
+    throw new StepFailed(`machine ${base.machine_id} could not be captured: ${base.error}`)
+  }
+  await app.driver.create(specOf(app, machine))
+}
+
 /** Waits until the machine has booted: its agent answers and knows who it is. */
 async function run(app: WorkerApp, machine: MachineRow): Promise<void> {
   // Whoever waits for the machine opens its own channel while the guest boots.
   app.changes.publish(machine.id)
-  if (await awaitBoot(app, machine)) await move(app, machine, 'running')
+  if (await awaitBoot(app, machine)) await arrive(app, machine, 'running')
+}
+
+async function arrive(
+  app: WorkerApp,
+  machine: MachineRow,
+  at: 'running' | 'stopped',
+): Promise<void> {
+  await app.db.transaction().execute((tx) => moveMade(tx, machine, at))
+  app.changes.publish(machine.id)
 }
 
 async function stopped(app: WorkerApp, machine: MachineRow): Promise<void> {
   await app.db.transaction().execute(async (tx) => {
-    const down = await moveMachine(tx, machine, 'stopped')
+    if (machine.wanted === 'stopped') return comeToRest(tx, machine)
     // A restart is a stop followed by a start, with no rest in between for anybody to see.
-    if (machine.wanted === 'running') await moveMachine(tx, down, 'starting')
+    await moveMachine(tx, await moveMachine(tx, machine, 'stopped'), 'starting')
   })
   app.changes.publish(machine.id)
 }
@@ -85,7 +141,7 @@ async function stopped(app: WorkerApp, machine: MachineRow): Promise<void> {
 async function move(
   app: WorkerApp,
   machine: MachineRow,
-  to: 'running' | 'stopped' | 'error',
+  to: 'running' | 'error',
   change: Parameters<typeof moveMachine>[3] = {},
 ): Promise<void> {
   await app.db.transaction().execute((tx) => moveMachine(tx, machine, to, change))
@@ -110,26 +166,29 @@ async function watchDesktop(app: WorkerApp, machine: MachineRow): Promise<void> 
 async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown): Promise<void> {
   const fields = { err: error, machine_id: machine.id, state: machine.state }
   app.log.warn({ ...fields, attempts: machine.attempts }, 'a step failed')
-  const isFinal = error instanceof DriverError && !error.retryable
+  const isFinal = error instanceof StepFailed || (error instanceof DriverError && !error.retryable)
   if (error instanceof ImageMissing && (await isImageComing(app, machine))) {
     return postpone(app, machine, imagePollMs)
   }
   const isOver = isFinal || machine.attempts + 1 >= maxAttempts
+  const retry = () => postpone(app, machine, Math.min(500 * 2 ** machine.attempts, 30_000), error)
   // A deletion is never given up, and a desktop is not worth a machine.
   if (!isOver || machine.state === 'deleting' || machine.state === 'running') {
-    return postpone(app, machine, Math.min(500 * 2 ** machine.attempts, 30_000), error)
+    return retry()
   }
   try {
+    if (isRestoring(machine)) return await giveUpRestore(app, machine, error)
     if (machine.state === 'stopping' && (await app.driver.inspect(machine)) === 'running') {
       return await move(app, machine, 'running', {
         wanted: 'running',
         message: 'the machine could not be stopped and runs on',
       })
     }
-    const message = `the machine could not be ${aims[machine.state]}`
+    const message = `the machine could not be ${aims[machine.state]}${reasonOf(error)}`
     await move(app, machine, 'error', { message })
   } catch (cause) {
     app.log.warn({ err: cause, machine_id: machine.id }, 'a failure was not recorded yet')
+    await retry()
   }
 }
 
@@ -142,17 +201,4 @@ const aims: Partial<Record<MachineRow['state'], string>> = {
   creating: 'created',
   starting: 'started',
   stopping: 'stopped',
-}
-
-function specOf(app: WorkerApp, machine: MachineRow): MachineSpec {
-  return {
-    id: machine.id,
-    generation: machine.generation,
-    imageId: machine.image_id,
-    captureId: machine.base_capture_id,
-    cpu: machine.cpu,
-    memoryMb: machine.memory_mb,
-    diskGb: machine.disk_gb,
-    uidBase: app.config.uidBase + machine.uid_slot * 65_536,
-  }
 }

@@ -1,17 +1,20 @@
 import type { MachineRow } from '../db/database.ts'
+import { hasPendingCapture, listCapturesToKeep } from '../domain/capture-work.ts'
 import { moveMachine } from '../domain/machine-states.ts'
-import { findByRef, listEverything } from '../domain/machine-work.ts'
-import type { EngineState, MachineRef } from '../drivers/machine-driver.ts'
+import { findByRef, listEverything, withClaim } from '../domain/machine-work.ts'
+import { comeToRest } from '../domain/stop-snapshots.ts'
+import type { EngineMachine, EngineState, MachineRef } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
 import type { WorkerApp } from './machines.ts'
+import { stopGraceMs } from './spec.ts'
 
 /*
  * What the engine did without being asked. A guest powers itself off, dies or reboots; a host goes
- * down. The engine's events are a hint to look at one machine; the pass over all machines, at start
+ * down. The engine's events are a hint to look at one machine; the pass over everything, at start
  * and every minute, is what makes rows and engine agree whatever was missed.
  */
 
-/** Instances that no row knows are removed once they are this old: a create may be on its way. */
+/** What no row knows is removed once it is this old: the rows were read before, and it may be new. */
 const orphanGraceMs = 10 * 60_000
 
 /** Looks at one machine the engine said something about. */
@@ -20,30 +23,65 @@ export async function observeMachine(app: WorkerApp, ref: MachineRef): Promise<v
   if (machine) await settle(app, machine, await app.driver.inspect(ref))
 }
 
-/** Compares all rows that rest with all instances, and removes instances that no row knows. */
+/** Compares all rows that rest with all instances and captures, and removes what no row knows. */
 export async function observeAll(app: WorkerApp, now = Date.now()): Promise<void> {
   const rows = await listEverything(app)
   const instances = await app.driver.list()
   const states = new Map(instances.map(({ ref, state }) => [keyOf(ref), state]))
-  const known = new Set(rows.map(keyOf))
-
   for (const row of rows) await settle(app, row, states.get(keyOf(row)) ?? 'absent')
-  for (const { ref, createdAt } of instances) {
-    if (known.has(keyOf(ref)) || now - createdAt.getTime() < orphanGraceMs) continue
-    // The list of rows was read first, and rows are written before instances: this one has none.
-    app.log.warn({ machine_id: ref.id }, 'removing an instance that no row knows')
-    await app.driver.destroy(ref)
+
+  const rowsById = new Map(rows.map((row) => [row.id, row]))
+  for (const instance of instances) {
+    const row = rowsById.get(instance.ref.id)
+    if (row?.generation === instance.ref.generation) await thaw(app, instance)
+    else if (isStray(instance, row, now)) {
+      app.log.warn({ machine_id: instance.ref.id }, 'removing an instance that no row knows')
+      await app.driver.destroy(instance.ref)
+    }
   }
+  await removeStrayCaptures(app, now)
   await app.driver.sweep()
+}
+
+/**
+ * Whether nobody will ever want an instance that is not its machine as it is. A machine that is known
+ * wants no generation that was given out before, but for the one that its restore is making.
+ */
+function isStray({ ref, createdAt }: EngineMachine, row: MachineRow | undefined, now: number) {
+  if (row === undefined || ref.generation > row.last_generation) {
+    return now - createdAt.getTime() >= orphanGraceMs
+  }
+  return row.restore_capture_id === null || ref.generation !== row.last_generation
+}
+
+async function removeStrayCaptures(app: WorkerApp, now: number): Promise<void> {
+  const kept = await listCapturesToKeep(app)
+  for (const { id, createdAt } of await app.driver.listCaptures()) {
+    if (kept.has(id) || now - createdAt.getTime() < orphanGraceMs) continue
+    app.log.warn({ capture_id: id }, 'removing a capture that no row knows')
+    await app.driver.removeCapture(id)
+  }
+}
+
+/** A capture that broke off for good may have left its machine frozen. */
+async function thaw(app: WorkerApp, { ref, isFrozen }: EngineMachine): Promise<void> {
+  if (!isFrozen) return
+  // Captures are made under the machine's claim, so this one meets none.
+  await withClaim(app, ref.id, async () => {
+    if (await hasPendingCapture(app, ref.id)) return
+    app.log.warn({ machine_id: ref.id }, 'thawing a machine that was left frozen')
+    await app.driver.thaw(ref)
+  })
 }
 
 /** Brings a resting row in line with what the engine has. Rows at work belong to their step. */
 async function settle(app: WorkerApp, machine: MachineRow, seen: EngineState): Promise<void> {
+  if (machine.restore_capture_id !== null) return
   try {
     if (machine.state === 'running' && seen !== 'running') await noteDown(app, machine, seen)
     if ((machine.state === 'stopped' || machine.state === 'error') && seen === 'running') {
       app.log.warn({ machine_id: machine.id, state: machine.state }, 'stopping a stray machine')
-      await app.driver.stop(machine, { graceMs: 30_000 })
+      await app.driver.stop(machine, { graceMs: stopGraceMs })
     }
   } catch (error) {
     if (error instanceof ApiError && error.code === 'conflict') return
@@ -58,13 +96,16 @@ async function noteDown(app: WorkerApp, machine: MachineRow, seen: EngineState):
       : await app.driver.lastExit(machine)
   // The engine may have restarted it since: what was seen must still hold.
   if ((await app.driver.inspect(machine)) === 'running') return
-  const died = exit.kind === 'died'
-  await app.db.transaction().execute((tx) =>
-    moveMachine(tx, machine, died ? 'error' : 'stopped', {
-      wanted: 'stopped',
-      message: died ? `the machine died: ${exit.reason}` : 'the machine went down by itself',
-    }),
-  )
+  await app.db.transaction().execute(async (tx) => {
+    if (exit.kind !== 'died') {
+      return comeToRest(tx, machine, {
+        wanted: 'stopped',
+        message: 'the machine went down by itself',
+      })
+    }
+    const message = `the machine died: ${exit.reason}`
+    await moveMachine(tx, machine, 'error', { wanted: 'stopped', message })
+  })
   app.changes.publish(machine.id)
 }
 

@@ -12,13 +12,15 @@ create table captures (
   created_at timestamptz not null default now(),
   completed_at timestamptz(3),
   error text,
+  -- The disk of before a restore, which goes on when it is safe.
+  before_restore boolean not null default false,
 
   attempts integer not null default 0,
   next_attempt_at timestamptz not null default now(),
   claimed_by text,
   claimed_until timestamptz
 );
-create index captures_pending on captures (machine_id) where state = 'pending';
+create index captures_pending on captures (machine_id, created_at) where state = 'pending';
 create index captures_deleting on captures (next_attempt_at) where state = 'deleting';
 
 -- A snapshot's state is its capture's, until it is being deleted.
@@ -33,7 +35,7 @@ create table snapshots (
   deleted_at timestamptz
 );
 create index snapshots_of_organization on snapshots (organization_id, id desc);
-create index snapshots_of_machine on snapshots (machine_id, id desc);
+create index snapshots_of_machine on snapshots (machine_id, created_at desc);
 create index snapshots_of_capture on snapshots (capture_id);
 
 -- A template's state is its capture's; one without a capture is an image and a size.
@@ -60,7 +62,10 @@ alter table machines
   -- What the disk began with beyond the image.
   add column base_bytes bigint not null default 0,
   -- A restore that is under way: the disk is to become this capture.
-  add column restore_capture_id text references captures;
+  add column restore_capture_id text references captures,
+  -- The highest that was ever given out. A restore takes the next, and one that fails uses it up: no
+  -- disk in the engine is ever mistaken for another.
+  add column last_generation integer not null default 1;
 create index machines_on_capture on machines (base_capture_id) where base_capture_id is not null;
 create index machines_restoring on machines (restore_capture_id)
   where restore_capture_id is not null;

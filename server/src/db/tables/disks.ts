@@ -26,6 +26,7 @@ export type DisksTables = {
     created_at: At
     completed_at: Date | null
     error: string | null
+    before_restore: Generated<boolean>
     attempts: Generated<number>
     next_attempt_at: At
     claimed_by: string | null

@@ -61,6 +61,7 @@ export type MachinesTables = {
     base_capture_id: CaptureId | null
     base_bytes: Generated<number>
     restore_capture_id: CaptureId | null
+    last_generation: Generated<number>
   }
   uid_slots: { slot: number; machine_id: MachineId | null }
   sessions: {
@@ -94,5 +95,7 @@ export type MachinesTables = {
     sequence: number
     occurred_at: At
     facts: Record<string, string | number> | null
+    position: number | null
   }
+  event_positions: { only_row: Generated<boolean>; last: number }
 }
