@@ -1,11 +1,19 @@
-import type { MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import type { Database } from './database.ts'
 
 /**
- * Hints that a machine's row changed, between all processes of the service. A hint may be lost, so
+ * What hints are about: machines whose row changed, by their id; organizations whose events can be
+ * read, by theirs; principals, when what anybody may do has changed.
+ */
+export type Topic = 'machines' | 'events' | 'principals'
+type Listener = (id: string) => void
+
+const topics: readonly Topic[] = ['machines', 'events', 'principals']
+
+/**
+ * Hints that rows changed, between all processes of the service. A hint may be lost, so
  * whoever waits also polls: the row is the truth. Hints are sent after the commit and in batches,
  * never inside a transaction, where NOTIFY would serialise every writer.
  */
@@ -13,8 +21,16 @@ export class Changes implements AsyncDisposable {
   readonly #db: Database
   readonly #log: Logger
   readonly #url: string
-  readonly #listeners = new Set<(id: MachineId) => void>()
-  #pending = new Set<MachineId>()
+  readonly #listeners: Readonly<Record<Topic, Set<Listener>>> = {
+    machines: new Set(),
+    events: new Set(),
+    principals: new Set(),
+  }
+  readonly #pending: Readonly<Record<Topic, Set<string>>> = {
+    machines: new Set(),
+    events: new Set(),
+    principals: new Set(),
+  }
   #sending: Promise<void> | null = null
   #client: pg.Client | null = null
   #retry: NodeJS.Timeout | null = null
@@ -27,18 +43,18 @@ export class Changes implements AsyncDisposable {
   }
 
   /** Tells every process, this one included. Call it after the commit. */
-  publish(id: MachineId): void {
+  publish(id: string, topic: Topic = 'machines'): void {
     if (this.#closed) return
-    this.#pending.add(id)
+    this.#pending[topic].add(id)
     this.#sending ??= this.#send().finally(() => {
       this.#sending = null
     })
   }
 
   /** Calls back on every hint until the returned function is called. */
-  subscribe(listener: (id: MachineId) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+  subscribe(listener: Listener, topic: Topic = 'machines'): () => void {
+    this.#listeners[topic].add(listener)
+    return () => this.#listeners[topic].delete(listener)
   }
 
   /** Starts listening; reconnects for as long as it is open. */
@@ -46,11 +62,14 @@ export class Changes implements AsyncDisposable {
     const client = new pg.Client({ connectionString: this.#url })
     client.on('error', (error) => this.#reconnect(client, error))
     client.on('end', () => this.#reconnect(client))
-    client.on('notification', ({ payload }) => {
-      for (const id of (payload ?? '').split(',')) this.#tell(id as MachineId)
+    client.on('notification', ({ channel, payload }) => {
+      const listeners = this.#listeners[channel as Topic]
+      for (const id of (payload ?? '').split(',')) {
+        for (const listener of listeners) listener(id)
+      }
     })
     await client.connect()
-    await client.query('listen machines')
+    for (const topic of topics) await client.query(`listen ${topic}`)
     this.#client = client
   }
 
@@ -64,19 +83,20 @@ export class Changes implements AsyncDisposable {
   async #send(): Promise<void> {
     // One turn of the loop, so that what commits together is told together.
     await new Promise(setImmediate)
-    while (this.#pending.size > 0) {
-      const ids = [...this.#pending].slice(0, 200)
-      for (const id of ids) this.#pending.delete(id)
+    for (let topic = this.#nextTopic(); topic; topic = this.#nextTopic()) {
+      const pending = this.#pending[topic]
+      const ids = [...pending].slice(0, 200)
+      for (const id of ids) pending.delete(id)
       try {
-        await sql`select pg_notify('machines', ${ids.join(',')})`.execute(this.#db)
+        await sql`select pg_notify(${topic}, ${ids.join(',')})`.execute(this.#db)
       } catch (error) {
         this.#log.warn({ err: error }, 'a change was not announced; the poll will find it')
       }
     }
   }
 
-  #tell(id: MachineId): void {
-    for (const listener of this.#listeners) listener(id)
+  #nextTopic(): Topic | undefined {
+    return topics.find((topic) => this.#pending[topic].size > 0)
   }
 
   #reconnect(client: pg.Client, error?: Error): void {

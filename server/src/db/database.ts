@@ -14,6 +14,7 @@ export type Database = Kysely<Schema>
 /** Possession proves that a transaction is open. */
 export type Tx = Transaction<Schema>
 export type MachineRow = Selectable<Schema['machines']>
+export type EventRow = Selectable<Schema['machine_events']>
 export type SessionRow = Selectable<Schema['sessions']>
 export type ApiKeyRow = Selectable<Schema['api_keys']>
 export type UserRow = Selectable<Schema['users']>

@@ -7,6 +7,8 @@ import { addHealthRoutes } from '../health.ts'
 import { createHttp } from '../http.ts'
 import type { GatewayContext } from './channel.ts'
 import { Connections } from './connections.ts'
+import { EventFeeds } from './event-feeds.ts'
+import { mountEventChannels } from './events.ts'
 
 /** Past this a frame is refused before it is whole; channels have smaller limits of their own. */
 const maxFrameBytes = 32 * 1024 * 1024
@@ -32,8 +34,10 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
     authenticate: (request) => authenticateHandshake(app, request),
     connections,
   }
+  const feeds = new EventFeeds(app)
+  http.addHook('onClose', async () => feeds[Symbol.dispose]())
   addHealthRoutes(http, app)
-  mountChannels(http, app, context)
+  mountEventChannels(http, app, context, feeds)
   return http
 }
 
@@ -47,5 +51,3 @@ function handleProtocols(offered: Set<string>): string | false {
   const others = [...offered].filter((protocol) => !tokenProtocol.test(protocol))
   return others[0] ?? [...offered][0] ?? false
 }
-
-function mountChannels(_http: FastifyInstance, _app: App, _context: GatewayContext): void {}

@@ -52,6 +52,12 @@ export type AccountsTables = {
     expires_at: Date | null
     revoked_at: Date | null
   }
+  gateway_tokens: {
+    token_hash: Buffer
+    api_key_id: ApiKeyId | null
+    auth_session_id: AuthSessionId | null
+    expires_at: Date
+  }
   auth_sessions: {
     id: AuthSessionId
     user_id: UserId

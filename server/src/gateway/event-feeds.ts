@@ -1,0 +1,73 @@
+import type { MachineEvent, MachineId, OrganizationId } from '@computer/contract'
+import type { App } from '../app.ts'
+import type { EventRow } from '../db/database.ts'
+import { readMachineEvents, readOrganizationEvents } from '../domain/event-outbox.ts'
+import { encodeCursor } from '../domain/page.ts'
+import type { Connection } from './connection.ts'
+import { EventFeed, type EventSource } from './event-feed.ts'
+
+/** The feeds of this process: one for each machine and organization that somebody follows. */
+export class EventFeeds implements Disposable {
+  readonly #app: Pick<App, 'db' | 'changes' | 'log'>
+  readonly #feeds = new Map<string, EventFeed<EventRow>>()
+  readonly #unsubscribe: readonly (() => void)[]
+
+  constructor(app: Pick<App, 'db' | 'changes' | 'log'>) {
+    this.#app = app
+    const wake = (id: string) => this.#feeds.get(id)?.wake()
+    this.#unsubscribe = [app.changes.subscribe(wake), app.changes.subscribe(wake, 'events')]
+  }
+
+  followMachine(
+    connection: Connection,
+    where: { readonly organizationId: OrganizationId; readonly machineId: MachineId },
+    after: number,
+  ): Promise<void> {
+    return this.#follow(where.machineId, connection, after, {
+      read: (place, limit) => readMachineEvents(this.#app.db, where, place, limit),
+      placeOf: (row) => row.sequence,
+      show: showEvent,
+    })
+  }
+
+  followOrganization(connection: Connection, id: OrganizationId, after: number): Promise<void> {
+    return this.#follow(id, connection, after, {
+      read: (place, limit) => readOrganizationEvents(this.#app.db, id, place, limit),
+      placeOf: (row) => row.position!,
+      show: (row) => ({ ...showEvent(row), cursor: encodeCursor(String(row.position)) }),
+    })
+  }
+
+  [Symbol.dispose](): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    for (const feed of this.#feeds.values()) feed[Symbol.dispose]()
+  }
+
+  async #follow(id: string, connection: Connection, after: number, source: EventSource<EventRow>) {
+    const feed = this.#feeds.get(id) ?? new EventFeed(this.#app, source)
+    this.#feeds.set(id, feed)
+    try {
+      await feed.follow(connection, after)
+    } finally {
+      if (feed.isIdle && this.#feeds.get(id) === feed) {
+        this.#feeds.delete(id)
+        feed[Symbol.dispose]()
+      }
+    }
+  }
+}
+
+function showEvent(row: EventRow): MachineEvent {
+  return {
+    id: row.id,
+    type: row.type,
+    organization_id: row.organization_id,
+    machine_id: row.machine_id,
+    session_id: row.session_id,
+    from_state: row.from_state,
+    to_state: row.to_state,
+    message: row.message,
+    sequence: row.sequence,
+    occurred_at: row.occurred_at.toISOString(),
+  }
+}

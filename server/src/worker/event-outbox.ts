@@ -1,0 +1,29 @@
+import type { App } from '../app.ts'
+import { placeEvents } from '../domain/event-outbox.ts'
+import { pause } from './pause.ts'
+
+/** Without a hint, new events are looked for that often. */
+const pollMs = 100
+const retryMs = 1_000
+
+/** Places events soon after their commit, for as long as the signal lets it. */
+export async function placeNewEvents(
+  app: Pick<App, 'db' | 'changes' | 'log'>,
+  signal: AbortSignal,
+): Promise<void> {
+  let wake = Promise.withResolvers<void>()
+  const unsubscribe = app.changes.subscribe(() => wake.resolve())
+  try {
+    while (!signal.aborted) {
+      wake = Promise.withResolvers()
+      const more = await placeEvents(app).catch(async (error: unknown) => {
+        app.log.warn({ err: error }, 'events were not placed; the next pass tries again')
+        await pause(retryMs, signal)
+        return true
+      })
+      if (!more) await Promise.race([wake.promise, pause(pollMs, signal)])
+    }
+  } finally {
+    unsubscribe()
+  }
+}
