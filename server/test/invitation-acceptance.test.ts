@@ -15,7 +15,6 @@ const { invite, list, revoke, accept, expire, smallOwner } = invitationCalls(ser
 test('accepting makes a member and takes the session there', async () => {
   const owner = await server.user('owner', 'stranger')
   const person = await server.user('member')
-  await startSession(person)
   const email = await emailOf(server, person)
   const { body: invitation } = await invite(owner, email, { role: 'admin' })
   const { status, body } = await accept(person, tokenOf(invitation))
@@ -33,6 +32,26 @@ test('accepting makes a member and takes the session there', async () => {
   const again = await accept(person, tokenOf(invitation))
   assert.deepEqual([again.status, again.body.error.code], [409, 'conflict'])
   assert.match(again.body.error.message, /accepted/)
+})
+
+test('a browser acts where its person was invited to, and elsewhere once they are removed', async () => {
+  const owner = await server.signUp({ name: 'Grace' })
+  const person = await server.signUp({ name: 'Ada' })
+  const { body: invitation } = await owner.call('POST', '/v1/invitations', {
+    email: person.email.toUpperCase(),
+    role: 'admin',
+  })
+  const token = tokenOf(invitation)
+  assert.equal((await person.call('POST', '/v1/invitations/accept', { token })).status, 200)
+  const { body: there } = await person.call('GET', '/v1/auth/me')
+  assert.deepEqual([there.organization.name, there.role], ["Grace's organization", 'admin'])
+  assert.equal(there.organizations.length, 2)
+
+  const { body: members } = await owner.call('GET', '/v1/members')
+  const member = members.data.find(({ user }: { user: { id: string } }) => user.id === person.id)
+  assert.equal((await owner.call('DELETE', `/v1/members/${member.id}`)).status, 204)
+  const { body: home } = await person.call('GET', '/v1/auth/me')
+  assert.deepEqual([home.organization.id, home.role], [person.personalId, 'owner'])
 })
 
 test('an invitation is of use to nobody but the one who has its address', async () => {
@@ -156,19 +175,6 @@ async function statesOf(actor: Actor): Promise<string[]> {
 
 async function membersOf(actor: Actor): Promise<unknown[]> {
   return (await server.as(actor)('GET', '/v1/members')).body.data
-}
-
-async function startSession(actor: Actor): Promise<void> {
-  await db
-    .insertInto('auth_sessions')
-    .values({
-      id: actor.authSessionId!,
-      user_id: actor.userId,
-      organization_id: actor.organizationId,
-      token_hash: Buffer.from(actor.userId),
-      expires_at: sql`now() + interval '1 day'`,
-    })
-    .execute()
 }
 
 async function organizationOfSession(actor: Actor): Promise<OrganizationId> {
