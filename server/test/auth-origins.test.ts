@@ -1,0 +1,199 @@
+import type { Endpoint } from '@computer/contract'
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { authenticate } from '../src/authenticate.ts'
+import { goodPassword, openBrowser, ownOrigin, setCookie } from './browser.ts'
+import { callWith } from './call.ts'
+import { endpoints, startTestServer, type Answer, type Call } from './harness.ts'
+
+/* R8: what pages of other sites may do with a browser's cookie, which is nothing. */
+
+const baseUrl = 'https://good.example'
+const server = await startTestServer({ after }, { env: { COMPUTER_BASE_URL: baseUrl } })
+const person = await server.signUp()
+const cookie = person.cookie()!
+
+/** Every address at which something may be changed, the aliases of the machines too. */
+const writes = Object.values(endpoints)
+  .flatMap((group): Endpoint[] => Object.values(group))
+  .filter(({ method }) => method !== 'GET')
+  .flatMap(({ method, path, requires }) => {
+    const url = path.replace(/\{(\w+)\}/g, (_, name: string) => `${name}_of_nothing`)
+    const urls = /^\/v1\/machines\/\w+\//.test(url) ? [url, url.slice('/v1'.length)] : [url]
+    return urls.map((at) => ({ method, url: at, isPublic: requires === 'public' }))
+  })
+
+const foreign: readonly string[] = [
+  'null',
+  '',
+  'http://evil.example',
+  'https://good.example.evil.example',
+  'https://evil-good.example',
+  'https://preview.good.example',
+  'http://good.example',
+  'https://good.example:8443',
+  'https://good.example:443',
+  'https://GOOD.example',
+  'https://good.example.',
+  'https://good.example/',
+  'https://good.example@evil.example',
+  'https://user@good.example',
+  'http://localhost:7080',
+  'https://localhost',
+  'http://localhost.',
+  'ws://localhost',
+  'https://good.example, https://evil.example',
+]
+
+test('no write by a cookie passes without an origin of ours', async () => {
+  assert.ok(writes.length > 40)
+  for (const { method, url, isPublic } of writes) {
+    for (const origin of [undefined, ...foreign]) {
+      if (isPublic && origin === undefined) continue
+      const headers = { cookie, ...(origin !== undefined && { origin }) }
+      const answer = await server.anonymous(method, url, {}, headers)
+      assert.ok(isOriginRefused(answer), `${method} ${url} from ${origin}: ${answer.bytes}`)
+    }
+  }
+})
+
+test('every write by a cookie passes with one', async () => {
+  for (const { method, url } of writes) {
+    if (url === '/v1/auth/logout') continue
+    for (const origin of [ownOrigin, baseUrl]) {
+      const answer = await server.anonymous(method, url, { unknown: 1 }, { cookie, origin })
+      assert.ok(!isOriginRefused(answer), `${method} ${url} from ${origin}`)
+      assert.ok(answer.status < 500)
+    }
+  }
+})
+
+test('API keys are asked for no origin', async () => {
+  for (const { method, url, isPublic } of writes) {
+    if (isPublic) continue
+    for (const origin of [undefined, 'null', 'http://evil.example']) {
+      const headers = { cookie, ...(origin !== undefined && { origin }) }
+      const answer = await server.call(method, url, { unknown: 1 }, headers)
+      assert.ok(!isOriginRefused(answer), `${method} ${url} from ${origin}`)
+      assert.ok(answer.status < 500)
+    }
+  }
+})
+
+test('reading by a cookie needs no origin, since no page of another site sees the answer', async () => {
+  for (const origin of [undefined, ...foreign]) {
+    const headers = { cookie, ...(origin !== undefined && { origin }) }
+    const answer = await server.anonymous('GET', '/v1/auth/me', undefined, headers)
+    assert.equal(answer.status, 200)
+    for (const name of Object.keys(answer.headers)) assert.doesNotMatch(name, /^access-control-/)
+    const preflight = await server.anonymous('OPTIONS', '/v1/machines', undefined, {
+      ...headers,
+      'access-control-request-method': 'POST',
+    })
+    assert.equal(preflight.status, 404)
+    for (const name of Object.keys(preflight.headers)) assert.doesNotMatch(name, /^access-control-/)
+  }
+})
+
+test('no page of another site signs a browser in or up, and programs without an origin do', async () => {
+  const login = { email: person.email, password: person.password }
+  const signup = { email: 'another@example.com', password: goodPassword }
+  for (const [path, body] of [
+    ['login', login],
+    ['signup', signup],
+  ] as const) {
+    for (const origin of foreign) {
+      const answer = await server.anonymous('POST', `/v1/auth/${path}`, body, { origin })
+      assert.ok(isOriginRefused(answer), `${path} from ${origin}`)
+      assert.equal(setCookie(answer), null)
+    }
+    assert.ok(setCookie(await server.anonymous('POST', `/v1/auth/${path}`, body)))
+  }
+})
+
+test('the handshake of a WebSocket by a cookie is no read', async () => {
+  const shake = (headers: Record<string, string>) =>
+    authenticate(server.app, {
+      method: 'GET',
+      headers: { cookie, ...headers },
+      ip: '127.0.0.1',
+      protocol: 'http',
+      host: 'localhost',
+    })
+  for (const upgrade of ['websocket', 'WebSocket']) {
+    for (const origin of [undefined, ...foreign]) {
+      const headers = { upgrade, ...(origin !== undefined && { origin }) }
+      await assert.rejects(shake(headers), { code: 'permission_denied' })
+    }
+    assert.equal((await shake({ upgrade, origin: ownOrigin })).userId, person.id)
+    const authorization = `Bearer ${server.key}`
+    const byKey = await shake({ upgrade, origin: 'http://evil.example', authorization })
+    assert.equal(byKey.principal.type, 'api_key')
+  }
+})
+
+test('with a list of origins, those are all', async (t) => {
+  const env = { COMPUTER_ORIGINS: 'https://a.example,http://b.example:3000' }
+  const listed = await startTestServer(t, { env, worker: false })
+  const sign = (origin: string) =>
+    callWith(listed.http, { origin })('POST', '/v1/auth/login', {
+      email: 'nobody@example.com',
+      password: 'x',
+    })
+  assert.equal((await sign('https://a.example')).status, 401)
+  assert.equal((await sign('http://b.example:3000')).status, 401)
+  for (const origin of [ownOrigin, listed.app.config.baseUrl, 'http://b.example', 'null']) {
+    assert.ok(isOriginRefused(await sign(origin)), origin)
+  }
+})
+
+test('only a proxy that is trusted says where a call came in, and from whom', async (t) => {
+  const env = { COMPUTER_TRUST_PROXY: '10.0.0.0/8, fd00::/8' }
+  const proxied = await startTestServer(t, { env, worker: false })
+  const forwarded = {
+    'x-forwarded-proto': 'https',
+    'x-forwarded-host': 'public.example',
+    'x-forwarded-for': '198.51.100.9, 203.0.113.7',
+  }
+  const sign = (via: string, origin: string, headers: Record<string, string> = forwarded) =>
+    callWith(proxied.http, { origin, ...headers }, via)('POST', '/v1/auth/login', {
+      email: 'nobody@example.com',
+      password: 'x',
+    })
+  for (const via of ['10.1.2.3', 'fd00::1']) {
+    assert.equal((await sign(via, 'https://public.example')).status, 401)
+    assert.ok(isOriginRefused(await sign(via, 'http://public.example')))
+  }
+  assert.ok(isOriginRefused(await sign('192.0.2.1', 'https://public.example')))
+  assert.equal((await sign('192.0.2.1', ownOrigin)).status, 401)
+  const odd = { ...forwarded, 'x-forwarded-proto': 'data' }
+  assert.ok(isOriginRefused(await sign('10.1.2.3', 'null', odd)))
+
+  const seenFrom = async (via: string) => {
+    const { call } = openBrowser(proxied.http, via)
+    const email = `via.${via.replaceAll(':', '-')}@example.com`
+    await call(
+      'POST',
+      '/v1/auth/signup',
+      { email, password: goodPassword },
+      {
+        'x-forwarded-for': forwarded['x-forwarded-for'],
+      },
+    )
+    return addressOf(call)
+  }
+  // What stands before the last one is whatever the client wrote there.
+  assert.equal(await seenFrom('10.1.2.3'), '203.0.113.7')
+  assert.equal(await seenFrom('192.0.2.1'), '192.0.2.1')
+})
+
+async function addressOf(call: Call): Promise<string> {
+  const { body } = await call('GET', '/v1/auth/sessions')
+  return body.data[0].address
+}
+
+function isOriginRefused({ status, body }: Answer): boolean {
+  return (
+    status === 403 && body.error.code === 'permission_denied' && /Origin/.test(body.error.message)
+  )
+}
