@@ -4,6 +4,7 @@ import type { Changes } from './db/changes.ts'
 import type { Database } from './db/database.ts'
 import type { MachineDriver } from './drivers/machine-driver.ts'
 import type { GuestClient } from './guest/client.ts'
+import type { PrincipalCache } from './principal-cache.ts'
 
 /** What the server reaches outside itself, made in each main and handed down by hand. */
 export type App = {
@@ -11,6 +12,8 @@ export type App = {
   readonly db: Database
   readonly changes: Changes
   readonly log: Logger
+  /** Who calls this process, remembered for a moment. */
+  readonly principals: PrincipalCache
   /** The agents inside the machines. */
   readonly guests: GuestClient
   /** The worker's alone: api and gateway reach machines through `guests`. */

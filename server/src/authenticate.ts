@@ -10,34 +10,30 @@ import { asActor, findAuthSession, noteAuthSessionUse } from './domain/auth-sess
 import { isToken } from './domain/tokens.ts'
 import { ApiError } from './errors.ts'
 import { requireOrigin } from './origins.ts'
-import type { Principal, PrincipalCache } from './principal-cache.ts'
+import type { Principal } from './principal-cache.ts'
 
 /** What a call is judged by. The handshake of a WebSocket has it as well. */
 export type Incoming = Pick<FastifyRequest, 'headers' | 'ip' | 'protocol' | 'host' | 'method'>
-type Dependencies = Pick<App, 'db' | 'log' | 'config'>
+type Dependencies = Pick<App, 'db' | 'log' | 'config' | 'principals'>
 
 const maxUserAgentLength = 400
 
 /**
  * The actor behind a call: an API key in `authorization: Bearer`, or else a browser session in its
- * cookie, which may change nothing without an Origin of ours. Without a cache each call is looked up.
+ * cookie, which may change nothing without an Origin of ours.
  */
-export async function authenticate(
-  app: Dependencies,
-  request: Incoming,
-  cache: Pick<PrincipalCache, 'find'> = { find: (_, lookUp) => lookUp() },
-): Promise<Actor> {
+export async function authenticate(app: Dependencies, request: Incoming): Promise<Actor> {
   const key = readBearer(request.headers)
   if (key !== null) {
     requireSecret(key)
-    const principal = await cache.find(key, () => findKeyPrincipal(app, key))
+    const principal = await app.principals.find(key, () => findKeyPrincipal(app, key))
     return { ...principal, ...callerOf(request) }
   }
   const token = readSessionCookie(request.headers)
   if (token !== null) {
     if (!isRead(request)) requireOrigin(app.config, request)
     requireToken(token)
-    const principal = await cache.find(token, () => findUserPrincipal(app, request, token))
+    const principal = await app.principals.find(token, () => findUserPrincipal(app, request, token))
     return { ...principal, ...callerOf(request) }
   }
   throw new ApiError(

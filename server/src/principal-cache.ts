@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Actor, Caller } from './actor.ts'
+import type { Changes } from './db/changes.ts'
 
 /** Who a credential stands for and what they may do, wherever a call comes from. */
 export type Principal = Omit<Actor, keyof Caller>
@@ -8,8 +9,8 @@ export type Principal = Omit<Actor, keyof Caller>
 export type PrincipalCache = {
   /** Who was found a moment ago, or whom `lookUp` finds now. Calls at once share one look. */
   find(credential: string, lookUp: () => Promise<Principal>): Promise<Principal>
-  /** Called after the commit of whatever changes who may do what. */
-  clear(): void
+  /** Called after the commit of what changed who may do what: forgets all, here and everywhere. */
+  invalidate(): void
 }
 
 /**
@@ -19,12 +20,16 @@ export type PrincipalCache = {
 const momentMs = 900
 
 /**
- * To clear it drops the looks that are under way as well: those who wait for one already get its
- * answer, nobody after them does.
+ * The cache of one process. To forget drops the looks that are under way as well: those who wait for
+ * one already get its answer, nobody after them does.
  */
-export function createPrincipalCache(now = () => performance.now()): PrincipalCache {
+export function createPrincipalCache(
+  changes: Pick<Changes, 'publish' | 'subscribe'>,
+  now = () => performance.now(),
+): PrincipalCache {
   /** By the hash of the credential, which itself is not kept; the oldest first. */
   const looks = new Map<string, { readonly began: number; readonly found: Promise<Principal> }>()
+  changes.subscribe(() => looks.clear(), 'principals')
 
   function dropOld(): void {
     for (const [key, { began }] of looks) {
@@ -47,6 +52,9 @@ export function createPrincipalCache(now = () => performance.now()): PrincipalCa
       })
       return look.found
     },
-    clear: () => looks.clear(),
+    invalidate() {
+      looks.clear()
+      changes.publish('any', 'principals')
+    },
   }
 }

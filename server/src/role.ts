@@ -11,6 +11,7 @@ import type { MachineDriver } from './drivers/machine-driver.ts'
 import { createGuestClient } from './guest/client.ts'
 import { engineDirectory, engineSocketPath } from './host/engine.ts'
 import { databaseUrl } from './host/postgres.ts'
+import { createPrincipalCache } from './principal-cache.ts'
 
 /** What a role does: serves until it is stopped, and answers how to stop it. */
 export type Role = (app: App) => Promise<{ stop(): Promise<void> }>
@@ -43,7 +44,8 @@ async function createApp(config: Config, log: Logger): Promise<App> {
   const changes = new Changes({ db, databaseUrl: url, log })
   await changes.listen()
   const driver = await createDriver(config, log)
-  return { config, db, changes, log, driver, guests: createGuestClient(driver) }
+  const principals = createPrincipalCache(changes)
+  return { config, db, changes, log, principals, driver, guests: createGuestClient(driver) }
 }
 
 async function closeApp(app: App): Promise<void> {

@@ -16,6 +16,7 @@ import { registerImage } from '../src/domain/images.ts'
 import { createFakeEngine } from '../src/drivers/fake/engine.ts'
 import { createGuestClient } from '../src/guest/client.ts'
 import { newId } from '../src/ids.ts'
+import { createPrincipalCache } from '../src/principal-cache.ts'
 import { runWorker } from '../src/worker/loop.ts'
 import { signUp } from './browser.ts'
 import { callWith, type Answer, type Call } from './call.ts'
@@ -52,7 +53,8 @@ export async function startTestServer(
   const engine = createFakeEngine()
   const driver = engine.driver()
   const guests = createGuestClient(driver)
-  const app: App = { config, db, changes, log, driver, guests }
+  const principals = createPrincipalCache(changes)
+  const app: App = { config, db, changes, log, principals, driver, guests }
 
   const imageId = await registerImage(db, {
     recipeHash: 'test',

@@ -16,7 +16,6 @@ import { fileRoutes } from './files.ts'
 import { createHttp } from '../http.ts'
 import type { ApiError } from '../errors.ts'
 import { refuseForeignOrigin } from '../origins.ts'
-import { createPrincipalCache } from '../principal-cache.ts'
 import { onceByKey } from './idempotency.ts'
 import { imageRoutes } from './images.ts'
 import { invitationRoutes } from './invitations.ts'
@@ -35,9 +34,8 @@ export function createApi(
   options: { readonly authenticate?: Authenticate } = {},
 ): FastifyInstance {
   const http = createHttp(app)
-  const principals = createPrincipalCache()
   const doors: Doors = {
-    authenticate: options.authenticate ?? ((request) => authenticate(app, request, principals)),
+    authenticate: options.authenticate ?? ((request) => authenticate(app, request)),
     admit(request) {
       refuseForeignOrigin(app.config, request)
       return callerOf(request)
@@ -45,15 +43,7 @@ export function createApi(
     once: onceByKey(app),
     noteRefusal: (actor, type, refusal) => noteRefusal(app, actor, type, refusal),
   }
-  const accountDoors: Doors = {
-    ...doors,
-    changed() {
-      principals.clear()
-      app.changes.publish('any', 'principals')
-    },
-  }
-  const unsubscribe = app.changes.subscribe(() => principals.clear(), 'principals')
-  http.addHook('onClose', async () => unsubscribe())
+  const accountDoors: Doors = { ...doors, changed: () => app.principals.invalidate() }
   addSecurityHeaders(http, app.config)
   addHealthRoutes(http, app)
   addDocumentRoutes(http, app.config.baseUrl)
