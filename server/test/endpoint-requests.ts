@@ -1,5 +1,8 @@
 import type { endpoints } from '@computer/contract'
+import { randomUUID } from 'node:crypto'
+import { membershipOf } from './colleague.ts'
 import type { Call, TestServer } from './harness.ts'
+import { invitationCalls, tokenOf } from './invitation-calls.ts'
 
 /** One good call of an endpoint: what fills its path, and the rest. */
 export type EndpointRequest = {
@@ -21,6 +24,7 @@ type Requests = {
 export async function prepareRequests(server: TestServer, call: Call): Promise<Requests> {
   const { id: machine_id } = await server.machine()
   const session = await open(call, machine_id)
+  const { body: principal } = await call('GET', '/v1/auth/me')
   const path = `/v1/machines/${machine_id}`
   await call('POST', `${path}/input-lease`, { session_id: session })
   await call('PUT', `${path}/files/content`, { path: 'a.txt', content: 'text' })
@@ -34,6 +38,36 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
   const none = async () => ({})
   return {
     auth: { me: none },
+    organizations: {
+      create: async () => ({ body: { name: 'An organization' } }),
+      rename: async () => ({
+        ids: { organization_id: principal.organization.id },
+        body: { name: 'Home' },
+      }),
+      leave: async () => {
+        const { organizationId, token } = await inviteFromElsewhere(server, principal.user.email)
+        await call('POST', '/v1/invitations/accept', { token })
+        return { ids: { organization_id: organizationId } }
+      },
+    },
+    members: {
+      list: none,
+      update: async () => ({ ids: await newMember(server), body: { role: 'admin' } }),
+      remove: async () => ({ ids: await newMember(server) }),
+    },
+    invitations: {
+      list: none,
+      create: async () => ({ body: newInvitation() }),
+      revoke: async () => {
+        const { body } = await call('POST', '/v1/invitations', newInvitation())
+        return { ids: { invitation_id: body.id } }
+      },
+      accept: async () => {
+        const { token } = await inviteFromElsewhere(server, principal.user.email)
+        return { body: { token } }
+      },
+    },
+    audit_events: { list: none },
     images: { list: none },
     machines: {
       create: async () => ({ body: { start: false } }),
@@ -93,4 +127,19 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
 async function open(call: Call, machine_id: string): Promise<string> {
   const { body } = await call('POST', '/v1/sessions', { machine_id })
   return body.id
+}
+
+async function newMember(server: TestServer) {
+  return { membership_id: await membershipOf(server, await server.user('member')) }
+}
+
+function newInvitation() {
+  return { email: `${randomUUID()}@example.com` }
+}
+
+/** An invitation to an organization that the caller is not in yet. */
+async function inviteFromElsewhere(server: TestServer, email: string) {
+  const owner = await server.user('owner', 'stranger')
+  const { body } = await invitationCalls(server).invite(owner, email)
+  return { organizationId: owner.organizationId, token: tokenOf(body) }
 }
