@@ -139,7 +139,8 @@ export async function removeEngine(dataDir: string, network: string): Promise<vo
   })
   for (const { name } of projects) await removeProject(client, name)
   for (const kind of ['images', 'storage-pools'] as const) {
-    for (const url of await client.get<string[]>(`/1.0/${kind}`)) await client.change('DELETE', url)
+    const urls = await client.get<string[] | null>(`/1.0/${kind}`)
+    for (const url of urls ?? []) await client.change('DELETE', url)
   }
   for (const path of [`/1.0/networks/${network}`, `/1.0/network-acls/${network}-guests`]) {
     await client.change('DELETE', path).catch(() => {})
