@@ -92,6 +92,7 @@ export async function startTestServer(
 
   return {
     app,
+    databaseUrl: url,
     engine,
     http,
     imageId,
