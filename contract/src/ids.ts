@@ -40,6 +40,8 @@ export const TerminalId = idOf('trm', 'TerminalId')
 export type TerminalId = z.infer<typeof TerminalId>
 export const ProcessId = idOf('prc', 'ProcessId')
 export type ProcessId = z.infer<typeof ProcessId>
+export const PreviewId = idOf('prv', 'PreviewId')
+export type PreviewId = z.infer<typeof PreviewId>
 
 /** A copy of a disk, as server and engine name it: snapshots and templates stand on one. On no wire. */
 export type CaptureId = `cap_${string}`
