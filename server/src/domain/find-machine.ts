@@ -1,17 +1,13 @@
-import type { MachineId } from '@computer/contract'
+import type { MachineId, OrganizationId } from '@computer/contract'
+import { sql } from 'kysely'
 import type { Actor } from '../actor.ts'
+import { batchReads } from '../db/batch.ts'
 import type { Database, MachineRow, Tx } from '../db/database.ts'
 import { notFound, notRunning } from '../errors.ts'
 
 /** Reads a machine of the actor's organization. Another organization's machine does not exist. */
 export async function getMachine(db: Database, actor: Actor, id: MachineId): Promise<MachineRow> {
-  const machine = await db
-    .selectFrom('machines')
-    .selectAll()
-    .where('id', '=', id)
-    .where('organization_id', '=', actor.organizationId)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
+  const machine = await readMachine(db, { id, organizationId: actor.organizationId })
   if (!machine) throw notFound(`machine ${id}`)
   return machine
 }
@@ -41,3 +37,20 @@ export async function lockAnyMachine(tx: Tx, id: MachineId): Promise<MachineRow>
     .forNoKeyUpdate()
     .executeTakeFirstOrThrow()
 }
+
+type MachineKey = { readonly id: MachineId; readonly organizationId: OrganizationId }
+
+/** The most frequent read of all, since nearly every call begins with it. */
+const readMachine = batchReads<MachineKey, MachineRow>(async (db, keys) => {
+  const ids = keys.map(({ id }) => id)
+  const organizations = keys.map(({ organizationId }) => organizationId)
+  const { rows } = await sql<MachineRow & { place: number }>`
+    select m.*, k.place
+    from unnest(${ids}::text[], ${organizations}::text[]) with ordinality
+      as k (id, organization_id, place)
+    join machines as m on m.id = k.id and m.organization_id = k.organization_id
+    where m.deleted_at is null`.execute(db)
+  const found: MachineRow[] = []
+  for (const { place, ...machine } of rows) found[place - 1] = machine as MachineRow
+  return found
+})
