@@ -42,7 +42,7 @@ export type FakeControls = {
   lose(ref: MachineRef): void
   /** A running machine stands still, and its guest is silent, until somebody thaws it. */
   freeze(ref: MachineRef): void
-  /** What a capture leaves that broke off in the middle: itself half made, its machine frozen. */
+  /** What a capture leaves that broke off in the middle: itself half made, a running machine frozen. */
   breakCapture(ref: MachineRef, id: CaptureId): void
   /** The engine loses the capture. Disks that were made from it stay. */
   loseCapture(id: CaptureId): void
@@ -71,7 +71,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       lose: (ref) => store.remove(ref),
       freeze: (ref) => store.freeze(ref),
       breakCapture: (ref, id) => {
-        store.freeze(ref)
+        if (store.get(ref).listed.state === 'running') store.freeze(ref)
         captures.leaveHalf(id)
       },
       loseCapture: (id) => captures.remove(id),
