@@ -49,8 +49,7 @@ export async function countAttempt(
     .values({ key: keyOf(kind, subject), count: 1, window_ends_at: end })
     .onConflict((existing) =>
       existing.column('key').doUpdateSet({
-        // One more than allowed says enough.
-        count: sql`case when ${isOver} then 1 else least(attempts.count + 1, ${max + 1}::int) end`,
+        count: sql`case when ${isOver} then 1 else attempts.count + 1 end`,
         window_ends_at: sql`case when ${isOver} then ${end} else attempts.window_ends_at end`,
       }),
     )

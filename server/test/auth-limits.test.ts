@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import { sweepAccounts } from '../src/domain/account-sweep.ts'
+import { watchArgon2 } from './argon2.ts'
+import { goodPassword, openBrowser } from './browser.ts'
+import { callWith, type Answer, type Call } from './call.ts'
+import { startTestServer } from './harness.ts'
+
+/* R16: how often a password may be guessed and an account made, and what guessing tells. */
+
+const server = await startTestServer({ after }, { worker: false })
+const { db } = server.app
+
+test('ten logins may fail in a quarter of an hour; then not even the right one is looked at', async (t) => {
+  const { email } = await server.signUp()
+  for (let guess = 1; guess <= 10; guess += 1) {
+    const answer = await login(server.anonymous, email, `guess number ${guess}`)
+    assert.equal(answer.status, 401, `guess ${guess}`)
+  }
+  const { work } = watchArgon2(t)
+  for (const spelling of [email, email.toUpperCase()]) {
+    limited(await login(server.anonymous, spelling, goodPassword), 15 * 60)
+  }
+  assert.equal(work().length, 0)
+  // Others are not held up by it.
+  const other = await server.signUp()
+  assert.equal((await login(server.anonymous, other.email, goodPassword)).status, 200)
+})
+
+test('of fifty guesses at once, ten are looked at', async (t) => {
+  const { email } = await server.signUp()
+  const { work } = watchArgon2(t)
+  const guesses = Array.from({ length: 50 }, (_, i) => `guess number ${i}`)
+  const answers = await Promise.all(guesses.map((one) => login(server.anonymous, email, one)))
+  assert.equal(answers.filter(({ status }) => status === 401).length, 10)
+  assert.equal(answers.filter(({ status }) => status === 429).length, 40)
+  assert.equal(work().length, 10)
+})
+
+test('an email without an account is limited like one with', async () => {
+  const answers = []
+  for (let guess = 1; guess <= 11; guess += 1) {
+    answers.push(await login(server.anonymous, 'nobody@example.com', goodPassword))
+  }
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [...Array.from({ length: 10 }, () => 401), 429],
+  )
+})
+
+test('a restart forgets no failure', async () => {
+  const { email } = await server.signUp()
+  const guess = (call: Call) => login(call, email, 'a wrong password')
+  for (let failed = 0; failed < 6; failed += 1) await guess(server.anonymous)
+  const restarted = callWith(server.again(), {})
+  for (let failed = 6; failed < 10; failed += 1) assert.equal((await guess(restarted)).status, 401)
+  limited(await guess(restarted), 15 * 60)
+  limited(await login(callWith(server.again(), {}), email, goodPassword), 15 * 60)
+})
+
+test('a login that succeeds clears the counter, and so does the end of the window', async () => {
+  const { email } = await server.signUp()
+  const fail = async (times: number) => {
+    for (let failed = 0; failed < times; failed += 1) {
+      assert.equal((await login(server.anonymous, email, 'a wrong password')).status, 401)
+    }
+  }
+  await fail(9)
+  assert.equal((await login(server.anonymous, email, goodPassword)).status, 200)
+  await fail(10)
+  limited(await login(server.anonymous, email, goodPassword), 15 * 60)
+  await endWindows()
+  await fail(10)
+  limited(await login(server.anonymous, email, goodPassword), 15 * 60)
+  await endWindows()
+  assert.equal((await login(server.anonymous, email, goodPassword)).status, 200)
+})
+
+test('guessing by signing up, or by changing the password, counts as well', async () => {
+  const person = await server.signUp()
+  const { email } = person
+  for (let guess = 0; guess < 5; guess += 1) {
+    const { status } = await signup(openBrowser(server.http).call, email, 'a wrong password')
+    assert.equal(status, 409)
+  }
+  for (let guess = 0; guess < 5; guess += 1) {
+    const body = { current_password: 'a wrong password', new_password: goodPassword }
+    assert.equal((await person.call('POST', '/v1/auth/password', body)).status, 403)
+  }
+  limited(await login(server.anonymous, email, goodPassword), 15 * 60)
+  limited(await signup(openBrowser(server.http).call, email, goodPassword), 15 * 60)
+  // The session that is there already goes on.
+  assert.equal((await person.call('GET', '/v1/auth/me')).status, 200)
+})
+
+test('from one address come ten sign-ups an hour, whatever is typed and whoever answers', async () => {
+  const from = (address: string, http = server.http) => callWith(http, {}, address)
+  const known = await server.signUp()
+  const emails = ['taken', ...Array.from({ length: 9 }, (_, i) => `fresh.${i}`)]
+  for (const [index, name] of emails.entries()) {
+    const http = index < 5 ? server.http : server.again()
+    const email = name === 'taken' ? known.email : `${name}@example.com`
+    const { status } = await signup(from('192.0.2.10', http), email, 'a long password')
+    assert.equal(status, name === 'taken' ? 409 : 201)
+  }
+  const eleventh = await signup(from('192.0.2.10'), 'eleventh@example.com')
+  limited(eleventh, 3600)
+  limited(await signup(from('::ffff:192.0.2.10'), 'eleventh@example.com'), 3600)
+  assert.equal((await signup(from('192.0.2.11'), 'eleventh@example.com')).status, 201)
+  await endWindows()
+  assert.equal((await signup(from('192.0.2.10'), 'twelfth@example.com')).status, 201)
+})
+
+test('of many sign-ups at once from one IPv6 network, ten are made', async () => {
+  const addresses = Array.from({ length: 16 }, (_, i) => `2001:db8:7:7::${i.toString(16)}:${i}`)
+  const answers = await Promise.all(
+    addresses.map((address, i) =>
+      signup(callWith(server.http, {}, address), `at.once.${i}@example.com`),
+    ),
+  )
+  assert.equal(answers.filter(({ status }) => status === 201).length, 10)
+  assert.equal(answers.filter(({ status }) => status === 429).length, 6)
+  const neighbour = callWith(server.http, {}, '2001:db8:7:8::1')
+  assert.equal((await signup(neighbour, 'neighbour@example.com')).status, 201)
+})
+
+test('a login costs the same work whether or not the email has an account', async (t) => {
+  const known = await server.signUp()
+  const disabled = await server.signUp()
+  await db
+    .updateTable('users')
+    .set({ disabled_at: sql`now()` })
+    .where('id', '=', disabled.id)
+    .execute()
+  const without = await server.signUp()
+  await db.updateTable('users').set({ password_hash: null }).where('id', '=', without.id).execute()
+
+  const { work } = watchArgon2(t)
+  const expected = {
+    algorithm: 'argon2id',
+    memory: 19_456,
+    passes: 2,
+    parallelism: 1,
+    tagLength: 32,
+    nonceLength: 16,
+  }
+  const tries: [email: string, password: string, status: number][] = [
+    [known.email, 'a wrong password', 401],
+    ['unknown@example.com', goodPassword, 401],
+    [disabled.email, goodPassword, 401],
+    [without.email, goodPassword, 401],
+    [known.email, goodPassword, 200],
+  ]
+  for (const [email, password, status] of tries) {
+    const before = work().length
+    assert.equal((await login(server.anonymous, email, password)).status, status)
+    assert.deepEqual(work().slice(before), [expected], email)
+  }
+  for (const email of [known.email, 'fresh@example.com']) {
+    const before = work().length
+    await signup(openBrowser(server.http).call, email, 'a long password')
+    assert.deepEqual(work().slice(before), [expected], email)
+  }
+})
+
+test('who may not sign up costs no work', async (t) => {
+  const env = { COMPUTER_SIGNUP: 'closed' }
+  const closed = await startTestServer(t, { env, worker: false })
+  const { work } = watchArgon2(t)
+  const answer = await signup(closed.anonymous, 'uninvited@example.com')
+  assert.deepEqual([answer.status, answer.body.error.code], [403, 'permission_denied'])
+  assert.match(answer.body.error.message, /closed.*invitation/)
+  assert.equal(work().length, 0)
+})
+
+test('windows that are over are swept, and those that are not still count', async () => {
+  await db.deleteFrom('attempts').execute()
+  const { email } = await server.signUp()
+  for (let failed = 0; failed < 10; failed += 1) {
+    await login(server.anonymous, email, 'a wrong password')
+  }
+  const count = async () => (await db.selectFrom('attempts').select('key').execute()).length
+  assert.equal(await count(), 2)
+  await sweepAccounts(db)
+  assert.equal(await count(), 2)
+  limited(await login(server.anonymous, email, goodPassword), 15 * 60)
+  await endWindows()
+  await sweepAccounts(db)
+  assert.equal(await count(), 0)
+})
+
+function login(call: Call, email: string, password: string): Promise<Answer> {
+  return call('POST', '/v1/auth/login', { email, password })
+}
+
+function signup(call: Call, email: string, password = goodPassword): Promise<Answer> {
+  return call('POST', '/v1/auth/signup', { email, password })
+}
+
+function limited({ status, body, headers }: Answer, windowSeconds: number): void {
+  assert.deepEqual([status, body.error.code], [429, 'rate_limited'])
+  const seconds = Number(headers['retry-after'])
+  assert.ok(Number.isInteger(seconds) && seconds >= 1 && seconds <= windowSeconds, `${seconds}`)
+  assert.match(body.error.message, /try again in \d+ min/)
+  assert.equal(headers['set-cookie'], undefined)
+}
+
+/** As if the time of every window had passed. */
+async function endWindows(): Promise<void> {
+  await db
+    .updateTable('attempts')
+    .set({ window_ends_at: sql`now()` })
+    .execute()
+}

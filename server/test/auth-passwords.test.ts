@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { goodPassword, openBrowser, type Person } from './browser.ts'
+import { collide } from './forced-race.ts'
+import { startTestServer, type Answer } from './harness.ts'
+
+const server = await startTestServer({ after }, { worker: false })
+const { db } = server.app
+const newPassword = 'another good password'
+
+test('a password is changed by who knows it, and every other browser is out', async () => {
+  const person = await server.signUp()
+  const other = await person.signInAgain()
+  const wrong = await change(person, 'a wrong password')
+  assert.deepEqual([wrong.status, wrong.body.error.code], [403, 'permission_denied'])
+  assert.equal((await other.call('GET', '/v1/auth/me')).status, 200)
+
+  assert.equal((await change(person, goodPassword)).status, 204)
+  assert.equal((await person.call('GET', '/v1/auth/me')).status, 200)
+  assert.equal((await other.call('GET', '/v1/auth/me')).status, 401)
+  assert.equal(await loginStatus(person, goodPassword), 401)
+  assert.equal(await loginStatus(person, newPassword), 200)
+  const { body } = await person.call('GET', '/v1/audit-events?type=auth.password_changed')
+  assert.deepEqual(
+    body.data.map(({ outcome }: { outcome: string }) => outcome),
+    ['succeeded', 'denied'],
+  )
+})
+
+test('a login that verified the old password while it was changed is refused', async () => {
+  const person = await server.signUp()
+  const { password_hash } = await rowOf(await server.signUp())
+  const [status] = await collide(
+    db,
+    (tx) => tx.updateTable('users').set({ password_hash }).where('id', '=', person.id).execute(),
+    [() => loginStatus(person, goodPassword)],
+  )
+  // The hash is another person's, so the password is the same and yet not the one that was verified.
+  assert.equal(status, 401)
+  assert.equal(await loginStatus(person, goodPassword), 200)
+})
+
+test('no login survives a change of the password that it meets', async () => {
+  const person = await server.signUp()
+  const browser = openBrowser(server.http)
+  const { email } = person
+  const [changed] = await collide(db, holdUser(person), [
+    () => change(person, goodPassword),
+    () => browser.call('POST', '/v1/auth/login', { email, password: goodPassword }),
+  ])
+  assert.equal(changed!.status, 204)
+  assert.equal((await browser.call('GET', '/v1/auth/me')).status, 401)
+  assert.equal((await person.call('GET', '/v1/auth/me')).status, 200)
+})
+
+function change(person: Person, current_password: string): Promise<Answer> {
+  const body = { current_password, new_password: newPassword }
+  return person.call('POST', '/v1/auth/password', body)
+}
+
+async function loginStatus({ email }: Person, password: string): Promise<number> {
+  const answer = await server.anonymous('POST', '/v1/auth/login', { email, password })
+  return answer.status
+}
+
+const holdUser = (person: Person) => (tx: typeof db) =>
+  tx.selectFrom('users').select('id').where('id', '=', person.id).forUpdate().execute()
+
+async function rowOf({ id }: Person) {
+  return db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+}
