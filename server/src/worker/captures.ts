@@ -50,10 +50,11 @@ async function recordFailure(
   const { id, attempts } = capture
   const retry = () => retryCapture(app, capture, Math.min(2_000 * 4 ** attempts, 30_000))
   try {
-    await driver.thaw(ref)
+    const seen = await driver.inspect(ref)
+    if (seen === 'running') await driver.thaw(ref)
     const isFinal = error instanceof DriverError && !error.retryable
     if (!isFinal && attempts + 1 < maxAttempts) return await retry()
-    const isDiskGone = (await driver.inspect(ref)) === 'absent'
+    const isDiskGone = seen === 'absent'
     await driver.removeCapture(id)
     await failCapture(app, capture, { reason: reasonOf(error, isDiskGone), isDiskGone })
   } catch (cause) {

@@ -1,0 +1,99 @@
+import type { MachineId } from '@computer/contract'
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { sql } from 'kysely'
+import type { Answer, TestServer } from './harness.ts'
+import { eventually } from './settled.ts'
+
+/** What tests of disks say to a server: what is on them, and what stands on them. */
+export function onDisksOf(server: TestServer) {
+  const { call } = server
+  const { db, driver } = server.app
+
+  async function inState(path: string, state: string): Promise<Answer['body']> {
+    return eventually(async () => {
+      const { body } = await call('GET', path)
+      return body.state === state ? body : undefined
+    })
+  }
+
+  return {
+    /** Writes a mark into a running machine's home. */
+    async mark(id: string, content: string): Promise<void> {
+      const body = { path: 'mark', content }
+      const { status } = await call('PUT', `/v1/machines/${id}/files/content`, body)
+      assert.equal(status, 200)
+    },
+    /** The mark that a running machine's home has; null: none. */
+    async readMark(id: string): Promise<string | null> {
+      const { status, body } = await call('GET', `/v1/machines/${id}/files/content?path=mark`)
+      return status === 404 ? null : body.content
+    },
+    /** Asks for a snapshot and waits until it is ready. */
+    async snapshot(machineId: string, name?: string): Promise<Answer['body']> {
+      const wish = { machine_id: machineId, ...(name !== undefined && { name }) }
+      const { status, body } = await call('POST', '/v1/snapshots', wish)
+      assert.equal(status, 202, JSON.stringify(body))
+      return inState(`/v1/snapshots/${body.id}`, 'ready')
+    },
+    snapshotIn: (id: string, state: string) => inState(`/v1/snapshots/${id}`, state),
+    templateIn: (id: string, state: string) => inState(`/v1/templates/${id}`, state),
+    machineIn: (id: string, state: string) => inState(`/v1/machines/${id}`, state),
+    async goneFrom(path: string): Promise<void> {
+      await eventually(async () => (await call('GET', path)).status === 404 || undefined)
+    },
+    /** The snapshots of a machine, newest first. */
+    async snapshotsOf(machineId: string, filter = ''): Promise<Answer['body'][]> {
+      const { body } = await call('GET', `/v1/snapshots?machine_id=${machineId}${filter}`)
+      return body.data
+    },
+    async move(id: string, verb: 'start' | 'stop' | 'restart'): Promise<void> {
+      const { status, body } = await call('POST', `/v1/machines/${id}/${verb}?wait=20`)
+      assert.deepEqual([status, body.state], [202, verb === 'stop' ? 'stopped' : 'running'])
+    },
+    /** Waits until every capture is made or gone, and answers how many there are. */
+    async settledCaptures(): Promise<number> {
+      return eventually(async () => {
+        const rows = await db.selectFrom('captures').select('state').execute()
+        const isSettled = rows.every(({ state }) => state === 'ready' || state === 'error')
+        const made = rows.filter(({ state }) => state === 'ready').length
+        const inEngine = (await driver.listCaptures()).length
+        return isSettled && made === inEngine ? made : undefined
+      })
+    },
+    /** Types of a machine's events, or their messages, oldest first. */
+    async events(id: string, type: RegExp, show: 'type' | 'message' = 'type'): Promise<string[]> {
+      const rows = await db
+        .selectFrom('machine_events')
+        .select(['type', 'message'])
+        .where('machine_id', '=', id as MachineId)
+        .orderBy('sequence')
+        .execute()
+      return rows.filter((row) => type.test(row.type)).map((row) => row[show] ?? '')
+    },
+    row: (id: string) =>
+      db
+        .selectFrom('machines')
+        .selectAll()
+        .where('id', '=', id as MachineId)
+        .executeTakeFirstOrThrow(),
+  }
+}
+
+/** Makes every wait before a next attempt short. */
+export function hurry(t: TestContext, { app }: TestServer): void {
+  const timer = setInterval(() => {
+    sql`with machines as (
+      update machines set next_attempt_at = now() where next_attempt_at > now()
+    ) update captures set next_attempt_at = now() where next_attempt_at > now()`
+      .execute(app.db)
+      .then(() => app.changes.publish(`mch_${'0'.repeat(26)}`))
+      .catch(() => {})
+  }, 20)
+  t.after(() => clearInterval(timer))
+}
+
+export function assertRefused(answer: Answer, code: string, message: RegExp): void {
+  assert.equal(answer.body.error?.code, code, JSON.stringify(answer.body))
+  assert.match(answer.body.error.message, message)
+}
