@@ -1,0 +1,53 @@
+import type { OrganizationId, UserId } from '@computer/contract'
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import { openAuthSession } from '../src/domain/auth-sessions.ts'
+import { hashPassword } from '../src/domain/passwords.ts'
+import { createToken, hashToken } from '../src/domain/tokens.ts'
+import { goodPassword } from './browser.ts'
+import type { TestServer } from './harness.ts'
+
+/** A good call for every endpoint of the group `auth`, by a user in an organization. */
+export function authRequests(
+  server: TestServer,
+  me: { readonly userId: UserId; readonly organizationId: OrganizationId },
+) {
+  const { db } = server.app
+  const none = async () => ({})
+  return {
+    me: none,
+    logout: none,
+    listSessions: none,
+    signup: async () => ({
+      body: { email: `${randomUUID()}@example.com`, password: goodPassword },
+    }),
+    login: async () => {
+      const { email, password } = await server.signUp()
+      return { body: { email, password } }
+    },
+    switchOrganization: async () => ({ body: { organization_id: me.organizationId } }),
+    revokeSession: async () => {
+      const nowhere = { address: null, userAgent: null }
+      const { actor } = await db
+        .transaction()
+        .execute((tx) => openAuthSession(tx, nowhere, me.userId, me.organizationId))
+      return { ids: { auth_session_id: actor.authSessionId } }
+    },
+    changePassword: async () => {
+      const password_hash = await hashPassword(goodPassword)
+      await db.updateTable('users').set({ password_hash }).where('id', '=', me.userId).execute()
+      return { body: { current_password: goodPassword, new_password: goodPassword } }
+    },
+    requestPasswordReset: async () => ({ body: { email: 'nobody@example.com' } }),
+    resetPassword: async () => {
+      const { id } = await server.signUp()
+      const token = createToken('reset')
+      const expires_at = sql<Date>`now() + interval '1 hour'`
+      await db
+        .insertInto('password_resets')
+        .values({ token_hash: hashToken(token), user_id: id, expires_at })
+        .execute()
+      return { body: { token, password: goodPassword } }
+    },
+  }
+}
