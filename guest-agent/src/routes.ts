@@ -16,6 +16,7 @@ import type { Config } from './config.ts'
 import { Desktop } from './desktop/desktop.ts'
 import { performInput, settle } from './desktop/input.ts'
 import { runCommand } from './exec/run.ts'
+import { WaitingShells } from './exec/waiting-shells.ts'
 import type { Fence } from './fence.ts'
 import { DenyList } from './files/deny.ts'
 import { listDirectory, openRange, type FileSpace } from './files/files.ts'
@@ -31,6 +32,7 @@ import { Users, type User } from './users.ts'
 export function createRoutes(config: Config, fence: Fence): Routes {
   const users = new Users(join(config.rootPath, 'etc'))
   const identity = new Identity(config.rootPath)
+  const shells = new WaitingShells()
   const deny = new DenyList(config.deniedPaths)
   const usage = new Usage()
   const desktop = new Desktop(config)
@@ -71,7 +73,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
       const name = request.user === 'agent' ? config.agentUser : request.user
       const user = findUser(users, name)
       const ownsDesktop = name === config.agentUser
-      return { json: await runCommand({ ...request, user, ownsDesktop }, signal) }
+      return { json: await runCommand(shells, { ...request, user, ownsDesktop }, signal) }
     },
     listFiles: async ({ query }) => ({
       json: await listDirectory(files(), parse(GuestListQuery, query)),

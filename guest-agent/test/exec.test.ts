@@ -2,18 +2,25 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { loginEnvironment } from '../src/exec/environment.ts'
 import { runCommand, type ExecRequest } from '../src/exec/run.ts'
 import { TailBuffer } from '../src/exec/tail-buffer.ts'
+import { WaitingShells, type Login } from '../src/exec/waiting-shells.ts'
 import { Users } from '../src/users.ts'
 
+const shells = new WaitingShells()
 const never = new AbortController().signal
 const root = new Users('/etc').find('root')!
 const nobody = { ...new Users('/etc').find('nobody')!, home: '/', groups: [65534, 4242] }
 
 test('the answer is the exit code and both streams; stdin is fed', async () => {
-  const result = await runCommand(shell('cat; echo err >&2; exit 3', { stdin: 'é漢😀' }), never)
+  const result = await runCommand(
+    shells,
+    shell('cat; echo err >&2; exit 3', { stdin: 'é漢😀' }),
+    never,
+  )
   const expected = {
     stdout: 'é漢😀',
     stderr: 'err\n',
@@ -28,13 +35,14 @@ test('a command runs as the user with its groups, its environment and nothing of
   process.env.LEAKS = 'yes'
   const command = ['sh', '-c', 'id -u; id -G; echo $HOME $EXTRA ${LEAKS-none}']
   const request = { ...shell(''), command, user: nobody, env: { EXTRA: 'given' } }
-  const { stdout } = await runCommand(request, never)
+  const { stdout } = await runCommand(shells, request, never)
   assert.deepEqual(stdout.trim().split('\n'), ['65534', '65534 4242', '/ given none'])
 })
 
 test('a signal gives 128 and its number; a timeout kills the group and keeps what was written', async () => {
-  assert.equal((await runCommand(shell('kill -9 $$'), never)).exit_code, 137)
+  assert.equal((await runCommand(shells, shell('kill -9 $$'), never)).exit_code, 137)
   const result = await runCommand(
+    shells,
     shell('echo partial; sleep 600 & sleep 600', { timeout_ms: 300 }),
     never,
   )
@@ -42,7 +50,7 @@ test('a signal gives 128 and its number; a timeout kills the group and keeps wha
 })
 
 test('a process left in the background does not hold the answer', async () => {
-  const { stdout } = await runCommand(shell('sleep 3 & echo $!'), never)
+  const { stdout } = await runCommand(shells, shell('sleep 3 & echo $!'), never)
   assert.ok(existsSync(`/proc/${stdout.trim()}`), 'and lives on')
   process.kill(Number(stdout))
 })
@@ -52,7 +60,7 @@ test('a caller that goes away ends the command', async (t) => {
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'pid')
   const caller = new AbortController()
-  const running = runCommand(shell(`echo $$ > ${file}; exec sleep 600`), caller.signal)
+  const running = runCommand(shells, shell(`echo $$ > ${file}; exec sleep 600`), caller.signal)
   while (!existsSync(file) || readFileSync(file, 'utf8') === '') await pause(5)
   caller.abort()
   assert.equal((await running).exit_code, 137)
@@ -69,14 +77,63 @@ test('only a failure to run is an error', async () => {
   ]
   for (const [change, message] of cases) {
     const refused = { code: 'invalid_request', message }
-    await assert.rejects(runCommand({ ...shell('true'), ...change }, never), refused)
+    await assert.rejects(runCommand(shells, { ...shell('true'), ...change }, never), refused)
   }
 })
 
 test('a long stream keeps its end, in bounded memory', async () => {
-  const result = await runCommand(shell('yes x | head -c 30000000; echo end'), never)
+  const result = await runCommand(shells, shell('yes x | head -c 30000000; echo end'), never)
   assert.equal(result.stdout.length, 1024 * 1024)
   assert.ok(result.stdout.endsWith('x\nend\n') && result.truncated)
+})
+
+test('a shell that waited becomes the command, and nothing tells it from one that did not', async () => {
+  const scripts = [
+    'env | sort; pwd; id -u; id -G; umask; ulimit -n',
+    'ls -l /proc/self/fd | sed "s/.* \\([0-9]* -> .*\\)/\\1/; s/\\[.*//; s/proc.*//"',
+    'ps -o pgid=,sid= -p $$ | tr -s " " "\\n" | grep -c "^$$$"; cat; exit 7',
+    'kill -9 $$',
+    `printf '%s|' "$@"; echo $0`,
+  ]
+  const words = ["it's", 'a  b', '', '$HOME `id` \\ "', 'new\nline', '-n', 'é漢😀', '*', '~', '#']
+  for (const user of [root, nobody]) {
+    for (const script of scripts) {
+      const command = ['sh', '-c', script, 'zero', ...words]
+      const request = { ...shell(''), command, user, cwd: '/usr/lib' }
+      const expected = await runCommand(new WaitingShells(), request, never)
+      assert.deepEqual(await runWaiting(request), expected, script)
+    }
+  }
+  const late = { ...shell('echo partial; sleep 600'), timeout_ms: 300 }
+  const { stdout, exit_code, timed_out } = await runWaiting(late)
+  assert.deepEqual([stdout, exit_code, timed_out], ['partial\n', 124, true])
+})
+
+test('a shell that waits is not taken for what it was not started for', async () => {
+  const request = { ...shell('echo $HOME; cat'), user: nobody }
+  const cases: [Partial<ExecRequest>, string][] = [
+    [{ user: { ...nobody, home: '/tmp' } }, '/tmp\n'],
+    [{ env: { HOME: '/given' } }, '/given\n'],
+    [{ stdin: 'in' }, '/\nin'],
+    [{ command: ['sh', '-c', 'echo ${#1}', '0', 'x'.repeat(100_000)] }, '100000\n'],
+  ]
+  for (const [change, expected] of cases) {
+    const shells = new WaitingShells()
+    shells.prepare(loginOf(request))
+    const { stdout } = await runCommand(shells, { ...request, ...change }, never)
+    assert.equal(stdout, expected)
+  }
+})
+
+test('a shell that died while it waited is done without', async () => {
+  const shells = new WaitingShells()
+  const request = shell('echo $PPID')
+  await runCommand(shells, request, never)
+  while (!shells.has(loginOf(request))) await pause(1)
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim()
+  for (const pid of children.split(' ')) process.kill(Number(pid), 'SIGKILL')
+  while (shells.has(loginOf(request))) await pause(1)
+  assert.equal((await runCommand(shells, request, never)).stdout, `${process.pid}\n`)
 })
 
 test('the tail of a stream is its last bytes, whatever the chunks', () => {
@@ -98,4 +155,18 @@ test('a character cut by the limit is left out', () => {
 function shell(script: string, change: Partial<ExecRequest> = {}): ExecRequest {
   const command = ['sh', '-c', script]
   return { command, user: root, ownsDesktop: false, timeout_ms: 60_000, ...change }
+}
+
+function loginOf(request: ExecRequest): Login {
+  return { user: request.user, environment: loginEnvironment(request.user, request) }
+}
+
+/** Runs it in a shell that waited, and makes sure of that. */
+async function runWaiting(request: ExecRequest) {
+  const shells = new WaitingShells()
+  shells.prepare(loginOf(request))
+  const take = mock.method(shells, 'take')
+  const result = await runCommand(shells, request, never)
+  assert.ok(take.mock.calls[0]?.result, 'no shell waited')
+  return result
 }

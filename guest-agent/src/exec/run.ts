@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { resolve } from 'node:path'
 import type { ExecBody, ExecResult } from '@computer/contract'
@@ -7,7 +6,9 @@ import { invalid, Refusal } from '../refusal.ts'
 import type { User } from '../users.ts'
 import { argvFor, checkCommand } from './command.ts'
 import { loginEnvironment } from './environment.ts'
+import { resetOomScore } from './oom-score.ts'
 import { TailBuffer } from './tail-buffer.ts'
+import type { WaitingShells } from './waiting-shells.ts'
 
 export type ExecRequest = Omit<ExecBody, 'user'> & {
   readonly user: User
@@ -19,18 +20,21 @@ export type ExecRequest = Omit<ExecBody, 'user'> & {
  * away), kills its whole process group. A child left behind in the background keeps its pipes, and
  * what it writes later is thrown away: it is not killed for writing.
  */
-export async function runCommand(request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
-  const { user, command } = request
+export async function runCommand(
+  shells: WaitingShells,
+  request: ExecRequest,
+  signal: AbortSignal,
+): Promise<ExecResult> {
+  const { user, command, stdin } = request
   const cwd = resolve(user.home, request.cwd ?? '.')
-  const environment: Record<string, string> = {
-    ...loginEnvironment(user, request),
-    ...request.env,
-  }
+  const login = { user, environment: loginEnvironment(user, request) }
+  const environment: Record<string, string> = { ...login.environment, ...request.env }
   checkCommand(user, command[0] ?? '', { cwd, path: environment.PATH ?? '' })
   signal.throwIfAborted()
 
-  const [file, ...args] = argvFor(user, command)
-  const child = await start(file, args, { cwd, environment, stdin: request.stdin })
+  const isPlain = stdin === undefined && Object.keys(request.env ?? {}).length === 0
+  const waiting = isPlain ? shells.take(login, cwd, command) : undefined
+  const child = waiting ?? (await start(argvFor(user, command), { cwd, environment, stdin }))
   const stdout = collect(child.stdout)
   const stderr = collect(child.stderr)
 
@@ -54,6 +58,8 @@ export async function runCommand(request: ExecRequest, signal: AbortSignal): Pro
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onGone)
+    // After the answer, which it would hold up.
+    if (isPlain) setTimeout(() => shells.prepare(login), 1).unref()
   }
 }
 
@@ -69,7 +75,8 @@ type Start = {
   readonly stdin: string | undefined
 }
 
-async function start(file: string, args: string[], options: Start): Promise<ChildProcess> {
+async function start(argv: readonly [string, ...string[]], options: Start): Promise<ChildProcess> {
+  const [file, ...args] = argv
   const { cwd, environment: env, stdin } = options
   const stdio = [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const
   let child: ChildProcess
@@ -93,18 +100,6 @@ function startFailure(error: NodeJS.ErrnoException): Refusal {
   }
   if (error.code === 'E2BIG') return invalid('the arguments and the environment are too long')
   return invalid(`the command could not be started: ${error.message}`)
-}
-
-const protectedFromOom = Number(readFileSync('/proc/self/oom_score_adj', 'utf8')) < 0
-
-/** The agent may be protected from the kernel's memory killer; what it runs must not be. */
-function resetOomScore(child: ChildProcess): void {
-  if (!protectedFromOom) return
-  try {
-    writeFileSync(`/proc/${child.pid}/oom_score_adj`, '0')
-  } catch {
-    // It has exited already.
-  }
 }
 
 function collect(stream: ChildProcess['stdout']): TailBuffer {
