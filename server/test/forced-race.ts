@@ -4,17 +4,19 @@ import { eventually } from './settled.ts'
 
 /**
  * Makes calls collide: what they all need is held until every one of them waits for it. Only the
- * order in which they go on is left to chance.
+ * order in which they go on is left to chance. `meanwhile` changes what they will find.
  */
 export async function collide<T>(
   db: Database,
   hold: (tx: Tx) => Promise<unknown>,
   calls: readonly (() => Promise<T>)[],
+  meanwhile?: (tx: Tx) => Promise<unknown>,
 ): Promise<T[]> {
   const { answers } = await db.transaction().execute(async (tx) => {
     await hold(tx)
     const answers = Promise.all(calls.map((call) => call()))
     await eventually(async () => (await countWaiting(db)) >= calls.length || undefined)
+    await meanwhile?.(tx)
     return { answers }
   })
   return answers

@@ -148,15 +148,14 @@ test('an invitation that expires while its acceptance waits is not accepted', as
   const { body: invitation } = await invite(owner, await emailOf(server, person))
   const [answer] = await collide(
     db,
-    async (tx) => {
-      await holdOrganization(owner.organizationId)(tx)
-      await tx
+    holdOrganization(owner.organizationId),
+    [() => accept(person, tokenOf(invitation))],
+    (tx) =>
+      tx
         .updateTable('invitations')
         .set({ expires_at: sql`clock_timestamp()` })
         .where('id', '=', invitation.id)
-        .execute()
-    },
-    [() => accept(person, tokenOf(invitation))],
+        .execute(),
   )
   assert.equal(answer!.status, 409)
   assert.match(answer!.body.error.message, /expired/)

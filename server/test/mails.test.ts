@@ -55,13 +55,12 @@ test('what a mail quotes adds no header, no recipient and no line', async (t) =>
     .where('id', '=', owner.organizationId)
     .execute()
   await invite('ada@example.com')
-  await db.transaction().execute((tx) =>
-    sendMail(tx, {
-      recipient: 'a@example.com\r\nRCPT TO:<thief@example.com>',
-      subject: 's',
-      body: '',
-    }),
-  )
+  const mail = {
+    recipient: 'a@example.com\r\nRCPT TO:<thief@example.com>',
+    subject: 'Hello\r\nBcc: thief@example.com\u202e',
+    body: '',
+  }
+  await db.transaction().execute((tx) => sendMail(tx, mail))
   deliver(t, url)
   await eventually(isEmpty)
   const [letter, odd] = letters
@@ -74,6 +73,7 @@ test('what a mail quotes adds no header, no recipient and no line', async (t) =>
   assert.match(letter!.body, /^Ümit Bcc: thief@example\.com Go to/)
   // What is no address at all is one mailbox that nobody has.
   assert.deepEqual(odd!.recipients, ['"a@example.com RCPT TO: thief"@example.com'])
+  assert.equal(odd!.headers.get('subject'), 'Hello Bcc: thief@example.com')
 })
 
 test('a mail waits for a server that is down', async (t) => {

@@ -126,17 +126,13 @@ test('an admin who is demoted while waiting removes nobody any more', async () =
   const owner = await server.user('owner', 'stranger')
   const admin = await addColleague(server, owner, 'admin')
   const id = await membershipOf(server, await addColleague(server, owner, 'member'))
+  const adminId = await membershipOf(server, admin)
   const [answer] = await collide(
     db,
-    async (tx) => {
-      await holdOrganization(owner.organizationId)(tx)
-      await tx
-        .updateTable('memberships')
-        .set({ role: 'member' })
-        .where('id', '=', await membershipOf(server, admin))
-        .execute()
-    },
+    holdOrganization(owner.organizationId),
     [() => server.as(admin)('DELETE', `/v1/members/${id}`)],
+    (tx) =>
+      tx.updateTable('memberships').set({ role: 'member' }).where('id', '=', adminId).execute(),
   )
   assert.deepEqual([answer!.status, answer!.body.error.code], [403, 'permission_denied'])
   assert.equal(await roleOf(id), 'member')

@@ -16,6 +16,7 @@ import {
 import { oneLine, sendMail } from './mails.ts'
 import { lockAsManager, requireOwner } from './members.ts'
 import { createToken, hashToken } from './tokens.ts'
+import { normalizeEmail } from './users.ts'
 
 /**
  * Invites an address and mails it the link if mail can be sent. Called again with the id of an
@@ -27,7 +28,7 @@ export async function createInvitation(
   id: InvitationId,
   wish: { readonly email: string; readonly role: Role },
 ): Promise<Invitation & { readonly acceptUrl: string }> {
-  const email = wish.email.toLowerCase()
+  const email = normalizeEmail(wish.email)
   const token = createToken('invitation')
   const acceptUrl = `${app.config.dashboardUrl}/accept-invitation#token=${token}`
   return app.db.transaction().execute(async (tx) => {
@@ -57,7 +58,9 @@ export async function createInvitation(
       })
     }
     const invitation = await getInvitation(tx, actor, id)
-    if (app.config.smtpUrl !== null) await mailInvitation(tx, invitation, acceptUrl)
+    if (app.config.smtpUrl !== null && invitation.state === 'pending') {
+      await mailInvitation(tx, invitation, acceptUrl)
+    }
     return { ...invitation, acceptUrl }
   })
 }

@@ -16,6 +16,7 @@ import { getMember, lockAsManager, type Member } from './members.ts'
 import { lockOrganization } from './organizations.ts'
 import { pageById, type PageRequest } from './page.ts'
 import { hashToken } from './tokens.ts'
+import { getUser, normalizeEmail } from './users.ts'
 
 export type Invitation = InvitationRow & {
   readonly state: InvitationState
@@ -78,11 +79,7 @@ export async function acceptAndEnter(
   token: string,
 ): Promise<Member> {
   return app.db.transaction().execute(async (tx) => {
-    const user = await tx
-      .selectFrom('users')
-      .select(['id', 'email', 'name'])
-      .where('id', '=', actor.userId)
-      .executeTakeFirstOrThrow()
+    const user = await getUser(tx, actor.userId)
     const { organizationId, membershipId } = await acceptInvitation(tx, user, actor, token)
     await tx
       .updateTable('auth_sessions')
@@ -110,7 +107,7 @@ export async function acceptInvitation(
     .where('token_hash', '=', hashToken(token))
     .executeTakeFirst()
   if (!found) throw notFound('such invitation; ask for a new one')
-  if (found.email !== user.email.toLowerCase()) {
+  if (found.email !== normalizeEmail(user.email)) {
     throw new ApiError(
       'permission_denied',
       'this invitation is for another address; sign in with the account of the address it was sent to',
