@@ -1,6 +1,8 @@
 import type { endpoints } from '@computer/contract'
 import { randomUUID } from 'node:crypto'
+import { authRequests } from './auth-requests.ts'
 import { membershipOf } from './colleague.ts'
+import { diskRequests } from './disk-requests.ts'
 import type { Call, TestServer } from './harness.ts'
 import { invitationCalls, tokenOf } from './invitation-calls.ts'
 
@@ -36,8 +38,12 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
   })
   const point = { x: 1, y: 1 }
   const none = async () => ({})
+  const disks = diskRequests(server, machine_id)
   return {
-    auth: { me: none },
+    auth: authRequests(server, {
+      userId: principal.user.id,
+      organizationId: principal.organization.id,
+    }),
     organizations: {
       create: async () => ({ body: { name: 'An organization' } }),
       rename: async () => ({
@@ -78,8 +84,11 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       stop: fresh({}),
       restart: fresh({}),
       delete: fresh({ start: false }),
+      ...disks.machines,
       usage: running,
     },
+    snapshots: disks.snapshots,
+    templates: disks.templates,
     desktop: {
       display: running,
       resize: input({ width: 1024, height: 768 }),
