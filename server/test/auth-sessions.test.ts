@@ -116,6 +116,12 @@ test('a person acts in the organization they switch to, in that browser alone', 
   assert.equal(await activeOrganization(other.call), person.personalId)
   assert.equal((await other.call('POST', '/v1/api-keys', newKey)).status, 201)
   assert.equal((await enter(person.call, organizationId)).status, 200)
+  const entered = await db
+    .selectFrom('audit_events')
+    .select(['organization_id', 'actor_id'])
+    .where('type', '=', 'organization.entered')
+    .execute()
+  assert.deepEqual(entered, [{ organization_id: organizationId, actor_id: person.id }])
 })
 
 test('the next session acts where the last one did', async () => {
@@ -156,6 +162,15 @@ test('who loses the organization acts in another of theirs, the personal one fir
   })
   await addMember(lost, person.id, 'member')
   assert.equal(await activeOrganization(person.call), person.personalId)
+})
+
+test('who lost the organization this very moment is told nothing that is broken', async () => {
+  const actor = await server.user('admin')
+  const call = server.as(actor)
+  await db.deleteFrom('memberships').where('user_id', '=', actor.userId).execute()
+  const { status, body } = await call('GET', '/v1/auth/me')
+  assert.deepEqual([status, body.organization.id], [200, actor.organizationId])
+  assert.deepEqual(body.organizations, [])
 })
 
 test('the session and the keys of a disabled account are refused, and so is its password', async () => {

@@ -1,4 +1,4 @@
-import type { AuditEventType, OrganizationId } from '@computer/contract'
+import type { OrganizationId } from '@computer/contract'
 import type { Caller, UserActor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { Tx, UserRow } from '../db/database.ts'
@@ -63,7 +63,7 @@ export async function signIn(
   caller: Caller,
   user: UserRow,
   organizationId: OrganizationId,
-  type: AuditEventType & `auth.signed_${'in' | 'up'}`,
+  type: 'auth.signed_in' | 'auth.signed_up',
 ): Promise<SignedIn> {
   await forgetAttempts(tx, loginLimit, user.email)
   const signedIn = await openAuthSession(tx, caller, user.id, organizationId)

@@ -10,11 +10,16 @@ export async function describePrincipal(
   const organizations = await app.db
     .selectFrom('memberships as m')
     .innerJoin('organizations as o', 'o.id', 'm.organization_id')
-    .select(['o.id', 'o.name', 'o.plan_id', 'm.role'])
+    .select(['o.id', 'o.name', 'm.role'])
     .where('m.user_id', '=', actor.userId)
     .orderBy('o.id')
     .execute()
-  const active = organizations.find(({ id }) => id === actor.organizationId)!
+  // Read by itself: a membership that has just ended is still acted by for a moment.
+  const active = await app.db
+    .selectFrom('organizations')
+    .select(['id', 'name', 'plan_id'])
+    .where('id', '=', actor.organizationId)
+    .executeTakeFirstOrThrow()
   const { principal } = actor
   const isUser = principal.type === 'user'
   return {
@@ -23,15 +28,13 @@ export async function describePrincipal(
       principal.type === 'api_key'
         ? { id: principal.id, name: principal.name, scopes: [...(actor.scopes ?? [])] }
         : null,
-    organization: { id: active.id, name: active.name, plan_id: active.plan_id },
+    organization: active,
     role: isUser ? actor.role : null,
     permissions: [...actor.permissions],
     // A key belongs to one organization, whatever others its creator is in.
-    organizations: (isUser ? organizations : [active]).map(({ id, name, role }) => ({
-      id,
-      name,
-      role,
-    })),
+    organizations: isUser
+      ? organizations
+      : [{ id: active.id, name: active.name, role: actor.role }],
     gateway_url: app.config.gatewayUrl,
   }
 }
