@@ -3,6 +3,7 @@ import { Agent, request, type IncomingHttpHeaders } from 'node:http'
 /** Calls the HTTP API over one connection that is kept, as a client library would. */
 export type Api = {
   readonly baseUrl: string
+  readonly key: string
   /** Any status is an answer. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
   /** The JSON body of a success; anything else is an error that says what came instead. */
@@ -55,6 +56,7 @@ export function openApi(baseUrl: string, key: string): Api {
 
   return {
     baseUrl,
+    key,
     call,
     async json<T>(method: string, path: string, body?: unknown) {
       const answer = await call(method, path, { body })

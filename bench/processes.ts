@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 /*
  * What processes take of the host, from /proc. Memory is the proportional share (PSS): pages that
@@ -8,8 +9,19 @@ export type Usage = { readonly memoryMb: number; readonly cpuTicks: number }
 
 const ticksPerSecond = 100
 
-/** A process and all below it. */
+/** A process of the server, by the name of its role. */
+export function readRolePid(dataDir: string, role: string): number {
+  const record = readFileSync(join(dataDir, 'run', `${role}.pid`), 'utf8')
+  return (JSON.parse(record) as { pid: number }).pid
+}
+
+/** What a process and all below it use. */
 export function readTree(pid: number): Usage {
+  return readAll(listTree(pid))
+}
+
+/** A process and all below it. */
+export function listTree(pid: number): number[] {
   const children = new Map<number, number[]>()
   for (const id of listProcesses()) {
     const parent = Number(readStat(id)?.[1] ?? 0)
@@ -17,7 +29,7 @@ export function readTree(pid: number): Usage {
   }
   const all = [pid]
   for (const one of all) all.push(...(children.get(one) ?? []))
-  return readAll(all)
+  return all
 }
 
 export function readAll(pids: readonly number[]): Usage {

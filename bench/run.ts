@@ -10,6 +10,7 @@ import { bench as click } from './s10-click.ts'
 import { bench as footprint } from './s21-footprint.ts'
 import { bench as type } from './s11-type.ts'
 import { bench as exec } from './s14-exec.ts'
+import { bench as authenticatedRead } from './s19-authenticated-read.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import { openServer } from './server.ts'
 import { formatTable } from './table.ts'
@@ -30,6 +31,7 @@ const benches: readonly Bench[] = [
   click,
   type,
   exec,
+  authenticatedRead,
   footprint,
 ]
 

@@ -1,8 +1,13 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitFor, waitForDesktop, withMachine } from './machine.ts'
-import { cpuPercent, listGuest, readCommand, readGuestMemory, readTree } from './processes.ts'
+import {
+  cpuPercent,
+  listGuest,
+  readCommand,
+  readGuestMemory,
+  readRolePid,
+  readTree,
+} from './processes.ts'
 import type { Bench, BenchContext, FigureRow } from './row.ts'
 
 const roles = ['api', 'gateway', 'worker', 'postgres', 'engine']
@@ -24,7 +29,7 @@ export const bench: Bench = {
 
 async function measureRoles({ dataDir, plan, say }: BenchContext): Promise<FigureRow[]> {
   say('the roles of the server at rest')
-  const pids = await Promise.all(roles.map((role) => readRecordedPid(dataDir, role)))
+  const pids = roles.map((role) => readRolePid(dataDir, role))
   await delay(plan.restMs / 2)
   const rows: FigureRow[] = []
   const { before, after, ms } = await observe(plan.restMs / 2, () => pids.map(readTree))
@@ -92,11 +97,6 @@ async function observe<T>(ms: number, read: () => T): Promise<{ before: T; after
 async function findInit({ incus }: BenchContext, project: string, name: string): Promise<number> {
   const state = await incus.run('query', `/1.0/instances/${name}/state?project=${project}`)
   return (JSON.parse(state) as { pid: number }).pid
-}
-
-async function readRecordedPid(dataDir: string, role: string): Promise<number> {
-  const record = await readFile(join(dataDir, 'run', `${role}.pid`), 'utf8')
-  return (JSON.parse(record) as { pid: number }).pid
 }
 
 function figure(what: string, value: number, unit: FigureRow['unit']): FigureRow {
