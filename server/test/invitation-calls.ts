@@ -1,9 +1,15 @@
 import type { Actor } from '../src/actor.ts'
 import { sql } from 'kysely'
-import type { Answer, TestServer } from './harness.ts'
+import type { Answer, Call, TestServer } from './harness.ts'
 
 /** What people do with invitations, as calls of the API. */
 export function invitationCalls(server: TestServer) {
+  const calls = new Map<Actor, Call>()
+  const as = (actor: Actor): Call => {
+    const call = calls.get(actor) ?? server.as(actor)
+    calls.set(actor, call)
+    return call
+  }
   return {
     invite(
       actor: Actor,
@@ -11,16 +17,16 @@ export function invitationCalls(server: TestServer) {
       wish: object = {},
       headers?: Record<string, string>,
     ): Promise<Answer> {
-      return server.as(actor)('POST', '/v1/invitations', { email, ...wish }, headers)
+      return as(actor)('POST', '/v1/invitations', { email, ...wish }, headers)
     },
     list(actor: Actor, query = ''): Promise<Answer> {
-      return server.as(actor)('GET', `/v1/invitations?${query}`)
+      return as(actor)('GET', `/v1/invitations?${query}`)
     },
     revoke(actor: Actor, id: string): Promise<Answer> {
-      return server.as(actor)('DELETE', `/v1/invitations/${id}`)
+      return as(actor)('DELETE', `/v1/invitations/${id}`)
     },
     accept(actor: Actor, token: string): Promise<Answer> {
-      return server.as(actor)('POST', '/v1/invitations/accept', { token })
+      return as(actor)('POST', '/v1/invitations/accept', { token })
     },
     async expire(id: string): Promise<void> {
       await server.app.db
