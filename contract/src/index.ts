@@ -6,6 +6,7 @@ import type { Endpoint } from './endpoint.ts'
 import { events } from './events.ts'
 import { exec } from './exec.ts'
 import { files } from './files.ts'
+import { gateway } from './gateway.ts'
 import { images } from './images.ts'
 import { invitations } from './invitations.ts'
 import { machines } from './machines.ts'
@@ -65,4 +66,5 @@ export const endpoints = {
   sessions,
   input_lease: inputLease,
   events,
+  gateway,
 } as const satisfies Record<string, Record<string, Endpoint>>

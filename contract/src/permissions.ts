@@ -79,3 +79,13 @@ export const scopePermissions: Readonly<Record<ApiKeyScope, readonly Permission[
   'ports:write': ['ports:write'],
   'secrets:write': ['secrets:write'],
 }
+
+/** What somebody of a role may do, narrowed to what scopes grant where they act by a key. */
+export function permissionsOf(
+  role: Role,
+  scopes: readonly ApiKeyScope[] | null = null,
+): ReadonlySet<Permission> {
+  if (scopes === null) return new Set(rolePermissions[role])
+  const granted = new Set(scopes.flatMap((scope) => scopePermissions[scope]))
+  return new Set(rolePermissions[role].filter((permission) => granted.has(permission)))
+}

@@ -1,12 +1,18 @@
-import { rolePermissions, scopePermissions, type Permission } from '@computer/contract'
+import { permissionsOf } from '@computer/contract'
 import type { FastifyRequest } from 'fastify'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Actor, Caller } from './actor.ts'
 import type { App } from './app.ts'
 import { readSessionCookie } from './cookies.ts'
-import { findByKey, noteUse } from './domain/api-keys.ts'
+import { findByKey, findKey, noteUse } from './domain/api-keys.ts'
 import { isSecret } from './domain/api-key-secret.ts'
-import { asActor, findAuthSession, noteAuthSessionUse } from './domain/auth-sessions.ts'
+import {
+  asActor,
+  findAuthSession,
+  findAuthSessionById,
+  noteAuthSessionUse,
+} from './domain/auth-sessions.ts'
+import { redeemGatewayToken } from './domain/gateway-tokens.ts'
 import { isToken } from './domain/tokens.ts'
 import { ApiError } from './errors.ts'
 import { requireOrigin } from './origins.ts'
@@ -42,6 +48,19 @@ export async function authenticate(app: Dependencies, request: Incoming): Promis
   )
 }
 
+/** The actor behind a gateway token, which opens one connection: who made it, as they are now. */
+export async function authenticateToken(
+  app: Pick<App, 'db'>,
+  request: Incoming,
+  token: string,
+): Promise<Actor> {
+  const maker = await redeemGatewayToken(app.db, token)
+  const caller = callerOf(request)
+  return 'apiKeyId' in maker
+    ? { ...principalOf(await findKey(app.db, maker.apiKeyId)), ...caller }
+    : asActor(await findAuthSessionById(app.db, maker.authSessionId), caller)
+}
+
 export function callerOf(request: Pick<Incoming, 'headers' | 'ip'>): Caller {
   return {
     address: request.ip ?? null,
@@ -64,10 +83,6 @@ function requireToken(token: string): void {
   throw new ApiError('unauthenticated', 'this is no browser session; sign in again')
 }
 
-/**
- * A key's scopes narrow what its creator may do at this moment: one who was demoted or removed takes
- * the key's permissions along.
- */
 async function findKeyPrincipal(app: Dependencies, secret: string): Promise<Principal> {
   const key = await findByKey(app.db, secret)
   if (key.use_is_news) {
@@ -76,7 +91,14 @@ async function findKeyPrincipal(app: Dependencies, secret: string): Promise<Prin
       app.log.warn({ err: error, api_key_id: key.id }, 'the use of a key was not noted')
     })
   }
-  const granted = new Set<Permission>(key.scopes.flatMap((scope) => scopePermissions[scope]))
+  return principalOf(key)
+}
+
+/**
+ * A key's scopes narrow what its creator may do at this moment: one who was demoted or removed takes
+ * the key's permissions along.
+ */
+function principalOf(key: Awaited<ReturnType<typeof findKey>>): Principal {
   return {
     organizationId: key.organization_id,
     principal: { type: 'api_key', id: key.id, name: key.name },
@@ -84,7 +106,7 @@ async function findKeyPrincipal(app: Dependencies, secret: string): Promise<Prin
     authSessionId: null,
     role: key.role,
     scopes: key.scopes,
-    permissions: new Set(rolePermissions[key.role].filter((one) => granted.has(one))),
+    permissions: permissionsOf(key.role, key.scopes),
   }
 }
 

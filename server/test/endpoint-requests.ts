@@ -125,6 +125,7 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       },
     },
     events: { list: running },
+    gateway: { createToken: none },
     api_keys: {
       create: async () => ({ body: { name: 'A key', scopes: ['machines:read'] } }),
       list: none,

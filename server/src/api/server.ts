@@ -17,6 +17,7 @@ import { createHttp } from '../http.ts'
 import type { ApiError } from '../errors.ts'
 import { refuseForeignOrigin } from '../origins.ts'
 import { onceByKey } from './idempotency.ts'
+import { gatewayTokenRoutes } from './gateway-tokens.ts'
 import { imageRoutes } from './images.ts'
 import { invitationRoutes } from './invitations.ts'
 import { machineRoutes } from './machines.ts'
@@ -62,6 +63,7 @@ export function createApi(
   mount(http, doors, endpoints.sessions, sessionRoutes(app))
   mount(http, doors, endpoints.input_lease, inputLeaseRoutes(app))
   mount(http, doors, endpoints.events, eventRoutes(app))
+  mount(http, doors, endpoints.gateway, gatewayTokenRoutes(app))
   mount(http, accountDoors, endpoints.api_keys, apiKeyRoutes(app))
   return http
 }

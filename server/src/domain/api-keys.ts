@@ -1,5 +1,5 @@
 import type { ApiKeyId, ApiKeyScope } from '@computer/contract'
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { ApiKeyRow, Database, Tx } from '../db/database.ts'
@@ -105,7 +105,16 @@ export async function revokeApiKey(
 }
 
 /** The key, its creator and the creator's present role, or `unauthenticated`. */
-export async function findByKey(db: Database, secret: string) {
+export function findByKey(db: Database, secret: string) {
+  return findUsable(db, sql`k.secret_hash = ${hashSecret(secret)}`)
+}
+
+/** The same for a key that something it was used for names. */
+export function findKey(db: Database, id: ApiKeyId) {
+  return findUsable(db, sql`k.id = ${id}`)
+}
+
+async function findUsable(db: Database, which: RawBuilder<boolean>) {
   const found = await db
     .selectFrom('api_keys as k')
     .innerJoin('memberships as m', (join) =>
@@ -120,7 +129,7 @@ export async function findByKey(db: Database, secret: string) {
         'use_is_news',
       ),
     )
-    .where('k.secret_hash', '=', hashSecret(secret))
+    .where(which)
     .where('k.revoked_at', 'is', null)
     .where('u.disabled_at', 'is', null)
     .where((eb) =>

@@ -1,10 +1,10 @@
 import {
-  rolePermissions,
+  permissionsOf,
   type AuthSessionId,
   type OrganizationId,
   type UserId,
 } from '@computer/contract'
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Caller, UserActor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { Database, Tx } from '../db/database.ts'
@@ -47,7 +47,16 @@ export async function openAuthSession(
 }
 
 /** The session of a token with its user and their present role, or `unauthenticated`. */
-export async function findAuthSession(db: Database, token: string) {
+export function findAuthSession(db: Database, token: string) {
+  return findUsable(db, sql`s.token_hash = ${hashToken(token)}`)
+}
+
+/** The same for a session that something it was used for names. */
+export function findAuthSessionById(db: Database, id: AuthSessionId) {
+  return findUsable(db, sql`s.id = ${id}`)
+}
+
+async function findUsable(db: Database, which: RawBuilder<boolean>) {
   const found = await selectUsable(db)
     .innerJoin('users as u', 'u.id', 's.user_id')
     .select(['u.name', 'm.role'])
@@ -55,7 +64,7 @@ export async function findAuthSession(db: Database, token: string) {
       sql<boolean>`s.last_used_at < now() - interval '1 minute'
         or s.organization_id <> m.organization_id`.as('use_is_news'),
     )
-    .where('s.token_hash', '=', hashToken(token))
+    .where(which)
     .where('u.disabled_at', 'is', null)
     .executeTakeFirst()
   if (found) return found
@@ -71,7 +80,7 @@ export function asActor(session: UsableSession, caller: Caller): UserActor {
     authSessionId: session.id,
     role: session.role,
     scopes: null,
-    permissions: new Set(rolePermissions[session.role]),
+    permissions: permissionsOf(session.role),
   }
 }
 
@@ -154,7 +163,7 @@ export async function switchOrganization(
       .executeTakeFirst()
     if (!membership) throw notFound(`organization ${organizationId}`)
     const { role } = membership
-    const entered = { ...actor, organizationId, role, permissions: new Set(rolePermissions[role]) }
+    const entered = { ...actor, organizationId, role, permissions: permissionsOf(role) }
     if (organizationId === actor.organizationId) return entered
     await tx
       .updateTable('auth_sessions')

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 /** What a token opens; it says so itself, so that one in a leaked file is known for what it is. */
-type Purpose = 'session' | 'reset' | 'invitation'
+type Purpose = 'session' | 'reset' | 'invitation' | 'gateway'
 
 const shape = /^[\w-]{43}$/
 

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Actor } from '../actor.ts'
+import type { Footing } from '../domain/standing.ts'
 import { ApiError, invalid } from '../errors.ts'
-import { Connection, type Footing } from './connection.ts'
+import { Connection } from './connection.ts'
 import type { Connections } from './connections.ts'
 
 /** A channel of the gateway: what a WebSocket at its path is for. */

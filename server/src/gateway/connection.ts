@@ -1,21 +1,12 @@
 import { closeCode, deadAfterMs, pingEveryMs } from '@computer/contract'
 import type { RawData, WebSocket } from 'ws'
 import type { z } from 'zod'
-import type { Actor } from '../actor.ts'
+import type { Footing } from '../domain/standing.ts'
 
 /** What may wait in a socket's buffer before its channel should send no more. */
 export const roomyBytes = 256 * 1024
 /** Past this a reader is too slow for what must not be dropped, and is cut off. */
 const hopelessBytes = 16 * 1024 * 1024
-
-/** What a connection stands on: when any of it goes, so does the connection. */
-export type Footing = {
-  readonly actor: Actor
-  readonly machineId: string | null
-  readonly sessionId: string | null
-  /** It does what needs machines:control. */
-  readonly controls: boolean
-}
 
 /**
  * A WebSocket of a channel. Control messages are JSON text frames, payload is binary frames. A peer

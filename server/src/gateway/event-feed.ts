@@ -10,6 +10,8 @@ export type EventSource<Row> = {
   readonly read: (after: number, limit: number) => Promise<readonly Row[]>
   readonly placeOf: (row: Row) => number
   readonly show: (row: Row) => unknown
+  /** Nothing can follow it: what the channel is about is gone. */
+  readonly isLast: (row: Row) => boolean
 }
 
 /**
@@ -54,6 +56,7 @@ export class EventFeed<Row> implements Disposable {
         for (const row of rows) {
           connection.sendControl(this.#source.show(row))
           place = this.#source.placeOf(row)
+          if (this.#source.isLast(row)) connection.close('gone', 'the machine was deleted')
           if (!connection.isRoomy) await connection.drained()
         }
         if (rows.length < pageSize && connection.isOpen) await next.promise

@@ -26,6 +26,7 @@ export class EventFeeds implements Disposable {
     return this.#follow(where.machineId, connection, after, {
       read: (place, limit) => readMachineEvents(this.#app.db, where, place, limit),
       placeOf: (row) => row.sequence,
+      isLast: (row) => row.type === 'machine.deleted',
       show: showEvent,
     })
   }
@@ -34,6 +35,7 @@ export class EventFeeds implements Disposable {
     return this.#follow(id, connection, after, {
       read: (place, limit) => readOrganizationEvents(this.#app.db, id, place, limit),
       placeOf: (row) => row.position!,
+      isLast: () => false,
       show: (row) => ({ ...showEvent(row), cursor: encodeCursor(String(row.position)) }),
     })
   }

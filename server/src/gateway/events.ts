@@ -25,14 +25,16 @@ export function mountEventChannels(
     admit: async (actor, { params, query }) => {
       const machine = await getMachine(app.db, actor, params.machine_id)
       return {
-        machineId: machine.id,
+        // The feed ends with the machine's last event, not before it.
+        machineId: null,
+        followedId: machine.id,
         sessionId: null,
         controls: false,
         organizationId: machine.organization_id,
         after: query.after_sequence ?? (await readLastSequence(app.db, machine.id)),
       }
     },
-    open: (connection, { machineId, organizationId, after }) =>
+    open: (connection, { followedId: machineId, organizationId, after }) =>
       feeds.followMachine(connection, { organizationId, machineId }, after),
   })
 

@@ -2,13 +2,14 @@ import websocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
-import { authenticate } from '../authenticate.ts'
+import { authenticate, authenticateToken } from '../authenticate.ts'
 import { addHealthRoutes } from '../health.ts'
 import { createHttp } from '../http.ts'
 import type { GatewayContext } from './channel.ts'
 import { Connections } from './connections.ts'
 import { EventFeeds } from './event-feeds.ts'
 import { mountEventChannels } from './events.ts'
+import { watchStanding } from './revocation.ts'
 
 /** Past this a frame is refused before it is whole; channels have smaller limits of their own. */
 const maxFrameBytes = 32 * 1024 * 1024
@@ -35,7 +36,11 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
     connections,
   }
   const feeds = new EventFeeds(app)
-  http.addHook('onClose', async () => feeds[Symbol.dispose]())
+  const watch = watchStanding(app, connections)
+  http.addHook('onClose', async () => {
+    watch[Symbol.dispose]()
+    feeds[Symbol.dispose]()
+  })
   addHealthRoutes(http, app)
   mountEventChannels(http, app, context, feeds)
   return http
@@ -43,7 +48,14 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
 
 /** By Authorization or the cookie; a browser that has neither offers a token as a subprotocol. */
 async function authenticateHandshake(app: App, request: FastifyRequest): Promise<Actor> {
-  return authenticate(app, request)
+  const { authorization } = request.headers
+  const token = offeredProtocols(request).flatMap((one) => tokenProtocol.exec(one)?.[1] ?? [])[0]
+  if (authorization !== undefined || token === undefined) return authenticate(app, request)
+  return authenticateToken(app, request, token)
+}
+
+function offeredProtocols({ headers }: FastifyRequest): string[] {
+  return (headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim())
 }
 
 /** A browser goes on only if one of the subprotocols it offered is chosen. */

@@ -1,5 +1,6 @@
 import { measureEveryMs, recordPool } from '../domain/pool.ts'
 import { sweepAccounts } from '../domain/account-sweep.ts'
+import { forgetGatewayTokens } from '../domain/gateway-tokens.ts'
 import { forgetOldKeys } from '../domain/idempotency.ts'
 import { expireLeases } from '../domain/leases.ts'
 import { closeAbandonedSessions } from '../domain/session-closing.ts'
@@ -31,6 +32,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
     every(sweepEveryMs, () => expireLeases(app)),
     every(observeEveryMs, () => closeAbandonedSessions(app.db)),
     every(observeEveryMs, () => forgetOldKeys(app.db)),
+    every(observeEveryMs, () => forgetGatewayTokens(app.db)),
     every(observeEveryMs, () => sweepAccounts(app.db)),
   ]
   const others = [

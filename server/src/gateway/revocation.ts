@@ -1,0 +1,67 @@
+import type { App } from '../app.ts'
+import { readStanding } from '../domain/standing.ts'
+import type { Connections } from './connections.ts'
+
+/** What a lost hint may cost; what expires by the clock sends none. */
+const pollMs = 500
+
+const words = {
+  unauthenticated: 'the credential has expired or was revoked',
+  permissionDenied: 'the permission or the membership was lost',
+  sessionClosed: 'the session was closed',
+  gone: 'the machine was deleted',
+} as const
+
+/** Closes connections that lost what they stand on, within a second, until it is disposed of. */
+export function watchStanding(
+  app: Pick<App, 'db' | 'changes' | 'log'>,
+  connections: Connections,
+): Disposable {
+  let looking: Promise<void> | null = null
+  let again = false
+
+  async function look(): Promise<void> {
+    const open = [...connections]
+    if (open.length === 0) return
+    try {
+      const judge = await readStanding(
+        app.db,
+        open.map(({ footing }) => footing),
+      )
+      for (const connection of open) {
+        const loss = judge(connection.footing)
+        if (loss) connection.close(loss, words[loss])
+      }
+    } catch (error) {
+      app.log.warn({ err: error }, 'connections were not looked after; the next look tries again')
+    }
+  }
+
+  /** One look at a time; what is asked for during one is another after it. */
+  function wake(): void {
+    if (looking) {
+      again = true
+      return
+    }
+    looking = look().finally(() => {
+      looking = null
+      if (!again) return
+      again = false
+      wake()
+    })
+  }
+
+  const timer = setInterval(wake, pollMs)
+  const unsubscribe = [
+    app.changes.subscribe(wake, 'principals'),
+    app.changes.subscribe((id) => {
+      if ([...connections].some(({ footing }) => footing.machineId === id)) wake()
+    }),
+  ]
+  return {
+    [Symbol.dispose]() {
+      clearInterval(timer)
+      for (const end of unsubscribe) end()
+    },
+  }
+}
