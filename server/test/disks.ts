@@ -2,6 +2,7 @@ import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { sql } from 'kysely'
+import type { Tx } from '../src/db/database.ts'
 import type { Answer, TestServer } from './harness.ts'
 import { eventually } from './settled.ts'
 
@@ -92,6 +93,14 @@ export function hurry(t: TestContext, { app }: TestServer): void {
   }, 20)
   t.after(() => clearInterval(timer))
 }
+
+/** Holds a machine as whoever changes it does, for `collide`. */
+export const holdMachine = (id: string) => (tx: Tx) =>
+  sql`select from machines where id = ${id} for no key update`.execute(tx)
+
+/** The same for what was captured of it. */
+export const holdCapturesOf = (id: string) => (tx: Tx) =>
+  sql`select from captures where machine_id = ${id} for update`.execute(tx)
 
 export function assertRefused(answer: Answer, code: string, message: RegExp): void {
   assert.equal(answer.body.error?.code, code, JSON.stringify(answer.body))

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
-import { sql } from 'kysely'
-import { assertRefused, onDisksOf } from './disks.ts'
+import { assertRefused, holdMachine, onDisksOf } from './disks.ts'
 import { collide, holdOrganization } from './forced-race.ts'
 import { startTestServer } from './harness.ts'
 import { checkMeters } from './meter-checks.ts'
@@ -211,7 +210,11 @@ test('a plan counts the snapshots that were asked for and have not failed', asyn
   const [organization] = await small.app.db.selectFrom('organizations').select('id').execute()
   const last = () => small.call('POST', '/v1/snapshots', { machine_id })
   const hold = holdOrganization(organization!.id)
-  const answers = await collide(small.app.db, hold, Array(10).fill(last))
+  const answers = await collide(
+    small.app.db,
+    hold,
+    Array.from({ length: 10 }, () => last),
+  )
   const refused = answers.filter(({ status }) => status === 402)
   assert.equal(refused.length, 9, JSON.stringify(answers.map(({ status }) => status)))
   assert.deepEqual(refused[0]!.body.error.quota, {
@@ -273,7 +276,7 @@ test('a deletion that is asked for many times at once happens once', async () =>
   const answers = await collide(
     db,
     holdMachine(id),
-    Array(6).fill(() => remove(snapshot.id)),
+    Array.from({ length: 6 }, () => () => remove(snapshot.id)),
   )
   hold.release()
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([202]))
@@ -294,6 +297,3 @@ async function stopSnapshot(machineId: string) {
   const [snapshot] = await disks.snapshotsOf(machineId, '&origin=stop')
   return disks.snapshotIn(snapshot!.id, 'ready')
 }
-
-const holdMachine = (id: string) => (tx: Parameters<Parameters<typeof collide>[1]>[0]) =>
-  sql`select from machines where id = ${id} for no key update`.execute(tx)
