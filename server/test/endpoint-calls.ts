@@ -1,0 +1,48 @@
+import { endpoints, ErrorEnvelope, errorStatus, type Endpoint } from '@computer/contract'
+import assert from 'node:assert/strict'
+import type { Answer, Call } from './call.ts'
+import type { EndpointRequest, prepareRequests } from './endpoint-requests.ts'
+
+type Requests = Awaited<ReturnType<typeof prepareRequests>>
+
+export type NamedEndpoint = { readonly name: string; readonly endpoint: Endpoint }
+
+/** Every endpoint of the contract. */
+export const allEndpoints: readonly NamedEndpoint[] = Object.entries(endpoints).flatMap(
+  ([group, members]) =>
+    Object.entries(members).map(([name, endpoint]) => ({ name: `${group}.${name}`, endpoint })),
+)
+
+/** The same, each with the way to its next good call. */
+export function withRequests(requests: Requests) {
+  return allEndpoints.map((one) => {
+    const [group, name] = one.name.split('.') as [keyof Requests, string]
+    const prepare = (requests[group] as Record<string, () => Promise<EndpointRequest>>)[name]!
+    return { ...one, prepare }
+  })
+}
+
+/** A call that nothing but its refusal comes of: enough to see whether a caller is let in. */
+export const hopelessRequest: EndpointRequest = {
+  query: 'unknown_parameter=1',
+  ids: Object.fromEntries(
+    allEndpoints
+      .flatMap(({ endpoint }) => endpoint.path.match(/(?<=\{)\w+/g) ?? [])
+      .map((name) => [name, '0'.repeat(26)]),
+  ),
+}
+
+export function send(
+  call: Call,
+  endpoint: Endpoint,
+  { ids = {}, query, body }: EndpointRequest,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name]!)
+  return call(endpoint.method, query ? `${path}?${query}` : path, body, headers)
+}
+
+export function assertRefused(answer: Answer, code: keyof typeof errorStatus, what: string): void {
+  const { error } = ErrorEnvelope.strict().parse(answer.body)
+  assert.deepEqual([answer.status, error.code], [errorStatus[code], code], what)
+}
