@@ -1,6 +1,7 @@
 import { Role } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { sql } from 'kysely'
 import type { Actor } from '../src/actor.ts'
 import { addColleague, emailOf, membershipOf } from './colleague.ts'
 import { collide, holdOrganization } from './forced-race.ts'
@@ -82,6 +83,22 @@ test('the last owner is neither demoted nor removed', async () => {
   })
   assert.equal(promote.status, 200)
   assert.equal((await call('PATCH', `/v1/members/${id}`, { role: 'member' })).status, 200)
+})
+
+test('an owner whose account is disabled does not count as one', async () => {
+  const owner = await server.user('owner', 'stranger')
+  const disabled = await addColleague(server, owner, 'owner')
+  await db
+    .updateTable('users')
+    .set({ disabled_at: sql`now()` })
+    .where('id', '=', disabled.userId)
+    .execute()
+  const call = server.as(owner)
+  const path = `/v1/members/${await membershipOf(server, owner)}`
+  assert.equal((await call('PATCH', path, { role: 'member' })).status, 409)
+  assert.equal((await call('DELETE', path)).status, 409)
+  const other = `/v1/members/${await membershipOf(server, disabled)}`
+  assert.equal((await call('DELETE', other)).status, 204)
 })
 
 test('of two owners who demote, or remove, each other at once, one stays', async () => {

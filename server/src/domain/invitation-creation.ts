@@ -36,7 +36,7 @@ export async function createInvitation(
     const isRepeated = await renewToken(tx, actor, id, token)
     if (!isRepeated) {
       if (wish.role === 'owner') requireOwner(managerRole, 'invite an owner')
-      await requireStranger(tx, actor, email)
+      await requireNewAddress(tx, actor, email)
       await requireSeat(tx, actor)
       await tx
         .insertInto('invitations')
@@ -77,7 +77,7 @@ async function renewToken(tx: Tx, actor: Actor, id: InvitationId, token: string)
   return renewed !== undefined
 }
 
-async function requireStranger(tx: Tx, actor: Actor, email: string): Promise<void> {
+async function requireNewAddress(tx: Tx, actor: Actor, email: string): Promise<void> {
   const member = await tx
     .selectFrom('memberships as m')
     .innerJoin('users as u', 'u.id', 'm.user_id')
@@ -127,7 +127,7 @@ async function mailInvitation(tx: Tx, invitation: Invitation, acceptUrl: string)
     subject: `${inviter} invites you to ${name}`,
     body: `${inviter} invites you to the organization "${name}" as ${invitation.role}.
 
-Accept here, signed in as ${invitation.email}:
+Open this link, and sign in or sign up as ${invitation.email}:
 
 ${acceptUrl}
 

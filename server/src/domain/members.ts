@@ -57,7 +57,7 @@ export async function changeRole(
     if (role === 'owner') requireOwner(managerRole, 'make an owner')
     if (member.role === 'owner') {
       requireOwner(managerRole, "change an owner's role")
-      await requireAnotherOwner(tx, actor)
+      await requireAnotherOwner(tx, member)
     }
     await tx.updateTable('memberships').set({ role }).where('id', '=', id).execute()
     await noteAudit(tx, {
@@ -133,9 +133,7 @@ export function requireOwner(role: Role, doing: string): void {
 
 /** Under the organization's lock. Nobody is left without an organization. */
 async function endMembership(app: Pick<App, 'config'>, tx: Tx, member: Member): Promise<void> {
-  if (member.role === 'owner') {
-    await requireAnotherOwner(tx, { organizationId: member.organization_id })
-  }
+  if (member.role === 'owner') await requireAnotherOwner(tx, member)
   // Two organizations that part with one user at once must not both think the other is left.
   const user = await tx
     .selectFrom('users')
@@ -153,20 +151,16 @@ async function endMembership(app: Pick<App, 'config'>, tx: Tx, member: Member): 
   if (!other) await createPersonalOrganization(tx, user, app.config.signupPlan)
 }
 
-async function requireAnotherOwner(
-  tx: Tx,
-  { organizationId }: Pick<Actor, 'organizationId'>,
-): Promise<void> {
-  const owners = await tx
-    .selectFrom('memberships')
-    .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('role', '=', 'owner')
-    .limit(2)
-    .execute()
-  if (owners.length < 2) {
-    throw conflict('this is the last owner of the organization; make another member owner first')
-  }
+/** One whose account is disabled does not count: nobody would be left who can act. */
+async function requireAnotherOwner(tx: Tx, member: Member): Promise<void> {
+  const other = await selectMembers(tx, { organizationId: member.organization_id })
+    .where('m.id', '!=', member.id)
+    .where('m.role', '=', 'owner')
+    .where('u.disabled_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  if (other) return
+  throw conflict('this is the last owner of the organization; make another member owner first')
 }
 
 function selectMembers(db: Database, { organizationId }: Pick<Actor, 'organizationId'>) {

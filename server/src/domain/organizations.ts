@@ -2,8 +2,8 @@ import type { OrganizationId, UserId } from '@computer/contract'
 import type { Actor, UserActor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { OrganizationRow, Tx } from '../db/database.ts'
-import { newId } from '../ids.ts'
 import { notFound } from '../errors.ts'
+import { newId } from '../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 
 /** Called again with the id of an earlier call that was cut off, it answers what that call made. */
