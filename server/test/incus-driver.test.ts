@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startTestEngine } from '../../e2e/engine.ts'
 import { runInGuest } from '../../e2e/guest-exec.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
-import { nameOf } from '../src/drivers/incus/instance.ts'
+import { captureNameOf, nameOf } from '../src/drivers/incus/instance.ts'
 import type { MachineRef } from '../src/drivers/machine-driver.ts'
 import { describeMachineDriver } from './conformance/machine-driver.ts'
 import type { DriverHarness } from './conformance/suite.ts'
@@ -34,6 +34,12 @@ async function makeHarness(): Promise<DriverHarness> {
     }
   }
 
+  async function freeze(ref: MachineRef): Promise<void> {
+    const path = `/1.0/instances/${nameOf(ref)}/state`
+    const query = { project: options.project }
+    await client.change('PUT', path, { query, body: { action: 'freeze' } })
+  }
+
   await driver.prepare()
   return {
     driver,
@@ -52,10 +58,14 @@ async function makeHarness(): Promise<DriverHarness> {
       assert.ok(pid > 1)
       process.kill(pid, 'SIGKILL')
     },
-    async freeze(ref) {
-      const path = `/1.0/instances/${nameOf(ref)}/state`
-      const query = { project: options.project }
-      await client.change('PUT', path, { query, body: { action: 'freeze' } })
+    freeze,
+    async breakCapture(ref, id) {
+      await driver.capture(ref, id)
+      // The engine notes this when it has made the disk.
+      const config = { 'volatile.apply_template': '' }
+      const path = `/1.0/instances/${captureNameOf(id)}`
+      await client.change('PATCH', path, { query: { project: options.project }, body: { config } })
+      await freeze(ref)
     },
     keepWriting: async (ref) => void (await run(ref, writer)),
     async talk(ref, stream) {

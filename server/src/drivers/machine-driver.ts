@@ -45,6 +45,11 @@ export interface MachineDriver extends AsyncDisposable {
   listCaptures(): Promise<readonly EngineCapture[]>
   /** Wakes a machine that a capture which broke off left frozen. */
   thaw(ref: MachineRef): Promise<void>
+  /**
+   * Keeps the limits of disks true where captures keep what their machine has deleted. To be called
+   * every few seconds.
+   */
+  tendDisks(): Promise<void>
   /** Room in the pool that holds every disk. */
   measurePool(): Promise<{ readonly totalBytes: number; readonly freeBytes: number }>
 

@@ -16,6 +16,7 @@ import { runQueue, safely } from './queue.ts'
 const watchAgainMs = 1_000
 const observeEveryMs = 60_000
 const sweepEveryMs = 2_000
+const tendEveryMs = 2_000
 const graceMs = 5_000
 
 /**
@@ -29,6 +30,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   const timers = [
     every(observeEveryMs, () => observeAll(app)),
     every(measureEveryMs, measure),
+    every(tendEveryMs, () => app.driver.tendDisks()),
     every(sweepEveryMs, () => expireLeases(app)),
     every(observeEveryMs, () => closeAbandonedSessions(app.db)),
     every(observeEveryMs, () => forgetOldKeys(app.db)),

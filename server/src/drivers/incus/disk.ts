@@ -1,14 +1,51 @@
 import { DriverError } from '../machine-driver.ts'
+import type { Engine } from './engine.ts'
+import { diskSizeKey } from './instance.ts'
 import { findInstance, type Instance, type Instances } from './instances.ts'
+import type { HostPool } from './host-pool.ts'
+import { readDiskId, readQuota, setLimit } from './quota.ts'
 
-/** Grows a machine's disk to a size. One that is larger stays so. */
-export async function growDisk(
+/** The size of a machine's disk, which is its limit as long as captures keep nothing of it. */
+export function sizeOf(instance: Instance): number {
+  const size = Number(instance.config[diskSizeKey] ?? 0)
+  return size > 0 ? size : limitOf(instance)
+}
+
+/** Grows a disk whose limit only the engine can set. */
+export async function growByEngine(
   instances: Instances,
   instance: Instance,
-  diskGb: number,
+  bytes: number,
 ): Promise<void> {
-  const bytes = diskGb * 2 ** 30
-  if (bytes > sizeOf(instance)) await setDisk(instances, instance, bytes)
+  const missing = bytes - sizeOf(instance)
+  if (missing <= 0) return
+  await change(instances, instance.name, {
+    config: { [diskSizeKey]: String(bytes) },
+    devices: rootOf(instance, limitOf(instance) + missing),
+  })
+}
+
+/** What a machine is charged with, as the engine tells it. */
+export async function readUsedBytes({ client, project }: Instances, name: string): Promise<number> {
+  const { disk } = await client.get<{ disk: { root?: { usage: number } } | null }>(
+    `/1.0/instances/${name}/state`,
+    { query: { project } },
+  )
+  return Math.max(0, disk?.root?.usage ?? 0)
+}
+
+/**
+ * Where disks cannot be measured, a capture raises the limit by all that its machine is charged with
+ * from then on, as if the machine kept nothing of it: it may use its whole size again.
+ */
+export async function raiseLimit(instances: Instances, name: string): Promise<void> {
+  const used = await readUsedBytes(instances, name)
+  const instance = await findInstance(instances, name)
+  if (!instance) return
+  const limit = sizeOf(instance) + used
+  // Full quota groups charge a machine with hardly anything once it is captured.
+  if (limit > limitOf(instance) * 1.01)
+    await change(instances, name, { devices: rootOf(instance, limit) })
 }
 
 /**
@@ -16,27 +53,48 @@ export async function growDisk(
  * where that cannot be written. A full disk is lent as little as suffices, and only for the attempt.
  */
 export async function evenIfFull(
-  instances: Instances,
+  engine: Engine,
   name: string,
   attempt: () => Promise<void>,
 ): Promise<void> {
   let refused = await tryFull(attempt)
   if (refused === undefined) return
-  const instance = await findInstance(instances, name)
-  if (!instance) throw refused
-  const size = sizeOf(instance)
+  const pool = await engine.openPool()
+  const lender = await (pool ? lendOnHost(pool, name) : lendByEngine(engine, name))
+  if (!lender) throw refused
   try {
     for (const lentMb of [1, 4, 16, 64, 256]) {
       refused = await tryFull(async () => {
-        await setDisk(instances, instance, size + lentMb * 2 ** 20)
+        await lender.lend(lentMb * 2 ** 20)
         await attempt()
       })
       if (refused === undefined) return
     }
     throw refused
   } finally {
+    await lender.takeBack()
+  }
+}
+
+type Lender = { lend(bytes: number): Promise<void>; takeBack(): Promise<void> }
+
+async function lendOnHost(pool: HostPool, name: string): Promise<Lender> {
+  const id = await readDiskId(pool, name)
+  const { chargedBytes, limitBytes } = await readQuota(pool, id)
+  return {
+    lend: (bytes) => setLimit(pool, id, Math.max(chargedBytes, limitBytes) + bytes),
+    takeBack: () => setLimit(pool, id, limitBytes),
+  }
+}
+
+async function lendByEngine(instances: Instances, name: string): Promise<Lender | undefined> {
+  const instance = await findInstance(instances, name)
+  if (!instance) return undefined
+  const set = (bytes: number) => change(instances, name, { devices: rootOf(instance, bytes) })
+  return {
+    lend: (bytes) => set(limitOf(instance) + bytes),
     // The limit holds again before the engine fails to note it on the full disk.
-    await tryFull(() => setDisk(instances, instance, size))
+    takeBack: async () => void (await tryFull(() => set(limitOf(instance)))),
   }
 }
 
@@ -51,13 +109,16 @@ async function tryFull(attempt: () => Promise<void>): Promise<Error | undefined>
   }
 }
 
-function setDisk({ client, project }: Instances, instance: Instance, bytes: number): Promise<void> {
-  const devices = { root: { ...instance.devices['root'], size: `${bytes}B` } }
-  const path = `/1.0/instances/${instance.name}`
-  return client.change('PATCH', path, { query: { project }, body: { devices } })
+function change({ client, project }: Instances, name: string, body: object): Promise<void> {
+  return client.change('PATCH', `/1.0/instances/${name}`, { query: { project }, body })
 }
 
-function sizeOf({ name, devices }: Instance): number {
+function rootOf({ devices }: Instance, bytes: number) {
+  return { root: { ...devices['root'], size: `${bytes}B` } }
+}
+
+/** The limit that the engine has set. */
+function limitOf({ name, devices }: Instance): number {
   const match = /^(\d+)(B|GiB)$/.exec(devices['root']?.['size'] ?? '')
   if (!match) throw new DriverError(`the disk of ${name} has no size`, { retryable: false })
   return Number(match[1]) * (match[2] === 'GiB' ? 2 ** 30 : 1)

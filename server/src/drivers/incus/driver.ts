@@ -1,9 +1,14 @@
 import type { EngineMachine, EngineState, MachineDriver, MachineRef } from '../machine-driver.ts'
 import { DriverError } from '../machine-driver.ts'
+import { captureMachine, listCaptures, removeCapture } from './captures.ts'
 import { IncusClient, type EngineAccess } from './client.ts'
+import { createMachine } from './create.ts'
+import { createDiskLimits } from './disk-limits.ts'
+import { createEngine, type Engine } from './engine.ts'
 import { watchMachines } from './events.ts'
+import { isFrozen, thawMachine } from './freezer.ts'
 import { importImage, isImageReady } from './images.ts'
-import { nameOf, refOf, type InstanceSettings } from './instance.ts'
+import { nameOf, refOf } from './instance.ts'
 import {
   absent,
   findSettled,
@@ -14,9 +19,10 @@ import {
   type Instance,
 } from './instances.ts'
 import { readLastExit } from './last-exit.ts'
-import { createMachine, readLog, resizeMachine, startMachine, stopMachine } from './lifecycle.ts'
+import { readLog, resizeMachine, startMachine, stopMachine } from './lifecycle.ts'
 import type { EnginePlace } from './place.ts'
-import { checkPool, prepareEngine, readHostCpus } from './prepare.ts'
+import { checkPool, prepareEngine } from './prepare.ts'
+import { measureRoom } from './room.ts'
 import { openAgentStream } from './stream.ts'
 import { sweepEngine } from './sweep.ts'
 
@@ -44,32 +50,34 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     subnet: options.subnet,
     warn: options.warn ?? (() => {}),
   }
-  const { project, pool, network } = place
-  const instances = { client, project }
-  let hostCpus: Promise<number> | undefined
-
-  async function readSettings(): Promise<InstanceSettings> {
-    hostCpus ??= readHostCpus(client)
-    hostCpus.catch(() => (hostCpus = undefined))
-    return { pool, network, guestDir: options.guestDir, hostCpus: await hostCpus }
-  }
+  const engine = createEngine(client, place, options.guestDir)
+  const limits = createDiskLimits(engine)
 
   return {
-    prepare: () => prepareEngine(client, place),
-    ping: () => checkPool(client, pool),
-    hasImage: (id) => isImageReady(client, pool, id),
+    async prepare() {
+      await prepareEngine(client, place)
+      engine.forget()
+    },
+    ping: () => checkPool(client, place.pool),
+    hasImage: (id) => isImageReady(client, place.pool, id),
     addImage: (id, files) => importImage(client, place, id, files),
-    create: async (spec) => createMachine(instances, await readSettings(), spec),
-    resize: async (spec) => resizeMachine(instances, await readSettings(), spec),
-    start: (ref) => startMachine(instances, ref),
-    stop: (ref, { graceMs }) => stopMachine(instances, ref, graceMs),
-    destroy: async (ref) => removeInstance(instances, nameOf(ref)),
-    inspect: async (ref) => stateOf(await findSettled(instances, nameOf(ref))),
-    lastExit: async (ref) => readLastExit(await named(ref, readLog(instances, nameOf(ref)))),
-    list: async () => (await listSettled(instances)).flatMap(machineOf),
-    watch: (signal) => watchMachines(client, project, signal),
-    sweep: () => sweepEngine(instances, place),
-    connect: (ref) => named(ref, openAgentStream(client, nameOf(ref), project)),
+    create: (spec) => createMachine(engine, spec),
+    resize: (spec) => resizeMachine(engine, limits, spec),
+    start: (ref) => startMachine(engine, ref),
+    stop: (ref, { graceMs }) => stopMachine(engine, ref, graceMs),
+    destroy: async (ref) => removeInstance(engine, nameOf(ref)),
+    capture: (ref, id) => captureMachine(engine, ref, id),
+    removeCapture: (id) => removeCapture(engine, limits, id),
+    listCaptures: () => listCaptures(engine),
+    thaw: (ref) => thawMachine(engine, ref),
+    measurePool: () => measureRoom(client, place),
+    tendDisks: () => limits.tend(),
+    inspect: async (ref) => stateOf(await findSettled(engine, nameOf(ref))),
+    lastExit: async (ref) => readLastExit(await named(ref, readLog(engine, nameOf(ref)))),
+    list: () => listMachines(engine),
+    watch: (signal) => watchMachines(client, place.project, signal),
+    sweep: () => sweepEngine(engine),
+    connect: (ref) => named(ref, openAgentStream(client, nameOf(ref), place.project)),
     [Symbol.asyncDispose]: async () => client[Symbol.dispose](),
   }
 }
@@ -94,9 +102,13 @@ function stateOf(instance: Instance | undefined): EngineState {
   return instance.status === 'Stopped' ? 'stopped' : 'running'
 }
 
-function machineOf(instance: Instance): EngineMachine[] {
-  const ref = refOf(instance.name)
-  if (!ref || !isComplete(instance)) return []
-  const state = instance.status === 'Stopped' ? 'stopped' : 'running'
-  return [{ ref, state, createdAt: new Date(instance.created_at) }]
+async function listMachines(engine: Engine): Promise<readonly EngineMachine[]> {
+  const machines = (await listSettled(engine)).map(async (instance): Promise<EngineMachine[]> => {
+    const ref = refOf(instance.name)
+    if (!ref || !isComplete(instance)) return []
+    const state = instance.status === 'Stopped' ? 'stopped' : 'running'
+    const createdAt = new Date(instance.created_at)
+    return [{ ref, state, isFrozen: await isFrozen(engine.freezer, instance), createdAt }]
+  })
+  return (await Promise.all(machines)).flat()
 }

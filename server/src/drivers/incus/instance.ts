@@ -1,9 +1,12 @@
-import { guestMountPath } from '@computer/contract'
+import { guestMountPath, type CaptureId } from '@computer/contract'
+import { createHash } from 'node:crypto'
 import type { MachineRef, MachineSpec } from '../machine-driver.ts'
 import { DriverError } from '../machine-driver.ts'
 
 const machineId = /^mch_([0-9a-z]{20,32})$/
 const instanceName = /^mch-([0-9a-z]{20,32})-g(0|[1-9][0-9]{0,8})$/
+const captureId = /^cap_([0-9a-z]{20,32})$/
+const captureName = /^cap-([0-9a-z]{20,32})$/
 const imageId = /^img_[0-9a-z]{20,32}$/
 
 /** The instance that is this machine. Our id and generation, and no caller's string, are in it. */
@@ -22,6 +25,17 @@ export function refOf(name: string): MachineRef | undefined {
   const match = instanceName.exec(name)
   if (!match) return undefined
   return { id: `mch_${match[1]}`, generation: Number(match[2]) }
+}
+
+export function captureNameOf(id: CaptureId): string {
+  const rest = captureId.exec(id)?.[1]
+  if (rest === undefined) throw new DriverError(`not a capture: ${id}`, { retryable: false })
+  return `cap-${rest}`
+}
+
+export function captureIdOf(name: string): CaptureId | undefined {
+  const rest = captureName.exec(name)?.[1]
+  return rest === undefined ? undefined : `cap_${rest}`
 }
 
 export function aliasOf(id: string): string {
@@ -44,9 +58,14 @@ export function instanceBody(spec: MachineSpec, settings: InstanceSettings) {
     architecture: '',
     profiles: [],
     ephemeral: false,
-    config: { ...limits(spec, settings), ...isolation(spec) },
+    config: {
+      ...limits(spec, settings),
+      ...isolation(spec),
+      ...identity(spec),
+      [diskSizeKey]: String(bytesOf(spec)),
+    },
     devices: {
-      root: { type: 'disk', path: '/', pool: settings.pool, size: `${count(spec.diskGb)}GiB` },
+      root: { type: 'disk', path: '/', pool: settings.pool, size: `${bytesOf(spec)}B` },
       eth0: {
         type: 'nic',
         name: 'eth0',
@@ -61,6 +80,41 @@ export function instanceBody(spec: MachineSpec, settings: InstanceSettings) {
       }),
     },
   }
+}
+
+/**
+ * What the engine is told of a capture. What it does not name, the engine takes from the machine. It
+ * never runs, so it holds no range of uids and no link.
+ */
+export function captureBody(settings: Pick<InstanceSettings, 'pool'>) {
+  return {
+    architecture: '',
+    profiles: [],
+    ephemeral: false,
+    config: {
+      'boot.autostart': 'false',
+      'security.idmap.isolated': 'false',
+      'security.idmap.base': '',
+      'security.idmap.size': '',
+      'raw.lxc': '',
+      [diskSizeKey]: '',
+    },
+    devices: {
+      root: { type: 'disk', path: '/', pool: settings.pool },
+      eth0: { type: 'none' },
+      agent: { type: 'none' },
+    },
+  }
+}
+
+/**
+ * The size that a machine's disk has for its owner. What the engine calls the root's size is only the
+ * limit it began with, which captures raise (disk-limits.ts).
+ */
+export const diskSizeKey = 'user.disk_bytes'
+
+export function bytesOf({ diskGb }: Pick<MachineSpec, 'diskGb'>): number {
+  return count(diskGb) * 2 ** 30
 }
 
 export function limits(spec: MachineSpec, settings: Pick<InstanceSettings, 'hostCpus'>) {
@@ -87,6 +141,15 @@ function isolation(spec: MachineSpec) {
     'security.syscalls.deny_compat': 'true',
     'security.syscalls.deny': deniedSubvolumeCalls,
   }
+}
+
+/**
+ * The init takes the machine id that it is told for the one in /etc, and writes it there. So a copy
+ * of another machine's disk has its own from its first moment on, and a restored machine the old one.
+ */
+function identity({ id }: MachineRef) {
+  const machineId = createHash('sha256').update(`machine-id ${id}`).digest('hex').slice(0, 32)
+  return { 'raw.lxc': `lxc.init.cmd = /sbin/init systemd.machine_id=${machineId}` }
 }
 
 /**

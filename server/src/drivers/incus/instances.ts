@@ -9,6 +9,8 @@ export type Instances = { readonly client: IncusClient; readonly project: string
 export type Instance = {
   readonly name: string
   readonly status: string
+  /** The member of a cluster; `none` where there is none. */
+  readonly location: string
   readonly created_at: string
   readonly config: Readonly<Record<string, string>>
   readonly devices: Readonly<Record<string, Readonly<Record<string, string>>>>
@@ -34,6 +36,34 @@ export function listInstances({ client, project }: Instances): Promise<readonly 
 export function isComplete(instance: Instance): boolean {
   const { config } = instance
   return 'volatile.apply_template' in config || 'volatile.last_state.power' in config
+}
+
+/**
+ * Makes an instance that is not there. Of one that is, an earlier call may still be at work; what it
+ * leaves half made is made anew.
+ */
+export async function makeInstance(
+  instances: Instances,
+  name: string,
+  make: () => Promise<void>,
+): Promise<void> {
+  try {
+    await make()
+  } catch (error) {
+    const found = await findInstance(instances, name)
+    if (!found) throw error
+    if (isComplete(found)) return
+    await settle(instances, name)
+    const settled = await findInstance(instances, name)
+    if (settled && isComplete(settled)) return
+    if (settled) await removeInstance(instances, name)
+    await make()
+  }
+}
+
+/** The fingerprint of the image that an instance's disk began with, by however many copies. */
+export function imageOf({ config }: Instance): string {
+  return config['volatile.base_image'] ?? ''
 }
 
 export async function changeState(
@@ -136,6 +166,11 @@ export async function runningOperations({ client }: Instances): Promise<readonly
 export function concerns(operation: Operation, name: string): boolean {
   const urls = Object.values(operation.resources ?? {}).flat()
   return urls.some((url) => new URL(url, 'http://engine').pathname.endsWith(`/instances/${name}`))
+}
+
+/** A cluster copies on write only where the original lies. Without one it knows no members. */
+export function memberOf({ location }: Instance): { readonly target?: string } {
+  return location === 'none' ? {} : { target: location }
 }
 
 /** Waits for what the engine still does to an instance, asked by a caller that is gone. */

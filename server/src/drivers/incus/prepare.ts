@@ -91,7 +91,7 @@ async function ensurePool(client: IncusClient, place: EnginePlace): Promise<void
     },
   }))
   if (place.engineDir === undefined) return
-  await enableSimpleQuotas(`${place.engineDir}/storage-pools/${place.pool}`, place.warn)
+  await enableSimpleQuotas(place.engineDir, place)
 }
 
 async function shareOfDisk(place: EnginePlace): Promise<number> {

@@ -3,7 +3,7 @@ import { readdir, rm, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { isSeed } from './images.ts'
-import { refOf } from './instance.ts'
+import { captureIdOf, refOf } from './instance.ts'
 
 const run = promisify(execFile)
 const largestLogBytes = 8 * 2 ** 20
@@ -56,7 +56,8 @@ export async function sweepFolders(
     for (const entry of await readdir(join(engineDir, parent)).catch(() => [])) {
       if (!entry.startsWith(`${project}_`)) continue
       const name = entry.slice(project.length + 1)
-      if (refOf(name) || isSeed(name)) folders.push({ path: join(engineDir, parent, entry), name })
+      if (refOf(name) || captureIdOf(name) || isSeed(name))
+        folders.push({ path: join(engineDir, parent, entry), name })
     }
   }
   if (folders.length === 0) return

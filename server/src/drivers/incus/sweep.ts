@@ -1,5 +1,6 @@
+import type { Engine } from './engine.ts'
 import { isSeed } from './images.ts'
-import { refOf } from './instance.ts'
+import { captureIdOf, refOf } from './instance.ts'
 import {
   concerns,
   findInstance,
@@ -9,28 +10,28 @@ import {
   runningOperations,
   type Instances,
 } from './instances.ts'
+import { dropStaleQuotas } from './quota.ts'
 import { sweepFilters, sweepFolders, sweepLinks, trimLogs } from './sweep-host.ts'
 
 /** Removes what the engine forgets; what lies on the host only where the engine is ours and there. */
-export async function sweepEngine(
-  instances: Instances,
-  place: { readonly network: string; readonly engineDir: string | undefined },
-): Promise<void> {
-  await sweepInstances(instances)
-  const { network, engineDir } = place
+export async function sweepEngine(engine: Engine): Promise<void> {
+  await sweepInstances(engine)
+  const { network, engineDir } = engine.place
   if (engineDir === undefined) return
-  await sweepLinks(network, async () => (await runningOperations(instances)).length > 0)
-  await sweepFilters(instances.project)
-  await sweepFolders(engineDir, instances.project, async () => {
-    return new Set((await listInstances(instances)).map(({ name }) => name))
+  await sweepLinks(network, async () => (await runningOperations(engine)).length > 0)
+  await sweepFilters(engine.project)
+  await sweepFolders(engineDir, engine.project, async () => {
+    return new Set((await listInstances(engine)).map(({ name }) => name))
   })
   await trimLogs(engineDir)
+  const pool = await engine.openPool()
+  if (pool) await dropStaleQuotas(pool)
 }
 
 /** Instances that never got their disk, and seeds of imports that broke off. */
 async function sweepInstances(instances: Instances): Promise<void> {
   const halfMade = (await listInstances(instances)).filter(
-    (instance) => isSeed(instance.name) || (refOf(instance.name) && !isComplete(instance)),
+    (instance) => isSeed(instance.name) || (isOurs(instance.name) && !isComplete(instance)),
   )
   if (halfMade.length === 0) return
   const operations = await runningOperations(instances)
@@ -40,4 +41,8 @@ async function sweepInstances(instances: Instances): Promise<void> {
     const now = await findInstance(instances, name)
     if (now && (isSeed(name) || !isComplete(now))) await removeInstance(instances, name)
   }
+}
+
+function isOurs(name: string): boolean {
+  return refOf(name) !== undefined || captureIdOf(name) !== undefined
 }

@@ -1,0 +1,45 @@
+# What of btrfs needs an ioctl, which Node has none of. Every Debian has Perl.
+#
+#   btrfs.pl search FOLDER TREE SINCE   the items of a tree, 0 being that of the folder's subvolume, from
+#                                       blocks written since a transaction, as the kernel lays them out
+#   btrfs.pl commit FOLDER              ends the running transaction, and with it what frees are pending
+use strict;
+use warnings;
+
+use constant {
+    TREE_SEARCH_V2 => 0xC0709411,
+    START_SYNC     => 0x80089418,
+    WAIT_SYNC      => 0x40089416,
+    MAX            => ~0,
+    HEAD_BYTES     => 112,
+    ROOM_BYTES     => 1 << 20,
+};
+
+my ($action, $folder, $tree, $since) = @ARGV;
+open(my $handle, '<', $folder) or die "$folder: $!\n";
+
+if ($action eq 'commit') {
+    my $transaction = pack('Q', 0);
+    ioctl($handle, START_SYNC, $transaction) or die "$folder: cannot begin a commit: $!\n";
+    ioctl($handle, WAIT_SYNC, $transaction) or die "$folder: cannot await a commit: $!\n";
+    exit;
+}
+
+binmode STDOUT;
+my ($object, $type, $offset) = (0, 0, 0);
+my $answer = "\0" x (HEAD_BYTES + ROOM_BYTES);
+for (;;) {
+    my @range = ($object, MAX, $offset, MAX, $since, MAX, $type, 255);
+    substr($answer, 0, HEAD_BYTES) = pack('Q7 L4 Q5', $tree, @range, 2**32 - 1, (0) x 5, ROOM_BYTES);
+    ioctl($handle, TREE_SEARCH_V2, $answer) or die "$folder: cannot search: $!\n";
+    my $count = unpack('L', substr($answer, 64, 4)) or last;
+    my $last = my $end = HEAD_BYTES;
+    for (1 .. $count) {
+        $last = $end;
+        $end += 32 + unpack('L', substr($answer, $last + 28, 4));
+    }
+    print(substr($answer, HEAD_BYTES, $end - HEAD_BYTES)) or die "cannot write: $!\n";
+    ($object, $offset, $type) = unpack('Q2 L', substr($answer, $last + 8, 20));
+    if   ($offset < MAX) { $offset++ }
+    else                 { ($offset, $type) = (0, $type + 1) }
+}

@@ -1,0 +1,77 @@
+import type { CaptureId, ImageId } from '@computer/contract'
+import { CaptureMissing, ImageMissing, type MachineSpec } from '../machine-driver.ts'
+import { measureHeld, readDisks } from './disks.ts'
+import type { Engine } from './engine.ts'
+import type { HostPool } from './host-pool.ts'
+import { findImage } from './images.ts'
+import { aliasOf, captureNameOf, diskSizeKey, instanceBody, nameOf } from './instance.ts'
+import {
+  findInstance,
+  imageOf,
+  isComplete,
+  makeInstance,
+  memberOf,
+  type Instance,
+} from './instances.ts'
+import { leastLimitBytes } from './limit.ts'
+import { readDiskId, setLimit } from './quota.ts'
+import { EngineError } from './replies.ts'
+import { ensureRoom, explainFull } from './room.ts'
+
+export async function createMachine(engine: Engine, spec: MachineSpec): Promise<void> {
+  const body = { name: nameOf(spec), ...instanceBody(spec, await engine.readSettings()) }
+  try {
+    await makeInstance(engine, body.name, async () => {
+      await ensureRoom(engine.client, engine.place)
+      await (spec.captureId === null
+        ? copyImage(engine, spec.imageId, body)
+        : copyCapture(engine, spec.captureId, body))
+    })
+  } catch (error) {
+    throw await explain(engine, spec, error)
+  }
+}
+
+type Body = ReturnType<typeof instanceBody> & { readonly name: string }
+
+function copyImage({ client, project }: Engine, id: ImageId, body: Body): Promise<void> {
+  const source = { type: 'image', alias: aliasOf(id) }
+  return client.change('POST', '/1.0/instances', {
+    query: { project },
+    body: { ...body, source },
+  })
+}
+
+async function copyCapture(engine: Engine, id: CaptureId, body: Body): Promise<void> {
+  const { client, project } = engine
+  const capture = await findInstance(engine, captureNameOf(id))
+  // The engine would copy a half-made one just as well.
+  if (!capture || !isComplete(capture)) throw new CaptureMissing(id)
+  const pool = await engine.openPool()
+  const source = { type: 'copy', source: capture.name, instance_only: true }
+  const [heldBytes] = await Promise.all([
+    pool ? measureCapture(pool, capture) : 0,
+    client.change('POST', '/1.0/instances', {
+      query: { project, ...memberOf(capture) },
+      body: { ...body, source },
+    }),
+  ])
+  // The engine's limit counts only what the machine itself will write.
+  const limitBytes = Math.max(leastLimitBytes, Number(body.config[diskSizeKey]) - heldBytes)
+  if (pool) await setLimit(pool, await readDiskId(pool, body.name), limitBytes)
+}
+
+async function measureCapture(pool: HostPool, capture: Instance): Promise<number> {
+  const { captures, images } = await readDisks(pool)
+  const disk = captures.get(capture.name)
+  return disk ? measureHeld(pool, capture.name, disk, images.get(imageOf(capture))) : 0
+}
+
+/** What is missing is final; the engine's own refusal does not tell. */
+async function explain({ client }: Engine, spec: MachineSpec, error: unknown): Promise<unknown> {
+  const isEngines = error instanceof EngineError && spec.captureId === null
+  if (isEngines && !(await findImage(client, spec.imageId))) {
+    return new ImageMissing(spec.imageId, { cause: error })
+  }
+  return explainFull(error)
+}

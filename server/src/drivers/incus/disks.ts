@@ -1,0 +1,90 @@
+import { measureWritten, readSubvolumes, type Subvolume } from './btrfs.ts'
+import { captureIdOf, refOf } from './instance.ts'
+import { diskFolder, instanceOf, type HostPool } from './host-pool.ts'
+
+/** What is in a pool, as its file system alone tells it. */
+export type PoolDisks = {
+  readonly machines: readonly MachineDisk[]
+  /** By the names of their instances. */
+  readonly captures: ReadonlyMap<string, Subvolume>
+  /** By their fingerprints. */
+  readonly images: ReadonlyMap<string, Subvolume>
+}
+
+export type MachineDisk = Subvolume & {
+  readonly instance: string
+  /** The captures of it, as one text to compare. */
+  readonly captures: string
+  /** Captures of it were removed, and the room they took is still being freed. */
+  readonly isThinning: boolean
+  /** It is no copy of an image. */
+  readonly inherits: boolean
+}
+
+export async function readDisks(pool: HostPool): Promise<PoolDisks> {
+  const subvolumes = await readSubvolumes(pool.folder)
+  const captures = new Map<string, Subvolume>()
+  const images = new Map<string, Subvolume>()
+  const copies = Map.groupBy(subvolumes, ({ parentUuid }) => parentUuid)
+  for (const one of subvolumes) {
+    const name = one.name ?? ''
+    const instance = instanceOf(pool.project, name)
+    if (/^[0-9a-f]{64}$/.test(name)) images.set(name, one)
+    if (instance !== undefined && captureIdOf(instance)) captures.set(instance, one)
+  }
+  const imageUuids = new Set(Array.from(images.values(), ({ uuid }) => uuid))
+  const machines = subvolumes.flatMap((one): MachineDisk[] => {
+    const instance = instanceOf(pool.project, one.name ?? '')
+    if (instance === undefined || !refOf(instance)) return []
+    const own = copies.get(one.uuid) ?? []
+    return [
+      {
+        ...one,
+        instance,
+        captures: own.flatMap(({ id, name }) => (name === undefined ? [] : [id])).join(),
+        isThinning: own.some(({ name }) => name === undefined),
+        inherits: !imageUuids.has(one.parentUuid),
+      },
+    ]
+  })
+  return { machines, captures, images }
+}
+
+/** What a machine itself had written to a disk when it was captured, and still had on it. */
+export async function measureOwn(
+  pool: HostPool,
+  machine: string,
+  capture: string,
+): Promise<number | undefined> {
+  const { machines, captures } = await readDisks(pool)
+  const source = machines.find(({ instance }) => instance === machine)
+  const copy = captures.get(capture)
+  if (!source || !copy) return undefined
+  // What is younger than the copy are the engine's own notes.
+  const span = { since: source.createdIn, until: copy.createdIn }
+  const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, capture), span)
+  return dataBytes + Math.round(itemBytes * blockShare)
+}
+
+/** What a disk holds beyond its image. Without an image, since it was made. */
+export async function measureHeld(
+  pool: HostPool,
+  instance: string,
+  disk: Subvolume,
+  image: Subvolume | undefined,
+): Promise<number> {
+  // One that was unpacked anew since has nothing in common with the disk any more.
+  const base = image && image.createdIn < disk.createdIn ? image : undefined
+  const since = Math.min(disk.createdIn, base ? base.changedIn + 1 : Infinity)
+  const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, instance), { since })
+  return dataBytes + estimateBlocks(itemBytes, disk.treeBytes, base?.treeBytes)
+}
+
+/** Blocks of a tree of files are about three quarters full. */
+const blockShare = 4 / 3
+
+/** No more than the whole tree, and no less than it has grown by. */
+function estimateBlocks(itemBytes: number, treeBytes: number, baseBytes = treeBytes): number {
+  const estimate = Math.round(itemBytes * blockShare)
+  return Math.min(treeBytes, Math.max(estimate, treeBytes - baseBytes))
+}
