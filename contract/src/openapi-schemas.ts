@@ -58,9 +58,11 @@ function resolve(
   return schema.$ref ? components[schema.$ref.slice(componentPrefix.length)]! : schema
 }
 
+const formats: ReadonlySet<unknown> = new Set(['date-time', 'email'])
+
 /** Leaves out what only a machine would write: bounds of a double, the regex behind a format. */
 function simplify({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void {
-  if (jsonSchema['format'] === 'date-time') delete jsonSchema['pattern']
+  if (formats.has(jsonSchema['format'])) delete jsonSchema['pattern']
   if (jsonSchema['maximum'] === Number.MAX_SAFE_INTEGER) delete jsonSchema['maximum']
   if (jsonSchema['minimum'] === Number.MIN_SAFE_INTEGER) delete jsonSchema['minimum']
   if (jsonSchema['minLength'] === 0) delete jsonSchema['minLength']
