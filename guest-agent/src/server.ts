@@ -17,9 +17,14 @@ export type Call = {
   readonly signal: AbortSignal
 }
 
-/** What a route answers: JSON, bytes held in memory, or a range of an open file, closed after it. */
+/**
+ * What a route answers: JSON, bytes held in memory, a range of an open file, closed after it, or a
+ * stream that stays open both ways (contract, guest-streams.ts): `duplex` is given it once the caller
+ * has been told that it is.
+ */
 export type Answer =
   | { readonly json: unknown }
+  | { readonly duplex: (stream: ServerHttp2Stream) => void }
   | { readonly bytes: Buffer; readonly headers: Record<string, string> }
   | {
       readonly fd: number
@@ -78,6 +83,10 @@ async function serve(
 
 function answer(stream: ServerHttp2Stream, result: Answer): void {
   if ('fd' in result) return answerFile(stream, result)
+  if ('duplex' in result) {
+    if (!stream.destroyed) stream.respond({ ':status': 200 })
+    return result.duplex(stream)
+  }
   if (stream.destroyed) return
   const bytes = 'json' in result ? Buffer.from(JSON.stringify(result.json)) : result.bytes
   stream.respond({
