@@ -6,22 +6,27 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { MachineDriver } from '../src/drivers/machine-driver.ts'
 import { startTestServer } from './harness.ts'
 import {
-  callKinds,
   isExplained,
   mayAnswer,
+  worldsOf,
   type Answer,
   type CallKind,
   type Step,
+  type World,
 } from './lifecycle-model.ts'
 import { checkMeters } from './meter-checks.ts'
+import { onDisksOf } from './disks.ts'
 
 /*
- * Many rounds of calls at once on one machine, held against a model. COMPUTER_TEST_SEED asks for the
- * calls of an earlier run again (how they meet is the scheduler's), COMPUTER_TEST_ROUNDS for more.
+ * Rounds of calls at once on one machine, held against a model: a thousand of them, or as many as half
+ * a minute allows. COMPUTER_TEST_ROUNDS asks for a number, however long it takes; COMPUTER_TEST_SEED
+ * for the calls of an earlier run (how they meet is the scheduler's).
  */
 
 const seed = Number(process.env['COMPUTER_TEST_SEED'] ?? randomInt(2 ** 32))
-const rounds = Number(process.env['COMPUTER_TEST_ROUNDS'] ?? 1000)
+const wishedRounds = Number(process.env['COMPUTER_TEST_ROUNDS'] ?? 0)
+const rounds = wishedRounds || 1000
+const enoughMs = wishedRounds ? Infinity : 30_000
 const callsAtOnce = 8
 /** Machines side by side, each with its own rounds. */
 const lanes = 4
@@ -30,34 +35,47 @@ const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
 const gates = new Map<MachineId, ReturnType<typeof makeGate>>()
 server.startWorker(gated(server.app.driver))
+const limits = { machines: 1_000, running_machines: 1_000, snapshots_per_machine: 10_000 }
+await db
+  .updateTable('organizations')
+  .set({ limit_overrides: JSON.stringify(limits) as never })
+  .execute()
 
-/** The machine as the last round left it. */
-type Subject = { readonly id: MachineId; readonly state: MachineState; readonly sequence: number }
+/** The machine as the last round left it, and a snapshot of it. */
+type Subject = {
+  readonly id: MachineId
+  readonly state: MachineState
+  readonly sequence: number
+  readonly snapshotId: string
+}
 
-test(`in ${rounds} rounds of calls at once (seed ${seed}) each move has one winner`, async (t) => {
+test(`of calls at once each move has one winner (seed ${seed})`, async (t) => {
+  const begun = performance.now()
   const tally = new Map<string, number>()
-  const count = ({ kind, status }: Answer) =>
-    tally.set(`${kind} ${status}`, (tally.get(`${kind} ${status}`) ?? 0) + 1)
+  let played = 0
   const play = async (lane: number) => {
     const random = randomFrom(seed + lane)
     let subject: Subject | undefined
     for (let round = lane; round < rounds; round += lanes) {
+      if (performance.now() - begun > enoughMs) return
       subject ??= await newMachine(random() < 0.5)
       if (subject.state === 'running' && random() < 0.05) subject = await breakDown(subject)
-      const calls = Array.from({ length: callsAtOnce }, () => pickCall(random))
-      const played = await playRound(subject, calls, random() < 0.5)
+      const result = await playRound(subject, pickCalls(random), random() < 0.5)
       try {
-        checkRound(played)
+        checkRound(result)
       } catch (error) {
-        t.diagnostic(JSON.stringify({ round, ...played }, null, 1))
+        t.diagnostic(JSON.stringify({ lane, round, ...result }, null, 1))
         throw error
       }
-      played.answers.forEach(count)
-      subject = played.next
+      for (const { kind, status } of result.answers) {
+        tally.set(`${kind} ${status}`, (tally.get(`${kind} ${status}`) ?? 0) + 1)
+      }
+      subject = result.next
+      played += 1
     }
   }
   await Promise.all(Array.from({ length: lanes }, (_, lane) => play(lane)))
-  t.diagnostic([...tally].sort().join('  '))
+  t.diagnostic(`${played} rounds: ${[...tally].sort().join('  ')}`)
   await checkMeters(db)
 })
 
@@ -66,41 +84,37 @@ async function playRound(before: Subject, calls: readonly CallKind[], isHeld: bo
   const gate = makeGate()
   gates.set(before.id, gate)
   if (!isHeld) gate.open()
-  const answers = await Promise.all(calls.map((kind) => ask(before.id, kind)))
+  const answers = await Promise.all(calls.map((kind) => ask(before, kind)))
   gate.open()
   const { steps, next } = await rest(before)
+  for (const id of forks.splice(0)) await server.call('DELETE', `/v1/machines/${id}`)
   return { before, isHeld, answers, steps, next }
 }
 
 function checkRound({ before, isHeld, answers, steps }: Awaited<ReturnType<typeof playRound>>) {
   const { state } = before
-  const states = new Set<MachineState | 'gone'>([state])
-  for (const { type, to } of steps) {
-    if (to !== null) states.add(to as MachineState)
-    if (type === 'machine.deleted') states.add('gone')
-  }
+  const first: World = { state, wanted: 'stopped', isRestoring: false }
+  const worlds = worldsOf(first, steps)
   for (const answer of answers) {
-    assert.ok(mayAnswer(answer, states), `${JSON.stringify(answer)} in ${[...states].join(', ')}`)
+    const seen = worlds.map((world) => world.state).join(', ')
+    assert.ok(mayAnswer(answer, worlds), `${JSON.stringify(answer)} in ${seen}`)
   }
   const accepted = answers.filter(({ status }) => status < 300).map(({ kind }) => kind)
-  const world = { state, wanted: 'stopped' } as const
-  assert.ok(isExplained(world, steps, accepted), 'the log is no walk of the accepted calls')
+  assert.ok(isExplained(first, steps, accepted), 'the log is no walk of the accepted calls')
 
-  const exclusive: readonly CallKind[] = state === 'running' ? ['stop', 'restart'] : ['start']
-  if (!isHeld || answers.some(({ kind }) => kind === 'delete')) return
-  const rivals = answers.filter(({ kind }) => exclusive.includes(kind))
-  const winners = rivals.filter(({ status }) => status === 202)
-  assert.equal(
-    winners.length,
-    Math.min(rivals.length, 1),
-    'of those that exclude each other one wins',
+  const rivals = answers.filter(({ kind }) =>
+    (state === 'running' ? ['stop', 'restart', 'restore'] : ['start', 'restore']).includes(kind),
   )
+  if (!isHeld || rivals.length === 0 || answers.some(({ kind }) => kind === 'delete')) return
+  const winners = rivals.filter(({ status }) => status === 202)
+  assert.equal(winners.length, 1, 'of those that exclude each other one wins')
 }
 
-async function ask(id: MachineId, kind: CallKind): Promise<Answer> {
+async function ask({ id, snapshotId }: Subject, kind: CallKind): Promise<Answer> {
   const path = `/v1/machines/${id}`
   const { status, body } = await request()
   const { code = null, message = '' } = body.error ?? {}
+  if (kind === 'fork' && status === 201) forks.push(body.id)
   return { kind, status, code, message }
 
   function request() {
@@ -111,11 +125,20 @@ async function ask(id: MachineId, kind: CallKind): Promise<Answer> {
         return server.call('PATCH', path, { metadata: { renamed: 'yes' } })
       case 'resize':
         return server.call('PATCH', path, { size: 'large' })
+      case 'snapshot':
+        return server.call('POST', '/v1/snapshots', { machine_id: id, name: askedFor })
+      case 'restore':
+        return server.call('POST', `${path}/restore`, { snapshot_id: snapshotId })
       default:
-        return server.call('POST', `${path}/${kind}`)
+        return server.call('POST', `${path}/${kind}`, kind === 'fork' ? {} : undefined)
     }
   }
 }
+
+/** The name of snapshots that are not the service's own idea. */
+const askedFor = 'asked for'
+/** Still to be deleted. */
+const forks: string[] = []
 
 /** What happened since, and the machine as it is at rest; undefined: it is gone. */
 async function rest(subject: Subject): Promise<{ steps: Step[]; next: Subject | undefined }> {
@@ -134,14 +157,15 @@ async function rest(subject: Subject): Promise<{ steps: Step[]; next: Subject | 
     Array.from(sequences.keys(), (index) => index + 1),
   )
   assert.equal(row.event_sequence, subject.sequence + events.length)
-  const steps = events.map(({ type, from_state: from, to_state: to, facts }) => ({
+  const steps = events.map(({ type, from_state: from, to_state: to, facts, message }) => ({
     type,
     from,
     to,
-    isResize: to === null && facts !== null,
+    isSpecial:
+      type === 'snapshot.started' ? message!.endsWith(`"${askedFor}"`) : !to && facts !== null,
   }))
-  const { id, state, event_sequence: sequence } = row
-  return { steps, next: row.deleted_at ? undefined : { id, state, sequence } }
+  const { state, event_sequence: sequence } = row
+  return { steps, next: row.deleted_at ? undefined : { ...subject, state, sequence } }
 }
 
 async function untilRest(id: MachineId) {
@@ -151,20 +175,24 @@ async function untilRest(id: MachineId) {
       .selectAll()
       .where('id', '=', id)
       .executeTakeFirstOrThrow()
-    if (row.deleted_at || restingStates.includes(row.state)) return row
+    const isAtRest = restingStates.includes(row.state) && row.restore_capture_id === null
+    if (row.deleted_at || isAtRest) return row
     await sleep(2)
   }
 }
 
 async function newMachine(start: boolean): Promise<Subject> {
-  const { id } = await server.machine({ start })
+  const { id } = await server.machine()
+  const { id: snapshotId } = await onDisksOf(server).snapshot(id)
+  if (!start) await onDisksOf(server).move(id, 'stop')
   const { state, event_sequence: sequence } = await untilRest(id)
-  return { id, state, sequence }
+  return { id, state, sequence, snapshotId }
 }
 
 /** The guest dies: the only way into `error` that no call has a part in. */
 async function breakDown(subject: Subject): Promise<Subject> {
-  server.engine.controls.die({ id: subject.id, generation: 1 })
+  const { generation } = await untilRest(subject.id)
+  server.engine.controls.die({ id: subject.id, generation })
   for (;;) {
     const { state, event_sequence: sequence } = await untilRest(subject.id)
     if (state === 'error') return { ...subject, state, sequence }
@@ -172,11 +200,17 @@ async function breakDown(subject: Subject): Promise<Subject> {
   }
 }
 
-function pickCall(random: () => number): CallKind {
-  // A deletion ends the life of the machine, so that it comes once in several rounds.
-  if (random() < 0.02) return 'delete'
-  const others = callKinds.filter((kind) => kind !== 'delete')
-  return others[Math.floor(random() * others.length)]!
+const callKinds: readonly CallKind[] = [
+  ...(['start', 'stop', 'restart', 'restore'] as const),
+  ...(['snapshot', 'fork', 'rename', 'resize'] as const),
+]
+
+/** Of a few kinds, so that each meets each other often, and alone. */
+function pickCalls(random: () => number): CallKind[] {
+  const pick = (from: readonly CallKind[]) => from[Math.floor(random() * from.length)]!
+  const few = Array.from({ length: 3 }, () => pick(callKinds))
+  // A deletion ends the life of the machine: once in several rounds is enough.
+  return Array.from({ length: callsAtOnce }, () => (random() < 0.01 ? 'delete' : pick(few)))
 }
 
 /** The engine, whose moves end only while the gate of the machine is open. */
@@ -188,6 +222,7 @@ function gated(driver: MachineDriver): MachineDriver {
     start: (ref) => pass(ref).then(() => driver.start(ref)),
     stop: (ref, options) => pass(ref).then(() => driver.stop(ref, options)),
     destroy: (ref) => pass(ref).then(() => driver.destroy(ref)),
+    capture: (ref, id) => pass(ref).then(() => driver.capture(ref, id)),
   }
 }
 

@@ -1,13 +1,14 @@
 import { machineTransitions, type MachineState } from '@computer/contract'
 
 /*
- * What one machine may do, in its plainest form: which calls it takes in each state, what it says to
- * those it does not take, and which events are the work of whom. It knows nothing of how the service
- * comes to it, so that a log and a handful of answers can be held against it.
+ * What one machine may do, in its plainest form: which calls it takes, what it says to those it does
+ * not take, and which events are whose work. It knows nothing of how the service comes to it, so that
+ * a log and a handful of answers can be held against it.
  */
 
-export const callKinds = ['start', 'stop', 'restart', 'delete', 'rename', 'resize'] as const
-export type CallKind = (typeof callKinds)[number]
+export type CallKind =
+  | ('start' | 'stop' | 'restart' | 'delete' | 'rename' | 'resize')
+  | ('snapshot' | 'restore' | 'fork')
 
 export type Answer = {
   readonly kind: CallKind
@@ -20,44 +21,33 @@ export type Step = {
   readonly type: string
   readonly from: string | null
   readonly to: string | null
-  readonly isResize: boolean
+  /** machine.updated: the size changed. snapshot.started: somebody asked for one. */
+  readonly isSpecial: boolean
 }
-/** A machine, and what its present move is to end in. */
-export type World = { readonly state: MachineState; readonly wanted: 'running' | 'stopped' }
-
-/** Where a call takes a machine, and from where; null: it moves none. */
-const moves: Record<CallKind, { from: readonly MachineState[]; to: MachineState } | null> = {
-  start: { from: ['stopped', 'error'], to: 'starting' },
-  stop: { from: ['running'], to: 'stopping' },
-  restart: { from: ['running'], to: 'stopping' },
-  delete: {
-    from: ['creating', 'running', 'stopping', 'stopped', 'starting', 'error', 'deleting'],
-    to: 'deleting',
-  },
-  rename: null,
-  resize: null,
+export type World = {
+  readonly state: MachineState | 'gone'
+  /** Where its present move is to end. */
+  readonly wanted: 'running' | 'stopped'
+  readonly isRestoring: boolean
 }
 
-/** Whether a machine that was in those states, one after the other, may have answered so. */
-export function mayAnswer(answer: Answer, states: ReadonlySet<MachineState | 'gone'>): boolean {
-  if (answer.status === 404) return states.has('gone')
-  return [...states].some((state) => state !== 'gone' && isAnswerIn(state, answer))
-}
-
-function isAnswerIn(state: MachineState, { kind, status, code, message }: Answer): boolean {
-  const move = moves[kind]
-  if (move) {
-    if (move.from.includes(state)) return status === 202
-    return status === 409 && code === 'conflict' && names(message, state, move.to)
+/** The worlds that the steps lead through, from the first on. */
+export function worldsOf(first: World, steps: readonly Step[]): World[] {
+  const worlds = [first]
+  for (const step of steps) {
+    const [cause] = causesOf(worlds.at(-1)!, step)
+    if (cause) worlds.push(cause.next)
   }
-  if (kind === 'resize' && state !== 'stopped') {
-    return status === 412 && code === 'precondition_failed' && names(message, state)
-  }
-  return status === 200
+  return worlds
 }
 
-function names(message: string, ...states: readonly string[]): boolean {
-  return states.every((state) => new RegExp(`\\b${state}\\b`).test(message))
+/** Whether a machine that was in one of those worlds may have answered so. */
+export function mayAnswer(answer: Answer, worlds: readonly World[]): boolean {
+  return worlds.some((world) => {
+    const { status, code = null, names = [] } = answerOf(world, answer.kind)
+    if (answer.status !== status || answer.code !== code) return false
+    return names.every((name) => new RegExp(`\\b${name}\\b`).test(answer.message))
+  })
 }
 
 /** Whether the steps are a legal walk in which each accepted call did its part, once. */
@@ -67,8 +57,11 @@ export function isExplained(
   accepted: readonly CallKind[],
 ): boolean {
   const [step, ...rest] = steps
-  // Asking again for what is being deleted is no error, and no event.
-  if (!step) return accepted.every((kind) => kind === 'delete' && world.state === 'deleting')
+  if (!step) {
+    const isEnding = world.state === 'deleting' || world.state === 'gone'
+    // A fork leaves no trace in its source; asking again for a deletion is no error and no event.
+    return accepted.every((kind) => kind === 'fork' || (kind === 'delete' && isEnding))
+  }
   return causesOf(world, step).some(({ call, next }) => {
     if (call === null) return isExplained(next, rest, accepted)
     const index = accepted.indexOf(call)
@@ -76,32 +69,91 @@ export function isExplained(
   })
 }
 
-/** Who may have done it: a call, or the service on its own. */
-function causesOf(world: World, step: Step): { call: CallKind | null; next: World }[] {
-  const { from, to } = step
-  if (to === null) {
-    if (step.type !== 'machine.updated') return [{ call: null, next: world }]
-    if (!step.isResize) return [{ call: 'rename', next: world }]
-    return world.state === 'stopped' ? [{ call: 'resize', next: world }] : []
+type Expected = { readonly status: number; readonly code?: string; readonly names?: string[] }
+
+function answerOf({ state, isRestoring }: World, kind: CallKind): Expected {
+  if (state === 'gone') return { status: 404, code: 'not_found' }
+  const illegal = (to: MachineState) => ({ status: 409, code: 'conflict', names: [state, to] })
+  const inTheWay = { status: 409, code: 'conflict', names: [state, 'restore'] }
+  const notNow = { status: 412, code: 'precondition_failed', names: [state] }
+  const notYet = { status: 503, code: 'compute_unavailable', names: [state] }
+  switch (kind) {
+    case 'rename':
+      return { status: 200 }
+    case 'delete':
+      return { status: 202 }
+    case 'stop':
+    case 'restart':
+      return state === 'running' ? { status: 202 } : illegal('stopping')
+    case 'start':
+      if (state !== 'stopped' && state !== 'error') return illegal('starting')
+      return isRestoring ? inTheWay : { status: 202 }
+    case 'resize':
+      if (state !== 'stopped') return notNow
+      return isRestoring ? inTheWay : { status: 200 }
+    case 'restore':
+      if (isRestoring) return inTheWay
+      return mayRestore(state) ? { status: 202 } : illegal('stopping')
+    case 'snapshot':
+    case 'fork':
+      if (state === 'running') return { status: kind === 'fork' ? 201 : 202 }
+      return state === 'creating' || state === 'starting' ? notYet : notNow
   }
-  const legal: readonly string[] = from === null ? ['creating'] : machineTransitions[world.state]
-  if ((from !== null && from !== world.state) || !legal.includes(to)) return []
-  const state = to as MachineState
-  switch (state) {
+}
+
+function mayRestore(state: World['state']): boolean {
+  return state === 'running' || state === 'stopped' || state === 'error'
+}
+
+type Cause = { readonly call: CallKind | null; readonly next: World }
+
+/** Who may have done it, a call or the service on its own; nobody, if it is not legal. */
+function causesOf(world: World, step: Step): Cause[] {
+  return step.to === null ? causesOfNote(world, step) : causesOfMove(world, step.from, step.to)
+}
+
+function causesOfNote(world: World, { type, isSpecial }: Step): Cause[] {
+  const { state, isRestoring } = world
+  const onlyIf = (isLegal: boolean, call: CallKind | null, next: World) =>
+    isLegal ? [{ call, next }] : []
+  switch (type) {
+    case 'machine.updated':
+      if (!isSpecial) return [{ call: 'rename', next: world }]
+      return onlyIf(state === 'stopped' && !isRestoring, 'resize', world)
+    case 'snapshot.started':
+      return onlyIf(!isSpecial || state === 'running', isSpecial ? 'snapshot' : null, world)
+    case 'machine.restore_started':
+      return onlyIf(mayRestore(state) && !isRestoring, 'restore', { ...world, isRestoring: true })
+    case 'machine.restore_completed':
+      return onlyIf(isRestoring, null, { ...world, isRestoring: false })
+    case 'machine.deleted':
+      return onlyIf(state === 'deleting', null, { ...world, state: 'gone', isRestoring: false })
+    default:
+      return [{ call: null, next: world }]
+  }
+}
+
+function causesOfMove(world: World, from: string | null, to: string): Cause[] {
+  if (world.state === 'gone' || from !== world.state) return []
+  const legal: readonly string[] = machineTransitions[world.state]
+  if (!legal.includes(to)) return []
+  const next: World = { ...world, state: to as MachineState }
+  switch (to as MachineState) {
     case 'stopping':
+      if (world.isRestoring) return [{ call: null, next: { ...next, wanted: 'running' } }]
       return [
-        { call: 'stop', next: { state, wanted: 'stopped' } },
-        { call: 'restart', next: { state, wanted: 'running' } },
+        { call: 'stop', next: { ...next, wanted: 'stopped' } },
+        { call: 'restart', next: { ...next, wanted: 'running' } },
       ]
     case 'starting': {
-      const isRestart = from === 'stopped' && world.wanted === 'running'
-      return [{ call: isRestart ? null : 'start', next: { state, wanted: 'running' } }]
+      const isOnward = from === 'stopped' && world.wanted === 'running'
+      return [{ call: isOnward ? null : 'start', next }]
     }
     case 'deleting':
-      return [{ call: 'delete', next: { state, wanted: 'stopped' } }]
+      return [{ call: 'delete', next }]
     case 'stopped':
-      return [{ call: null, next: { ...world, state } }]
+      return [{ call: null, next }]
     default:
-      return [{ call: null, next: { state, wanted: 'stopped' } }]
+      return [{ call: null, next: { ...next, wanted: 'stopped' } }]
   }
 }
