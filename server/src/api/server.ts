@@ -73,9 +73,10 @@ async function noteRefusal(
   app: Pick<App, 'db' | 'log'>,
   actor: Actor,
   type: AuditEventType,
-  { code, message }: ApiError,
+  { code, message, retryAfter }: ApiError,
 ): Promise<void> {
-  if (code === 'unauthenticated') return
+  // What may be tried again at once was not refused for good.
+  if (code === 'unauthenticated' || retryAfter !== undefined) return
   const outcome = code === 'permission_denied' ? 'denied' : 'failed'
   try {
     await noteAudit(app.db, { ...auditedBy(actor), type, outcome, message })
