@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -51,6 +52,7 @@ test('a signal gives 128 and its number; a timeout kills the group and keeps wha
 
 test('a process left in the background does not hold the answer', async () => {
   const { stdout } = await runCommand(shells, shell('sleep 3 & echo $!'), never)
+  assert.match(stdout, /^[1-9]\d*\n$/)
   assert.ok(existsSync(`/proc/${stdout.trim()}`), 'and lives on')
   process.kill(Number(stdout))
 })
@@ -91,7 +93,7 @@ test('a shell that waited becomes the command, and nothing tells it from one tha
   const scripts = [
     'env | sort; pwd; id -u; id -G; umask; ulimit -n',
     'ls -l /proc/self/fd | sed "s/.* \\([0-9]* -> .*\\)/\\1/; s/\\[.*//; s/proc.*//"',
-    'ps -o pgid=,sid= -p $$ | tr -s " " "\\n" | grep -c "^$$$"; cat; exit 7',
+    'for id in $(cut -d " " -f 5,6 /proc/$$/stat); do test $id = $$ && echo leads; done; cat; exit 7',
     'kill -9 $$',
     `printf '%s|' "$@"; echo $0`,
   ]
@@ -115,6 +117,7 @@ test('a shell that waits is not taken for what it was not started for', async ()
     [{ user: { ...nobody, home: '/tmp' } }, '/tmp\n'],
     [{ env: { HOME: '/given' } }, '/given\n'],
     [{ stdin: 'in' }, '/\nin'],
+    [{ command: ['printf', '-n%s', 'x'] }, '-nx'],
     [{ command: ['sh', '-c', 'echo ${#1}', '0', 'x'.repeat(100_000)] }, '100000\n'],
   ]
   for (const [change, expected] of cases) {
@@ -128,11 +131,9 @@ test('a shell that waits is not taken for what it was not started for', async ()
 test('a shell that died while it waited is done without', async () => {
   const shells = new WaitingShells()
   const request = shell('echo $PPID')
-  await runCommand(shells, request, never)
-  while (!shells.has(loginOf(request))) await pause(1)
-  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim()
-  for (const pid of children.split(' ')) process.kill(Number(pid), 'SIGKILL')
-  while (shells.has(loginOf(request))) await pause(1)
+  const waiting = shells.prepare(loginOf(request))!
+  waiting.kill('SIGKILL')
+  await once(waiting, 'exit')
   assert.equal((await runCommand(shells, request, never)).stdout, `${process.pid}\n`)
 })
 

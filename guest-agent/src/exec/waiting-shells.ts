@@ -15,16 +15,12 @@ export type Login = { readonly user: User; readonly environment: Readonly<Record
 export class WaitingShells {
   readonly #shells = new Map<string, Shell>()
 
-  has({ user }: Login): boolean {
-    return this.#shells.has(user.name)
-  }
-
   /** The process of the command, its input at an end; undefined where no shell waits for it. */
   take(login: Login, cwd: string, command: readonly string[]): ChildProcess | undefined {
     const { name } = login.user
     const shell = this.#shells.get(name)
     const script = scriptOf(cwd, command)
-    if (!shell || script.length > maxScriptLength || script.includes('\0')) return undefined
+    if (!shell || script === undefined) return undefined
     this.#shells.delete(name)
     if (shell.key !== keyOf(login)) {
       shell.process.stdin?.end()
@@ -35,32 +31,47 @@ export class WaitingShells {
     return shell.process
   }
 
-  /** Has a shell wait for the next command of this login. */
-  prepare(login: Login): void {
+  /** Has a shell wait for the next command of this login, if the machine has room for it. */
+  prepare(login: Login): ChildProcess | undefined {
     const { name } = login.user
-    if (this.#shells.has(name)) return
-    const [file, ...args] = argvFor(login.user, ['/bin/sh'])
-    const { environment: env } = login
-    const process = spawn(file, args, { cwd: '/', env, stdio: 'pipe', detached: true })
-    const forget = () => {
+    const waiting = this.#shells.get(name)
+    if (waiting) return waiting.process
+    const process = startShell(login)
+    if (!process) return undefined
+    process.once('exit', () => {
       if (this.#shells.get(name)?.process === process) this.#shells.delete(name)
-    }
-    process.once('error', forget).once('exit', forget)
-    process.stdin.on('error', () => {})
-    resetOomScore(process)
-    unref(process)
+    })
     this.#shells.set(name, { key: keyOf(login), process })
+    return process
   }
 }
 
 type Shell = { readonly key: string; readonly process: ChildProcess }
 
-/** A longer one may be more than the kernel takes, which only a start in the usual way can tell. */
-const maxScriptLength = 32 * 1024
+function startShell({ user, environment: env }: Login): ChildProcess | undefined {
+  const [file, ...args] = argvFor(user, ['/bin/sh'])
+  let shell: ChildProcess
+  try {
+    shell = spawn(file, args, { cwd: '/', env, stdio: 'pipe', detached: true })
+  } catch {
+    return undefined
+  }
+  shell.on('error', () => {})
+  if (shell.pid === undefined) return undefined
+  shell.stdin!.on('error', () => {})
+  resetOomScore(shell)
+  unref(shell)
+  return shell
+}
 
-/** The shell's own additions to the environment are taken out again. */
-function scriptOf(cwd: string, command: readonly string[]): string {
+/**
+ * Takes out again what the shell adds to the environment. Undefined for what a shell would take for
+ * an option, cannot be told, or is so long that only a start in the usual way can tell if it works.
+ */
+function scriptOf(cwd: string, command: readonly string[]): string | undefined {
   const words = command.map(quote).join(' ')
+  if (command[0]?.startsWith('-') || words.includes('\0') || words.length > 32 * 1024)
+    return undefined
   return `cd ${quote(cwd)} && unset PWD OLDPWD && exec ${words} </dev/null\n`
 }
 

@@ -3,9 +3,9 @@ import {
   DriverError,
   ImageMissing,
   PoolFull,
+  type CaptureSize,
   type MachineDriver,
   type MachineRef,
-  type CaptureSize,
   type MachineSpec,
 } from '../machine-driver.ts'
 import type { FakeStore } from './store.ts'

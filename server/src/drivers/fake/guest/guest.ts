@@ -13,12 +13,12 @@ import {
 } from '@computer/contract'
 import type { ServerHttp2Session } from 'node:http2'
 import type { Duplex } from 'node:stream'
+import { Gate, type Hold } from '../faults.ts'
 import { FakeDesktop } from './desktop.ts'
 import type { FakeDisk } from './disk.ts'
-import { hostKeyOf, hostnameOf, machineOf, takeIdentity } from './identity.ts'
 import { runCommand } from './exec.ts'
 import { json, parse, parseJson, serve, type GuestHandlers } from './http.ts'
-import { Gate, type Hold } from '../faults.ts'
+import { hostKeyOf, hostnameOf, machineOf, takeIdentity } from './identity.ts'
 import { drawScreen } from './image.ts'
 
 export type FakeGuestOptions = {
@@ -35,11 +35,11 @@ export class FakeGuest {
   readonly bootId: string
   readonly disk: FakeDisk
   readonly desktop: FakeDesktop
+  /** How often the disk was flushed. */
+  flushes = 0
   readonly #options: FakeGuestOptions
   readonly #sessions = new Set<ServerHttp2Session>()
   readonly #handlers: GuestHandlers
-  /** How often the disk was flushed. */
-  flushes = 0
   #flushGate: Gate | null = null
   #frozen: Gate | null = null
 
