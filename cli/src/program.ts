@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { readFileSync } from 'node:fs'
+import { admin } from './commands/admin/admin.ts'
 import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
 import { up } from './commands/up.ts'
@@ -15,6 +16,7 @@ export function createProgram() {
     .addCommand(up)
     .addCommand(down)
     .addCommand(doctor)
+    .addCommand(admin)
     .addHelpText('after', environmentHelp)
 }
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
  * resolves to its exit code. The server is a neighbour in this repository, never a dependency.
  */
 export async function runServerProgram(
-  name: 'main-up.ts' | 'main-down.ts' | 'main-doctor.ts',
+  name: 'main-up.ts' | 'main-down.ts' | 'main-doctor.ts' | 'main-admin.ts',
   args: readonly string[] = [],
 ): Promise<number> {
   const path = fileURLToPath(new URL(`../../server/src/${name}`, import.meta.url))

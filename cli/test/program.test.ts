@@ -8,7 +8,8 @@ const main = join(import.meta.dirname, '..', 'src', 'main.ts')
 test('the help names every command and the data folder', () => {
   const { stdout, status } = computer('--help')
   assert.equal(status, 0)
-  for (const word of ['up', 'down', 'doctor', 'COMPUTER_DATA']) assert.match(stdout, RegExp(word))
+  for (const word of ['up', 'down', 'doctor', 'admin', 'COMPUTER_DATA'])
+    assert.match(stdout, RegExp(word))
 })
 
 test('each command explains itself', () => {
@@ -17,6 +18,35 @@ test('each command explains itself', () => {
     assert.equal(status, 0)
     assert.match(stdout, RegExp(`Usage: computer ${name}`))
   }
+})
+
+test('each command of the operator explains itself', () => {
+  const { stdout, status } = computer('admin', '--help')
+  assert.equal(status, 0)
+  assert.match(stdout, /Exit code 0: done; 1: refused.*; 2: no database answers/)
+  const commands = {
+    user: ['create', 'reset-password', 'disable', 'enable', 'list'],
+    org: ['list', 'set-plan'],
+  }
+  for (const [noun, verbs] of Object.entries(commands)) {
+    const { stdout: help } = computer('admin', noun, '--help')
+    for (const verb of verbs) assert.match(help, RegExp(`^  ${verb} .*\\S`, 'm'))
+  }
+  assert.match(computer('admin', 'org', 'set-plan', '--help').stdout, /largest_size/)
+})
+
+test('a password is never an argument, and what makes no sense is refused', () => {
+  const refused = (args: readonly string[], message: RegExp) => {
+    const { stderr, status } = computer('admin', ...args)
+    assert.equal(status, 1)
+    assert.match(stderr, message)
+  }
+  const create = ['user', 'create', '--email', 'a@example.com']
+  refused([...create, '--password', 'x'], /unknown option '--password'/)
+  refused([...create, '--role', 'owner'], /'--role' needs '--organization'/)
+  refused([...create, '--organization', 'org_1', '--role', 'king'], /owner, admin, member/)
+  refused(['user', 'create'], /required option '--email/)
+  refused(['org', 'set-plan', 'org_1', 'pro', '--limit', 'machines'], /key=value/)
 })
 
 test('the version is that of the package', () => {

@@ -12,6 +12,7 @@ export const AuditEventType = z
     'auth.password_reset_requested',
     'auth.password_reset',
     'user.disabled',
+    'user.enabled',
     'organization.created',
     'organization.renamed',
     'organization.plan_changed',

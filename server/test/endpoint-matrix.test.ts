@@ -11,9 +11,10 @@ import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Actor } from '../src/actor.ts'
 import { openAuthSession } from '../src/domain/auth-sessions.ts'
+import { disableUser } from '../src/domain/operator-users.ts'
 import { ownOrigin } from './browser.ts'
 import type { Answer } from './call.ts'
-import { addColleague, membershipOf } from './colleague.ts'
+import { addColleague, emailOf, membershipOf } from './colleague.ts'
 import { allEndpoints, assertRefused, hopelessRequest, send } from './endpoint-calls.ts'
 import { startTestServer } from './harness.ts'
 
@@ -119,6 +120,16 @@ test('who was removed or left has lost the organization, and their keys are wort
     const permissions = rolePermissions.owner
     await expectMatrix({ headers: browser.headers, may: { by: 'browser', permissions } })
   }
+})
+
+test('an account that is disabled, in a browser and by its keys', async () => {
+  const user = await server.user('admin')
+  const key = await keyOf(user, ApiKeyScope.options, 'admin')
+  const browser = await cookieOf(user)
+  const operator = { type: 'operator', id: 'operator', name: 'root' } as const
+  await disableUser(server.app, operator, await emailOf(server, user))
+  await expectMatrix({ headers: key.headers, may: null })
+  await expectMatrix({ headers: browser.headers, may: null })
 })
 
 async function expectMatrix({ headers, may }: Caller): Promise<void> {

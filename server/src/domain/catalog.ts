@@ -79,6 +79,7 @@ export function requireNoShrink(fromGb: number, toGb: number): void {
   }
 }
 
-function currentVersion() {
+/** The version of the catalog that is in effect. */
+export function currentVersion() {
   return sql<number>`(select max(version) from catalog_versions where effective_at <= now())`
 }

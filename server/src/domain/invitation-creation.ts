@@ -98,7 +98,7 @@ async function requireNewAddress(tx: Tx, actor: Actor, email: string): Promise<v
 }
 
 /** A pending invitation holds the place that its acceptance takes. */
-async function requireSeat(tx: Tx, actor: Actor): Promise<void> {
+export async function requireSeat(tx: Tx, actor: Pick<Actor, 'organizationId'>): Promise<void> {
   const members = await tx
     .selectFrom('memberships')
     .select((eb) => eb.fn.countAll<number>().as('count'))

@@ -1,0 +1,130 @@
+import type { App } from '../../app.ts'
+import type { OrganizationRow, UserRow } from '../../db/database.ts'
+import { listOrganizations, setPlan } from '../../domain/operator-plans.ts'
+import {
+  createUser,
+  disableUser,
+  enableUser,
+  listUsers,
+  replacePassword,
+  type Operator,
+} from '../../domain/operator-users.ts'
+import { generatePassword, readPassword } from './password.ts'
+import type { AdminRequest } from './request.ts'
+import { formatTable } from './table.ts'
+
+/** What a command answers: for programs, and for people. */
+export type AdminAnswer = { readonly json: unknown; readonly text: string }
+
+export async function runAdminCommand(
+  app: Pick<App, 'db' | 'config'>,
+  operator: Operator,
+  request: AdminRequest,
+  stdin: NodeJS.ReadableStream,
+): Promise<AdminAnswer> {
+  switch (request.command) {
+    case 'user create': {
+      const { password, generated } = await choosePassword(request, stdin)
+      const user = await createUser(app, operator, { ...request, password })
+      return withPassword(user, `made ${user.email}`, generated)
+    }
+    case 'user reset-password': {
+      const { password, generated } = await choosePassword(request, stdin)
+      const user = await replacePassword(app, operator, request.email, password)
+      const said = `the password of ${user.email} is another one; all their sessions have ended`
+      return withPassword(user, said, generated)
+    }
+    case 'user disable': {
+      const user = await disableUser(app, operator, request.email)
+      return { json: showUser(user), text: `${user.email} is disabled` }
+    }
+    case 'user enable': {
+      const user = await enableUser(app, operator, request.email)
+      return { json: showUser(user), text: `${user.email} may sign in again` }
+    }
+    case 'user list':
+      return showUsers(await listUsers(app.db))
+    case 'org list':
+      return showOrganizations(await listOrganizations(app.db))
+    case 'org set-plan': {
+      const { organizationId, planId, limits } = request
+      const organization = await setPlan(app, operator, organizationId, { planId, limits })
+      return {
+        json: showOrganization(organization),
+        text: `${organization.name} has the plan ${describePlan(organization)}`,
+      }
+    }
+  }
+}
+
+async function choosePassword(
+  { isPasswordOnStdin }: { readonly isPasswordOnStdin: boolean },
+  stdin: NodeJS.ReadableStream,
+) {
+  if (isPasswordOnStdin) return { password: await readPassword(stdin), generated: null }
+  const generated = generatePassword()
+  return { password: generated, generated }
+}
+
+function withPassword(user: UserRow, said: string, generated: string | null): AdminAnswer {
+  if (generated === null) return { json: showUser(user), text: said }
+  return {
+    json: { ...showUser(user), password: generated },
+    text: `${said}\npassword: ${generated}\nIt is shown this once. Pass it on, and have it changed after the first sign-in.`,
+  }
+}
+
+function showUsers(users: Awaited<ReturnType<typeof listUsers>>): AdminAnswer {
+  const head = ['EMAIL', 'NAME', 'STATE', 'ORGANIZATIONS', 'ID']
+  const rows = users.map((user) => [
+    user.email,
+    user.name,
+    stateOf(user),
+    user.organizations.map(({ name, role }) => `${name} (${role})`).join(', '),
+    user.id,
+  ])
+  const json = users.map(({ organizations, ...user }) => ({
+    ...showUser(user),
+    organizations: organizations.map(({ id, name, role }) => ({ id, name, role })),
+  }))
+  return { json, text: formatTable(head, rows) }
+}
+
+function showOrganizations(
+  organizations: Awaited<ReturnType<typeof listOrganizations>>,
+): AdminAnswer {
+  const head = ['ID', 'NAME', 'PLAN', 'MEMBERS', 'MACHINES']
+  const rows = organizations.map((one) => [
+    one.id,
+    one.name,
+    describePlan(one),
+    String(one.members),
+    String(one.machines),
+  ])
+  const json = organizations.map((one) => ({
+    ...showOrganization(one),
+    members: one.members,
+    machines: one.machines,
+  }))
+  return { json, text: formatTable(head, rows) }
+}
+
+function showUser(user: UserRow) {
+  const { id, email, name, created_at } = user
+  return { id, email, name, state: stateOf(user), created_at }
+}
+
+function showOrganization({ id, name, plan_id, limit_overrides, created_at }: OrganizationRow) {
+  return { id, name, plan_id, limits: limit_overrides, created_at }
+}
+
+function stateOf({ disabled_at, password_hash }: UserRow): string {
+  if (disabled_at) return 'disabled'
+  return password_hash === null ? 'no password' : 'active'
+}
+
+function describePlan({ plan_id, limit_overrides }: OrganizationRow): string {
+  const limits = Object.entries(limit_overrides).map(([key, value]) => `${key} ${value}`)
+  limits.sort()
+  return limits.length === 0 ? plan_id : `${plan_id} (${limits.join(', ')})`
+}

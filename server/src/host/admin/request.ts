@@ -1,0 +1,37 @@
+import { Email, OrganizationId, PersonName, Role } from '@computer/contract'
+import { z } from 'zod'
+
+/** What `computer admin …` asks of main-admin.ts, as its one argument. Passwords come over stdin. */
+const requests = z.discriminatedUnion('command', [
+  z.strictObject({
+    command: z.literal('user create'),
+    email: Email,
+    name: PersonName.optional(),
+    organization: z.strictObject({ id: OrganizationId, role: Role }).nullable(),
+    isPasswordOnStdin: z.boolean(),
+  }),
+  z.strictObject({
+    command: z.literal('user reset-password'),
+    email: z.string(),
+    isPasswordOnStdin: z.boolean(),
+  }),
+  z.strictObject({ command: z.literal('user disable'), email: z.string() }),
+  z.strictObject({ command: z.literal('user enable'), email: z.string() }),
+  z.strictObject({ command: z.literal('user list') }),
+  z.strictObject({ command: z.literal('org list') }),
+  z.strictObject({
+    command: z.literal('org set-plan'),
+    organizationId: OrganizationId,
+    planId: z.string(),
+    limits: z.record(z.string(), z.string()),
+  }),
+])
+export type AdminRequest = z.infer<typeof requests>
+
+/** Throws an Error that says what is wrong with which part. */
+export function readRequest(text: string): AdminRequest {
+  const parsed = requests.safeParse(JSON.parse(text))
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new Error(`${issue!.path.join('.')}: ${issue!.message}`)
+}

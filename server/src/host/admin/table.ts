@@ -1,0 +1,11 @@
+import { oneLine } from '../../domain/mails.ts'
+
+/** Columns for people: as wide as their longest cell. Names may hold anything; here they are one line. */
+export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, ...rows].map((line) => line.map(oneLine))
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  return lines
+    .map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join('  '))
+    .map((line) => line.trimEnd())
+    .join('\n')
+}

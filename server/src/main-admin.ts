@@ -1,0 +1,66 @@
+import { userInfo } from 'node:os'
+import pg from 'pg'
+import { pino } from 'pino'
+import { readConfig } from './config.ts'
+import { Changes } from './db/changes.ts'
+import { openDatabase } from './db/database.ts'
+import type { Operator } from './domain/operator-users.ts'
+import { runAdminCommand, type AdminAnswer } from './host/admin/commands.ts'
+import { readRequest, type AdminRequest } from './host/admin/request.ts'
+import { databaseUrl, findDatabaseDelay } from './host/postgres.ts'
+
+/*
+ * What `computer admin …` runs: one command on the database of a server, which may be running.
+ * Exit code 0: done; 1: refused; 2: the database does not answer.
+ */
+const [request = '', format] = process.argv.slice(2)
+try {
+  process.exitCode = await main(readRequest(request))
+} catch (error) {
+  complain(isWithoutTables(error) ? 'the database is empty; start the server first' : error)
+  process.exitCode = 1
+}
+
+async function main(request: AdminRequest): Promise<number> {
+  const config = readConfig(process.env)
+  const url = config.databaseUrl ?? databaseUrl(config.dataDir)
+  const reason = await findDatabaseDelay(url)
+  if (reason !== null) {
+    complain(
+      config.databaseUrl === null
+        ? `no database answers in ${config.dataDir} (${reason}); start the server first: computer up`
+        : `the database of DATABASE_URL does not answer: ${reason}`,
+    )
+    return 2
+  }
+  const log = pino({ level: 'silent' })
+  const db = openDatabase(url, { log, maxConnections: 2 })
+  try {
+    await using changes = new Changes({ db, databaseUrl: url, log })
+    const answer = await runAdminCommand({ db, config }, whoami(), request, process.stdin)
+    if (!request.command.endsWith('list')) changes.publish('any', 'principals')
+    print(answer)
+    return 0
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** Whoever became root for it, for the audit logs. */
+function whoami(): Operator {
+  const name = process.env['SUDO_USER'] ?? userInfo().username
+  return { type: 'operator', id: 'operator', name }
+}
+
+function print({ json, text }: AdminAnswer): void {
+  console.log(format === '--json' ? JSON.stringify(json, null, 2) : text)
+}
+
+function complain(error: unknown): void {
+  console.error(`computer: ${error instanceof Error ? error.message : error}`)
+}
+
+/** No server ever started on it. */
+function isWithoutTables(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '42P01'
+}

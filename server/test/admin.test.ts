@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { OrganizationId } from '@computer/contract'
+import { runAdminCommand } from '../src/host/admin/commands.ts'
+import { readRequest } from '../src/host/admin/request.ts'
+import { openBrowser } from './browser.ts'
+import { startTestServer } from './harness.ts'
+import { eventually } from './settled.ts'
+
+/* `computer admin` as an operator types it, beside a server that runs. */
+
+const server = await startTestServer({ after }, { worker: false })
+const { db } = server.app
+const home = await db.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
+const owner = server.as(await server.user('owner'))
+
+test('an account is made with a password that is shown once', async () => {
+  const made = await admin('user', 'create', '--email', 'Ada@Example.com', '--name', 'Ada')
+  assert.equal(made.code, 0, made.stderr)
+  const password = /^password: (\S{23})$/m.exec(made.stdout)![1]!
+  const browser = openBrowser(server.http)
+  const { status, body } = await browser.call('POST', '/v1/auth/login', {
+    email: 'ada@example.com',
+    password,
+  })
+  assert.equal(status, 200)
+  assert.deepEqual([body.user.name, body.role, body.organizations.length], ['Ada', 'owner', 1])
+  const { body: log } = await browser.call('GET', '/v1/audit-events?type=auth.signed_up')
+  assert.deepEqual(
+    [log.data[0].actor.type, log.data[0].target.name, log.data[0].address],
+    ['operator', 'ada@example.com', null],
+  )
+})
+
+test('an account is made with a password from stdin, and a place in an organization', async () => {
+  const wish = ['--email', 'bob@example.com', '--organization', home.id, '--role', 'admin']
+  const made = await admin('user', 'create', ...wish, '--password-stdin', '--json', {
+    stdin: 'a good password\n',
+  })
+  assert.equal(made.code, 0, made.stderr)
+  assert.deepEqual(Object.keys(JSON.parse(made.stdout)), [
+    'id',
+    'email',
+    'name',
+    'state',
+    'created_at',
+  ])
+  const { body } = await openBrowser(server.http).call('POST', '/v1/auth/login', {
+    email: 'bob@example.com',
+    password: 'a good password',
+  })
+  assert.deepEqual([body.organization.id, body.role], [home.id, 'admin'])
+  assert.equal(body.organizations.length, 2)
+  const { body: log } = await owner('GET', '/v1/audit-events?type=member.added')
+  assert.deepEqual(
+    [log.data[0].actor.type, log.data[0].target.name, log.data[0].message],
+    ['operator', 'bob@example.com', 'as admin'],
+  )
+})
+
+test('an account that cannot be made is refused, and nothing is left of it', async () => {
+  const wish = { command: 'user create', organization: null, isPasswordOnStdin: false } as const
+  const create = (email: string, more: object = {}) => run({ ...wish, ...more, email })
+  await assert.rejects(create('eve'), /email: must be an email address/)
+  await assert.rejects(create('eve@example.com', { name: '' }), /name: /)
+  await assert.rejects(create('eve@example.com', { isPasswordOnStdin: true }), /stdin .*10/)
+  const nowhere = { id: `org_${'0'.repeat(26)}`, role: 'member' }
+  await assert.rejects(
+    create('eve@example.com', { organization: nowhere }),
+    /no organization org_0/,
+  )
+  const { organizationId: id } = await server.user('owner', 'stranger')
+  await run({
+    command: 'org set-plan',
+    organizationId: id,
+    planId: 'free',
+    limits: { members: '1' },
+  })
+  const full = { id, role: 'member' }
+  await assert.rejects(create('eve@example.com', { organization: full }), /allows 1 members/)
+  const eves = db.selectFrom('users').select('id').where('email', '=', 'eve@example.com')
+  assert.equal(await eves.executeTakeFirst(), undefined)
+
+  await create('eve@example.com')
+  const { code, stdout, stderr } = await admin('user', 'create', '--email', 'EVE@example.com')
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(stderr, /^computer: eve@example\.com has an account already\n$/)
+})
+
+test('who is disabled is out at once, and comes back with an empty hand', async () => {
+  const person = await server.signUp()
+  const key = await server.apiKey({
+    creator: { userId: person.id, organizationId: person.personalId },
+  })
+  assert.equal((await key.call('GET', '/v1/machines')).status, 200)
+  assert.equal((await admin('user', 'disable', person.email.toUpperCase())).code, 0)
+  await eventually(async () => (await key.call('GET', '/v1/machines')).status === 401 || undefined)
+  assert.equal((await person.call('GET', '/v1/auth/me')).status, 401)
+  const signIn = () =>
+    openBrowser(server.http).call('POST', '/v1/auth/login', {
+      email: person.email,
+      password: person.password,
+    })
+  assert.equal((await signIn()).status, 401)
+  // Twice is no other thing than once, in the log as well.
+  await run({ command: 'user disable', email: person.email })
+
+  assert.equal((await admin('user', 'enable', person.email)).code, 0)
+  assert.equal((await key.call('GET', '/v1/machines')).status, 200)
+  assert.equal((await person.call('GET', '/v1/auth/me')).status, 401)
+  assert.equal((await signIn()).status, 200)
+  assert.deepEqual(await operatorEventsOf(person.personalId), ['user.disabled', 'user.enabled'])
+  const unknown = run({ command: 'user disable', email: 'nobody@example.com' })
+  await assert.rejects(unknown, /there is no user nobody@example\.com/)
+})
+
+test('a password is replaced, and all sessions end', async () => {
+  const person = await server.signUp()
+  const reset = await admin('user', 'reset-password', person.email, '--json')
+  const { password } = JSON.parse(reset.stdout) as { password: string }
+  await eventually(
+    async () => (await person.call('GET', '/v1/auth/me')).status === 401 || undefined,
+  )
+  const signIn = (attempt: string) =>
+    openBrowser(server.http).call('POST', '/v1/auth/login', {
+      email: person.email,
+      password: attempt,
+    })
+  assert.equal((await signIn(person.password)).status, 401)
+  assert.equal((await signIn(password)).status, 200)
+  assert.deepEqual(await operatorEventsOf(person.personalId), ['auth.password_reset'])
+})
+
+test('a plan and limits of its own are what an organization is held to', async () => {
+  const actor = await server.user('owner', 'stranger')
+  const { organizationId } = actor
+  const setPlan = (planId: string, limits: Record<string, string> = {}) =>
+    run({ command: 'org set-plan', organizationId, planId, limits })
+  await assert.rejects(
+    setPlan('gold'),
+    /no plan gold; there are free, developer, pro, startup, enterprise/,
+  )
+  await assert.rejects(setPlan('pro', { cars: '1' }), /no limit cars; there are .*, largest_size/)
+  for (const value of ['many', '-1', '1.5', '', '1e3', '1000000001']) {
+    await assert.rejects(setPlan('pro', { machines: value }), /machines takes a whole number/)
+  }
+  await assert.rejects(setPlan('pro', { largest_size: 'huge' }), /small, standard, large, not huge/)
+  const some = { machines: '1', members: '5', templates: '5', running_machines: '1' }
+  await assert.rejects(
+    setPlan('enterprise', some),
+    /limit for concurrent_sessions, snapshots_per_machine, largest_size too/,
+  )
+  const args = Object.entries({
+    ...some,
+    concurrent_sessions: '5',
+    snapshots_per_machine: '5',
+    largest_size: 'small',
+  }).flatMap(([key, value]) => ['--limit', `${key}=${value}`])
+  const { code, stdout } = await admin('org', 'set-plan', organizationId, 'enterprise', ...args)
+  assert.equal(code, 0)
+  assert.match(
+    stdout,
+    /^Strangers has the plan enterprise \(concurrent_sessions 5, largest_size small, /,
+  )
+
+  const call = server.as(actor)
+  const large = await call('POST', '/v1/machines', { size: 'large', start: false })
+  assert.equal(large.status, 402)
+  assert.match(large.body.error.message, /enterprise allows machines up to small/)
+  assert.deepEqual(await operatorEventsOf(organizationId), ['organization.plan_changed'])
+
+  // What is given replaces what was: the plan's own numbers hold again.
+  await setPlan('pro')
+  const row = await db
+    .selectFrom('organizations')
+    .select(['plan_id', 'limit_overrides'])
+    .where('id', '=', organizationId)
+    .executeTakeFirstOrThrow()
+  assert.deepEqual(row, { plan_id: 'pro', limit_overrides: {} })
+})
+
+test('lists are tables for people and JSON for programs', async () => {
+  const name = 'Two\nlines \u001b[31m'
+  const person = await server.signUp({ name })
+  const users = await admin('user', 'list')
+  const line = users.stdout.split('\n').find((one) => one.startsWith(person.email))!
+  assert.match(users.stdout, /^EMAIL +NAME +STATE +ORGANIZATIONS +ID\n/)
+  assert.match(line, /Two lines \[31m +active +Two lines .*\(owner\) +usr_/)
+  const { json } = await run({ command: 'user list' })
+  const listed = (json as { id: string }[]).find(({ id }) => id === person.id)
+  const organizations = [{ id: person.personalId, name: `${name}'s organization`, role: 'owner' }]
+  assert.partialDeepStrictEqual(listed, {
+    email: person.email,
+    name,
+    state: 'active',
+    organizations,
+  })
+  assert.doesNotMatch(JSON.stringify(json), /argon2|password_hash/)
+
+  const answer = JSON.parse((await admin('org', 'list', '--json')).stdout) as { id: string }[]
+  const limits = {}
+  const expected = { id: home.id, name: 'Home', plan_id: 'startup', limits, machines: 0 }
+  assert.partialDeepStrictEqual(answer[0], expected)
+  const { text: table } = await run({ command: 'org list' })
+  assert.match(table, /^ID +NAME +PLAN +MEMBERS +MACHINES\norg_\w+ +Home +startup +\d+ +0\n/)
+})
+
+test('without a database it says what to do', async () => {
+  const stopped = await admin('user', 'list', { env: { DATABASE_URL: undefined } })
+  assert.deepEqual([stopped.code, stopped.stdout], [2, ''])
+  assert.match(stopped.stderr, /start the server first: computer up/)
+
+  const away = await admin('user', 'list', {
+    env: { DATABASE_URL: 'postgresql://computer:secret@127.0.0.1:1/computer' },
+  })
+  assert.deepEqual([away.code, away.stdout], [2, ''])
+  assert.match(away.stderr, /DATABASE_URL does not answer: .*ECONNREFUSED/)
+  assert.doesNotMatch(away.stderr, /secret/)
+
+  const url = new URL(server.databaseUrl)
+  url.pathname = '/postgres'
+  const empty = await admin('user', 'list', { env: { DATABASE_URL: url.href } })
+  assert.deepEqual([empty.code, empty.stdout], [1, ''])
+  assert.match(empty.stderr, /the database is empty; start the server first/)
+})
+
+type Options = {
+  readonly stdin?: string
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+const main = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
+
+async function admin(...args: readonly (string | Options)[]) {
+  const { stdin = '', env = {} } = args.find((arg) => typeof arg === 'object') ?? {}
+  const words = args.filter((arg) => typeof arg === 'string')
+  const away = { COMPUTER_DATA: '/nonexistent/computer', DATABASE_URL: server.databaseUrl }
+  const child = spawn(process.execPath, [main, 'admin', ...words], {
+    stdio: 'pipe',
+    env: { ...process.env, ...away, ...env },
+  })
+  child.stdin.end(stdin)
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+  if (child.exitCode === null) await once(child, 'exit')
+  return { code: child.exitCode, stdout, stderr }
+}
+
+/** The same without the command line, whose processes take their time. */
+async function run(request: object) {
+  const operator = { type: 'operator', id: 'operator', name: 'root' } as const
+  const stdin = Readable.from(['short\n'])
+  return runAdminCommand(server.app, operator, readRequest(JSON.stringify(request)), stdin)
+}
+
+/** What operators did, as the organization's owners see it, in order. */
+async function operatorEventsOf(id: OrganizationId): Promise<string[]> {
+  const events = await db
+    .selectFrom('audit_events')
+    .select('type')
+    .where('organization_id', '=', id)
+    .where('actor_type', '=', 'operator')
+    .orderBy('id')
+    .execute()
+  return events.map(({ type }) => type)
+}
