@@ -3,7 +3,6 @@ import type { MachineRow } from '../db/database.ts'
 import { guestRef } from '../domain/guests.ts'
 import { hasNotMoved } from '../domain/machine-work.ts'
 import { DriverError } from '../drivers/machine-driver.ts'
-import { GuestUnavailable } from '../guest/errors.ts'
 import type { WorkerApp } from './machines.ts'
 
 const bootTimeoutMs = 90_000
@@ -36,7 +35,7 @@ export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<bo
           cause: error,
         })
       }
-      if (error instanceof GuestUnavailable) await sleep(50)
+      await sleep(50)
     }
   }
 }
