@@ -60,29 +60,8 @@ export async function releaseCapture(tx: Tx, id: CaptureId): Promise<Released> {
     .where('id', '=', id)
     .forNoKeyUpdate()
     .executeTakeFirstOrThrow()
-  const { is_kept: isKept, is_used: isUsed } = await tx
-    .selectNoFrom((eb) => [
-      eb
-        .or([
-          eb.exists(
-            eb.selectFrom('snapshots').where('capture_id', '=', id).where('deleted_at', 'is', null),
-          ),
-          eb.exists(eb.selectFrom('templates').where('capture_id', '=', id)),
-        ])
-        .as('is_kept'),
-      eb
-        .exists(
-          eb
-            .selectFrom('machines')
-            .where((row) =>
-              row.or([row('base_capture_id', '=', id), row('restore_capture_id', '=', id)]),
-            )
-            .where('deleted_at', 'is', null),
-        )
-        .as('is_used'),
-    ])
-    .executeTakeFirstOrThrow()
-  const isNamed = Boolean(isKept) || Boolean(isUsed)
+  const { isKept, isUsed } = await findNames(tx, id)
+  const isNamed = isKept || isUsed
   if (!isNamed && (capture.state === 'ready' || capture.state === 'error')) {
     await tx
       .updateTable('captures')
@@ -90,7 +69,7 @@ export async function releaseCapture(tx: Tx, id: CaptureId): Promise<Released> {
       .where('id', '=', id)
       .execute()
   }
-  return { capture, isKept: Boolean(isKept), isNamed }
+  return { capture, isKept, isNamed }
 }
 
 export type Released = {
@@ -100,4 +79,15 @@ export type Released = {
   readonly isKept: boolean
   /** Somebody does, be it a machine whose disk is being made from it. */
   readonly isNamed: boolean
+}
+
+async function findNames(tx: Tx, id: CaptureId) {
+  const { rows } = await sql<{ isKept: boolean; isUsed: boolean }>`select
+    exists (select from snapshots where capture_id = ${id} and deleted_at is null)
+      or exists (select from templates where capture_id = ${id}) as "isKept",
+    exists (
+      select from machines
+      where (base_capture_id = ${id} or restore_capture_id = ${id}) and deleted_at is null
+    ) as "isUsed"`.execute(tx)
+  return rows[0]!
 }
