@@ -35,11 +35,15 @@ export type TestEngine = AsyncDisposable & {
   makeSpec(): MachineSpec
 }
 
-export async function startTestEngine(): Promise<TestEngine> {
+export async function startTestEngine(
+  options: { readonly poolSizeGib?: number } = {},
+): Promise<TestEngine> {
   const socketPath = process.env['COMPUTER_TEST_ENGINE_SOCKET']
-  if (socketPath !== undefined) {
+  // A pool of a certain size is made for the test that asks for it.
+  if (socketPath !== undefined && options.poolSizeGib === undefined) {
     const network = process.env['COMPUTER_TEST_ENGINE_NETWORK'] ?? 'computer0'
-    return describeEngine(dirname(socketPath), network, async (client, projects) => {
+    const place = { engineDir: dirname(socketPath), network, poolSizeGib: 20 }
+    return describeEngine(place, async (client, projects) => {
       for (const project of projects) await removeProject(client, project)
     })
   }
@@ -48,9 +52,8 @@ export async function startTestEngine(): Promise<TestEngine> {
   const network = `ct${randomBytes(5).toString('hex')}`
   await writeFile(join(dataDir, 'owner.json'), JSON.stringify({ pid: process.pid, network }))
   await spawnEngine(dataDir)
-  return describeEngine(host.engineDirectory(dataDir), network, () =>
-    removeEngine(dataDir, network),
-  )
+  const place = { network, poolSizeGib: 20, ...options, engineDir: host.engineDirectory(dataDir) }
+  return describeEngine(place, () => removeEngine(dataDir, network))
 }
 
 const folderPrefix = 'computer-engine-'
@@ -67,10 +70,10 @@ function hashRecipe(): string {
 }
 
 function describeEngine(
-  engineDir: string,
-  network: string,
+  place: { readonly engineDir: string; readonly network: string; readonly poolSizeGib: number },
   remove: (client: IncusClient, projects: ReadonlySet<string>) => Promise<void>,
 ): TestEngine {
+  const { engineDir } = place
   const access = { socketPath: join(engineDir, 'unix.socket') }
   const client = new IncusClient(access)
   const projects = new Set<string>()
@@ -83,7 +86,7 @@ function describeEngine(
     imageFiles,
     optionsOf(project) {
       projects.add(project)
-      return { access, engineDir, project, network, poolSizeGib: 20 }
+      return { access, project, ...place }
     },
     makeSpec() {
       const id = `mch_${randomBytes(13).toString('hex')}` as const

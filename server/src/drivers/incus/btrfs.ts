@@ -38,12 +38,14 @@ export type Written = {
   readonly itemBytes: number
 }
 
+/** `counted` are extents that count no more; those that are found are added. */
 export async function measureWritten(
   folder: string,
-  { since, until = Infinity }: { readonly since: number; readonly until?: number },
+  span: { readonly since: number; readonly until?: number },
+  counted = new ExtentSet(),
 ): Promise<Written> {
+  const { since, until = Infinity } = span
   let [dataBytes, itemBytes] = [0, 0]
-  const isNew = createExtentSet()
   await searchTree(folder, { tree: ownTree, since }, ({ type, body }) => {
     if (type === keyTypes.extentData) {
       const writtenIn = readNumber(body, 0)
@@ -51,12 +53,34 @@ export async function measureWritten(
       const isInline = body[20] === 0
       const address = isInline ? 0 : readNumber(body, 21)
       // A hole has no address.
-      if (writtenIn >= since && address > 0 && isNew(address)) dataBytes += readNumber(body, 29)
+      if (writtenIn >= since && address > 0 && counted.add(address)) {
+        dataBytes += readNumber(body, 29)
+      }
     }
     itemBytes += itemHeadBytes + body.length
   })
   return { dataBytes, itemBytes }
 }
+
+/** Addresses of extents: a bit for each sector of those parts of the pool that are in use. */
+export class ExtentSet {
+  readonly #regions = new Map<number, Uint8Array>()
+
+  /** Whether it was not there before. */
+  add(address: number): boolean {
+    const key = Math.floor(address / regionBytes)
+    const sector = (address % regionBytes) / sectorBytes
+    let bits = this.#regions.get(key)
+    if (!bits) this.#regions.set(key, (bits = new Uint8Array(regionBytes / sectorBytes / 8)))
+    const mask = 1 << (sector & 7)
+    const isNew = (bits[sector >> 3]! & mask) === 0
+    bits[sector >> 3]! |= mask
+    return isNew
+  }
+}
+
+const sectorBytes = 4096
+const regionBytes = 2 ** 30
 
 /** Ends the running transaction, so that what was freed and written before counts in the quotas. */
 export async function commit(folder: string): Promise<void> {
@@ -127,22 +151,6 @@ function readName({ body }: Item): string {
 /** Trees of the file system's own have other ids. */
 function isSubvolume({ objectId }: Item): boolean {
   return objectId >= 256 && objectId < 2 ** 48
-}
-
-/** Tells whether an address was not asked for before. A bit for each sector, of what is in use. */
-function createExtentSet(): (address: number) => boolean {
-  const regionBytes = 2 ** 30
-  const regions = new Map<number, Uint8Array>()
-  return (address) => {
-    const sector = (address % regionBytes) / 4096
-    const key = Math.floor(address / regionBytes)
-    let bits = regions.get(key)
-    if (!bits) regions.set(key, (bits = new Uint8Array(regionBytes / 4096 / 8)))
-    const mask = 1 << (sector & 7)
-    if ((bits[sector >> 3]! & mask) !== 0) return false
-    bits[sector >> 3]! |= mask
-    return true
-  }
 }
 
 function readNumber(bytes: Buffer, at: number): number {

@@ -6,7 +6,6 @@ import {
   type EngineCapture,
   type MachineRef,
 } from '../machine-driver.ts'
-import type { DiskLimits } from './disk-limits.ts'
 import { raiseLimit, readUsedBytes } from './disk.ts'
 import type { Engine } from './engine.ts'
 import { thawMachine } from './freezer.ts'
@@ -58,17 +57,6 @@ export async function listCaptures(engine: Engine): Promise<readonly EngineCaptu
     const id = captureIdOf(name)
     return id === undefined ? [] : [{ id, createdAt: new Date(created_at) }]
   })
-}
-
-/** Removes a capture, in whatever state it is. */
-export async function removeCapture(
-  engine: Engine,
-  limits: DiskLimits,
-  id: CaptureId,
-): Promise<void> {
-  const capture = captureNameOf(id)
-  await limits.narrow(capture)
-  await removeInstance(engine, capture)
 }
 
 async function readWritten(

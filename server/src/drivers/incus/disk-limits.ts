@@ -1,16 +1,16 @@
 import { commit, type Subvolume } from './btrfs.ts'
 import { sizeOf } from './disk.ts'
-import { measureHeld, readDisks, type MachineDisk } from './disks.ts'
+import { measureFreed, measureHeld, readDisks, type MachineDisk } from './disks.ts'
 import type { Engine } from './engine.ts'
 import { diskFolder, exists, type HostPool } from './host-pool.ts'
 import { refOf } from './instance.ts'
-import { imageOf, isComplete, listInstances } from './instances.ts'
+import { imageOf, isComplete, listInstances, removeInstance } from './instances.ts'
 import {
   isAtRest,
   limitFor,
   mattersAtFirst,
   mayMatter,
-  sureLimit,
+  narrowedLimit,
   type DiskState,
 } from './limit.ts'
 import { readQuota, readTransaction, setLimit } from './quota.ts'
@@ -21,8 +21,8 @@ export type DiskLimits = {
   tend(): Promise<void>
   /** Sets the limit of a disk whose size was changed. */
   settle(instance: string): Promise<void>
-  /** Before a capture goes: what that frees is not its machine's to use before it is looked at. */
-  narrow(capture: string): Promise<void>
+  /** Removes a capture, so that its machine does not find more room by that than it has. */
+  removeCapture(capture: string): Promise<void>
 }
 
 /** A disk rests for so many times what the last walk over it took. */
@@ -33,6 +33,7 @@ const atOnce = 8
 export function createDiskLimits(engine: Engine): DiskLimits {
   /** By the number of the disk, which the file system gives only once. */
   const known = new Map<number, Known>()
+  const removing = new Set<string>()
   let last: Promise<void> = Promise.resolve()
   let tending: Promise<void> | undefined
 
@@ -42,7 +43,19 @@ export function createDiskLimits(engine: Engine): DiskLimits {
       return tending
     },
     settle: (instance) => inTurn((pool) => settle(pool, instance)),
-    narrow: (capture) => inTurn((pool) => narrow(pool, capture)),
+    async removeCapture(capture) {
+      // Until the disk of the capture is gone, nothing else tells that it will be.
+      removing.add(capture)
+      try {
+        // A pool without any room refuses that, and has to be given room all the same.
+        await inTurn((pool) => narrow(pool, capture)).catch((error: unknown) => {
+          engine.place.warn('a limit was not lowered before a removal', { err: error })
+        })
+        await removeInstance(engine, capture)
+      } finally {
+        removing.delete(capture)
+      }
+    },
   }
 
   /** One at a time: two would undo each other's limits. */
@@ -56,7 +69,7 @@ export function createDiskLimits(engine: Engine): DiskLimits {
   }
 
   async function tend(pool: HostPool): Promise<void> {
-    const { machines } = await readDisks(pool)
+    const { machines } = await readDisks(pool, removing)
     const ids = new Set(machines.map(({ id }) => id))
     for (const id of known.keys()) if (!ids.has(id)) known.delete(id)
     if (machines.some(({ id }) => !known.has(id))) await learn(machines)
@@ -66,7 +79,7 @@ export function createDiskLimits(engine: Engine): DiskLimits {
       const facts = known.get(disk.id)
       if (!facts || facts.restsUntilMs > performance.now()) continue
       const { seen } = facts
-      if (seen && isAtRest(seen) && disk.captures === '' && !disk.isThinning) continue
+      if (seen && isAtRest(seen) && disk.captures === '') continue
       const now = await readState(pool, disk, facts.sizeBytes)
       if (!now) continue
       if (seen ? mayMatter(seen, now) : mattersAtFirst(now)) due.push(disk)
@@ -78,7 +91,7 @@ export function createDiskLimits(engine: Engine): DiskLimits {
   }
 
   async function settle(pool: HostPool, instance: string): Promise<void> {
-    const disk = (await readDisks(pool)).machines.find((one) => one.instance === instance)
+    const disk = (await readDisks(pool, removing)).machines.find((one) => one.instance === instance)
     if (!disk) return
     // Where this fails, the next pass sees it as if for the first time.
     known.delete(disk.id)
@@ -86,12 +99,15 @@ export function createDiskLimits(engine: Engine): DiskLimits {
   }
 
   async function narrow(pool: HostPool, capture: string): Promise<void> {
-    const { machines, captures } = await readDisks(pool)
+    const { machines, captures } = await readDisks(pool, removing)
     const copy = captures.get(capture)
     const disk = copy && machines.find(({ uuid }) => uuid === copy.parentUuid)
-    const facts = disk && known.get(disk.id)
-    const now = facts && (await readState(pool, disk, facts.sizeBytes))
-    if (now && sureLimit(now) < now.limitBytes) await setLimit(pool, disk.id, sureLimit(now))
+    if (!disk) return
+    if (!known.has(disk.id)) await learn([disk])
+    const now = await readState(pool, disk, known.get(disk.id)?.sizeBytes ?? 0)
+    if (!now || narrowedLimit(now, Infinity) === now.limitBytes) return
+    const limitBytes = narrowedLimit(now, await measureFreed(pool, disk, capture))
+    await setLimit(pool, disk.id, limitBytes)
   }
 
   /** Sizes change by `settle`, or by another server of this host, which then looks itself. */
@@ -109,7 +125,7 @@ export function createDiskLimits(engine: Engine): DiskLimits {
     // What was written and freed counts in the quotas from the next commit on. What is freed during
     // the walk is missing in the second count.
     await commit(pool.folder)
-    const { machines, images } = await readDisks(pool)
+    const { machines, images } = await readDisks(pool, removing)
     const walks: Walk[] = []
     for (const { id } of due) {
       const disk = machines.find((one) => one.id === id)

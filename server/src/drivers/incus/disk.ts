@@ -104,10 +104,13 @@ async function tryFull(attempt: () => Promise<void>): Promise<Error | undefined>
     await attempt()
     return undefined
   } catch (error) {
-    if (error instanceof Error && /disk quota exceeded/i.test(error.message)) return error
+    if (error instanceof Error && isOfFullDisk.test(error.message)) return error
     throw error
   }
 }
+
+/** For one of its files the engine does not give the reason. */
+const isOfFullDisk = /disk quota exceeded|saving config file for the container failed/i
 
 function change({ client, project }: Instances, name: string, body: object): Promise<void> {
   return client.change('PATCH', `/1.0/instances/${name}`, { query: { project }, body })

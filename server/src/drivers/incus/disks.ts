@@ -1,4 +1,4 @@
-import { measureWritten, readSubvolumes, type Subvolume } from './btrfs.ts'
+import { ExtentSet, measureWritten, readSubvolumes, type Subvolume } from './btrfs.ts'
 import { captureIdOf, refOf } from './instance.ts'
 import { diskFolder, instanceOf, type HostPool } from './host-pool.ts'
 
@@ -15,13 +15,17 @@ export type MachineDisk = Subvolume & {
   readonly instance: string
   /** The captures of it, as one text to compare. */
   readonly captures: string
-  /** Captures of it were removed, and the room they took is still being freed. */
+  /** Some of them are being removed, and the room they took is not all free yet. */
   readonly isThinning: boolean
   /** It is no copy of an image. */
   readonly inherits: boolean
 }
 
-export async function readDisks(pool: HostPool): Promise<PoolDisks> {
+/** `removing` are captures that will be gone in a moment. */
+export async function readDisks(
+  pool: HostPool,
+  removing: ReadonlySet<string> = new Set(),
+): Promise<PoolDisks> {
   const subvolumes = await readSubvolumes(pool.folder)
   const captures = new Map<string, Subvolume>()
   const images = new Map<string, Subvolume>()
@@ -32,6 +36,8 @@ export async function readDisks(pool: HostPool): Promise<PoolDisks> {
     if (/^[0-9a-f]{64}$/.test(name)) images.set(name, one)
     if (instance !== undefined && captureIdOf(instance)) captures.set(instance, one)
   }
+  const isGoing = ({ name }: Subvolume) =>
+    name === undefined || removing.has(instanceOf(pool.project, name) ?? '')
   const imageUuids = new Set(Array.from(images.values(), ({ uuid }) => uuid))
   const machines = subvolumes.flatMap((one): MachineDisk[] => {
     const instance = instanceOf(pool.project, one.name ?? '')
@@ -41,8 +47,8 @@ export async function readDisks(pool: HostPool): Promise<PoolDisks> {
       {
         ...one,
         instance,
-        captures: own.flatMap(({ id, name }) => (name === undefined ? [] : [id])).join(),
-        isThinning: own.some(({ name }) => name === undefined),
+        captures: own.map(({ id }) => id).join(),
+        isThinning: own.some(isGoing),
         inherits: !imageUuids.has(one.parentUuid),
       },
     ]
@@ -78,6 +84,19 @@ export async function measureHeld(
   const since = Math.min(disk.createdIn, base ? base.changedIn + 1 : Infinity)
   const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, instance), { since })
   return dataBytes + estimateBlocks(itemBytes, disk.treeBytes, base?.treeBytes)
+}
+
+/** At most what a machine is charged with no more when a capture of it is removed. */
+export async function measureFreed(
+  pool: HostPool,
+  machine: MachineDisk,
+  capture: string,
+): Promise<number> {
+  const span = { since: machine.createdIn }
+  const counted = new ExtentSet()
+  await measureWritten(diskFolder(pool, machine.instance), span, counted)
+  const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, capture), span, counted)
+  return dataBytes + Math.round(itemBytes * blockShare)
 }
 
 /** Blocks of a tree of files are about three quarters full. */

@@ -1,6 +1,6 @@
 import type { EngineMachine, EngineState, MachineDriver, MachineRef } from '../machine-driver.ts'
 import { DriverError } from '../machine-driver.ts'
-import { captureMachine, listCaptures, removeCapture } from './captures.ts'
+import { captureMachine, listCaptures } from './captures.ts'
 import { IncusClient, type EngineAccess } from './client.ts'
 import { createMachine } from './create.ts'
 import { createDiskLimits } from './disk-limits.ts'
@@ -8,7 +8,7 @@ import { createEngine, type Engine } from './engine.ts'
 import { watchMachines } from './events.ts'
 import { isFrozen, thawMachine } from './freezer.ts'
 import { importImage, isImageReady } from './images.ts'
-import { nameOf, refOf } from './instance.ts'
+import { captureNameOf, nameOf, refOf } from './instance.ts'
 import {
   absent,
   findSettled,
@@ -67,7 +67,7 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     stop: (ref, { graceMs }) => stopMachine(engine, ref, graceMs),
     destroy: async (ref) => removeInstance(engine, nameOf(ref)),
     capture: (ref, id) => captureMachine(engine, ref, id),
-    removeCapture: (id) => removeCapture(engine, limits, id),
+    removeCapture: (id) => limits.removeCapture(captureNameOf(id)),
     listCaptures: () => listCaptures(engine),
     thaw: (ref) => thawMachine(engine, ref),
     measurePool: () => measureRoom(client, place),

@@ -61,11 +61,13 @@ export function createFreezer(instances: Instances, onHost: boolean): Freezer {
     },
     async isFrozen(instance) {
       const group = await find(instance)
-      return group !== undefined && (await isHeld(group))
+      return group !== undefined && ((await isHeld(group)) || (await isHeldByEngine(group)))
     },
     async thaw(instance) {
       const group = await find(instance)
-      if (group !== undefined) await setHeld(group, false)
+      if (group === undefined) return
+      await setHeld(group, false)
+      if (await isHeldByEngine(group)) await writeState(firstFreezer(group), 'THAWED')
     },
   }
 
@@ -134,22 +136,33 @@ async function freezeGroup(group: string): Promise<Hold> {
 }
 
 async function setHeld(group: string, held: boolean): Promise<void> {
-  try {
-    await writeFile(join(group, 'cgroup.freeze'), held ? '1' : '0')
-  } catch (error) {
-    // The machine has ended, and its group with it.
-    if (!['ENOENT', 'ENODEV'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
-  }
+  await writeState(join(group, 'cgroup.freeze'), held ? '1' : '0')
 }
 
 async function isHeld(group: string): Promise<boolean> {
   return /^frozen 1$/m.test(await readEvents(group))
 }
 
-/** Of the first version's freezer, which the engine prefers, and under which ours takes no hold. */
+/**
+ * By the first version's freezer, which the engine prefers, and under which ours takes no hold. The
+ * engine forgets that it froze a machine when it could not stop it.
+ */
 async function isHeldByEngine(group: string): Promise<boolean> {
-  const path = join('/sys/fs/cgroup/freezer', basename(group), 'freezer.state')
-  return (await readFile(path, 'utf8').catch(() => '')).trim() === 'FROZEN'
+  const state = await readFile(firstFreezer(group), 'utf8').catch(() => '')
+  return state.trim() === 'FROZEN'
+}
+
+function firstFreezer(group: string): string {
+  return join('/sys/fs/cgroup/freezer', basename(group), 'freezer.state')
+}
+
+/** A machine that has ended has no group any more. */
+async function writeState(path: string, state: string): Promise<void> {
+  try {
+    await writeFile(path, state)
+  } catch (error) {
+    if (!['ENOENT', 'ENODEV'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
 }
 
 function readEvents(group: string): Promise<string> {

@@ -15,7 +15,9 @@ export type HostPool = {
 }
 
 /** Undefined where the pool is on another host, or without simple quotas. */
-export async function openHostPool(place: EnginePlace): Promise<HostPool | undefined> {
+export async function openHostPool(
+  place: Partial<EnginePlace> & Pick<EnginePlace, 'pool' | 'project'>,
+): Promise<HostPool | undefined> {
   const { engineDir, pool, project } = place
   if (engineDir === undefined) return undefined
   const folder = poolFolder(engineDir, pool)

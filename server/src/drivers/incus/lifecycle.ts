@@ -42,6 +42,10 @@ export async function startMachine(engine: Engine, ref: MachineRef): Promise<voi
 
 export async function stopMachine(engine: Engine, ref: MachineRef, graceMs: number): Promise<void> {
   const name = nameOf(ref)
+  const running = await findInstance(engine, name)
+  if (!running) throw absent(ref)
+  // Frozen, it cannot hear us.
+  if (await isFrozen(engine.freezer, running)) await thawMachine(engine, ref)
   const deadline = Date.now() + graceMs
   let askMs = firstAskMs
   for (let leftMs = graceMs; leftMs > 0; leftMs = deadline - Date.now(), askMs = nextAskMs) {
@@ -52,9 +56,7 @@ export async function stopMachine(engine: Engine, ref: MachineRef, graceMs: numb
       const found = await findInstance(engine, name)
       if (!found) throw absent(ref)
       if (found.status === 'Stopped') return
-      // Frozen, it cannot hear us.
-      if (await isFrozen(engine.freezer, found)) await thawMachine(engine, ref)
-      else if (error instanceof DriverError && !error.retryable) await sleep(200)
+      if (error instanceof DriverError && !error.retryable) await sleep(200)
     }
   }
   if (!(await findInstance(engine, name))) throw absent(ref)

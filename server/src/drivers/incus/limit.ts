@@ -17,7 +17,7 @@ export type DiskState = {
   readonly limitBytes: number
   /** Which captures of it there are. */
   readonly captures: string
-  /** Captures of it were removed, and the room they took is still being freed. */
+  /** Some of them are being removed, and the room they took is not all free yet. */
   readonly isThinning: boolean
   /** It was made from a capture. */
   readonly inherits: boolean
@@ -25,8 +25,6 @@ export type DiskState = {
   readonly transaction: number
 }
 
-/** What may be used meanwhile of the room that is being freed, so that nobody is refused for nothing. */
-const allowance = 0.05
 /** With that much left, whatever changes may matter. */
 const nearBytes = 2 ** 30
 const nearShare = 1 / 16
@@ -58,17 +56,21 @@ export function limitFor(now: DiskState, heldBytes: number): number {
   if (isPlain(now) && retainedBytes < slackBytes) return now.sizeBytes
   const exact = now.sizeBytes + retainedBytes
   const limit = Math.abs(exact - now.limitBytes) < slackBytes ? now.limitBytes : exact
-  return Math.max(leastLimitBytes, now.isThinning ? Math.min(limit, sureLimit(now)) : limit)
+  return Math.max(leastLimitBytes, now.isThinning ? Math.min(limit, now.limitBytes) : limit)
 }
 
-/** What surely is not too much, however much is being freed. */
-export function sureLimit({ sizeBytes, chargedBytes, inherits }: DiskState): number {
-  return Math.max(inherits ? 0 : sizeBytes, chargedBytes + sizeBytes * allowance)
+/**
+ * The limit from before a capture is removed until its room is free. That happens at some moment, and
+ * what is charged then falls at once: the machine must not find that room.
+ */
+export function narrowedLimit(now: DiskState, freedBytes: number): number {
+  const sure = now.inherits ? leastLimitBytes : now.sizeBytes
+  return Math.min(now.limitBytes, Math.max(sure, now.limitBytes - freedBytes))
 }
 
 /** Nothing but its machine has any part in it. */
-function isPlain({ captures, isThinning, inherits }: DiskState): boolean {
-  return captures === '' && !isThinning && !inherits
+function isPlain({ captures, inherits }: DiskState): boolean {
+  return captures === '' && !inherits
 }
 
 /** Its size is its limit, and no look would find another. */
