@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
 import { MachineId } from './ids.ts'
-import { text, Timestamp } from './text.ts'
+import { NoContent, text, Timestamp } from './text.ts'
 
 /** The longest range a JSON read returns, in bytes (specification, Limits 5). */
 export const maxInlineReadBytes = 4 * 1024 * 1024
@@ -43,6 +43,13 @@ export const FileContent = z
 export type FileContent = z.infer<typeof FileContent>
 
 export const WrittenFile = z.object({ path: z.string(), size: z.int() }).meta({ id: 'WrittenFile' })
+
+export const MoveFileBody = z.strictObject({
+  from: FilePath,
+  to: FilePath.describe('The new path itself, not a directory to move into.'),
+  overwrite: z.boolean().default(false),
+})
+export const MovedFile = z.object({ path: z.string() }).meta({ id: 'MovedFile' })
 
 const params = z.object({ machine_id: MachineId })
 
@@ -108,5 +115,28 @@ export const files = {
       create_parents: z.enum(['true', 'false']).default('true'),
       mode: FileMode.optional(),
     }),
+  }),
+  delete: endpoint({
+    method: 'DELETE',
+    path: '/v1/machines/{machine_id}/files',
+    summary: 'Remove a file, a symlink or a directory; with recursive, what is in it too.',
+    requires: 'machines:control',
+    params,
+    query: z.strictObject({
+      path: FilePath,
+      recursive: z.enum(['true', 'false']).default('false'),
+    }),
+    status: 204,
+    response: NoContent,
+  }),
+  move: endpoint({
+    method: 'POST',
+    path: '/v1/machines/{machine_id}/files/move',
+    summary: 'Move a file, a symlink or a directory within its file system.',
+    requires: 'machines:control',
+    params,
+    body: MoveFileBody,
+    status: 200,
+    response: MovedFile,
   }),
 }

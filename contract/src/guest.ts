@@ -15,7 +15,7 @@ import {
 } from './desktop-actions.ts'
 import { ErrorCode } from './errors.ts'
 import { ExecBody, ExecResult } from './exec.ts'
-import { DirectoryEntry } from './files.ts'
+import { DirectoryEntry, MovedFile, MoveFileBody } from './files.ts'
 
 /**
  * What the server and the agent inside a machine say to each other: HTTP/2 without TLS over the
@@ -44,6 +44,8 @@ export const guestRoutes = {
   readFile: { method: 'GET', path: '/files/content' },
   /** Bytes in, WrittenFile out. */
   writeFile: { method: 'PUT', path: '/files/content' },
+  deleteFile: { method: 'DELETE', path: '/files' },
+  moveFile: { method: 'POST', path: '/files/move' },
   usage: { method: 'GET', path: '/usage' },
   /** Answers when everything written so far is on the disk. */
   flush: { method: 'POST', path: '/flush' },
@@ -139,6 +141,13 @@ export const GuestWriteQuery = z.strictObject({
     .regex(/^0?[0-7]{3}$/)
     .optional(),
 })
+
+export const GuestDeleteQuery = z.strictObject({
+  path: z.string(),
+  recursive: z.enum(['true', 'false']).default('false'),
+})
+export const GuestMove = MoveFileBody
+export const GuestMovedFile = MovedFile
 
 export const GuestUsage = z.object({
   cpu_percent: z.number(),

@@ -1,10 +1,12 @@
 import {
   GuestClipboardQuery,
+  GuestDeleteQuery,
   GuestExec,
   GuestFence,
   GuestIdentity,
   GuestInput,
   GuestListQuery,
+  GuestMove,
   GuestReadQuery,
   guestRoutes,
   GuestScreenshotQuery,
@@ -19,7 +21,10 @@ import { runCommand } from './exec/run.ts'
 import { WaitingShells } from './exec/waiting-shells.ts'
 import type { Fence } from './fence.ts'
 import { DenyList } from './files/deny.ts'
-import { listDirectory, openRange, type FileSpace } from './files/files.ts'
+import { listDirectory, openRange } from './files/files.ts'
+import { moveFile } from './files/move.ts'
+import { removeFile } from './files/remove.ts'
+import type { FileSpace } from './files/space.ts'
 import { writeFile } from './files/write.ts'
 import { flushDisk } from './flush.ts'
 import { Identity } from './identity/identity.ts'
@@ -98,6 +103,14 @@ export function createRoutes(config: Config, fence: Fence): Routes {
       }
       return { json: await writeFile(files(), options, { stream: body, isWhole: isBodyWhole }) }
     },
+    deleteFile: async ({ query, signal }) => {
+      const { path, recursive } = parse(GuestDeleteQuery, query)
+      await removeFile(files(), { path, recursive: recursive === 'true' }, signal)
+      return { json: {} }
+    },
+    moveFile: async ({ body }) => ({
+      json: await moveFile(files(), await parseBody(GuestMove, body)),
+    }),
     usage: async () => ({ json: await usage.read() }),
     flush: async ({ signal }) => {
       await flushDisk(signal)

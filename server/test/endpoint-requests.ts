@@ -108,6 +108,14 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       list: running,
       read: () => running({ query: 'path=a.txt' }),
       write: input({ path: 'b.txt', content: '' }),
+      delete: async () => {
+        await call('PUT', `${path}/files/content`, { path: 'c.txt', content: '' })
+        return running({ query: 'path=c.txt' })
+      },
+      move: async () => {
+        await call('PUT', `${path}/files/content`, { path: 'd.txt', content: '' })
+        return running({ body: { from: 'd.txt', to: 'e.txt', overwrite: true } })
+      },
     },
     sessions: {
       open: async () => ({ body: { machine_id } }),

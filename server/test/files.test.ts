@@ -202,6 +202,48 @@ test('what is absent, a directory or denied is refused', async () => {
   assert.equal((await server.call('PUT', content, { path: '/home', content: '' })).status, 400)
 })
 
+test('a file is removed, a directory with something in it only with recursive', async () => {
+  await write('old/deep/a.txt', 'x')
+  const remove = (path: string, rest = '') =>
+    server.call('DELETE', `/v1/machines/${id}/files?path=${path}${rest}`)
+  const refused = await remove('old')
+  assert.deepEqual([refused.status, refused.body.error.code], [409, 'conflict'])
+  const removed = await remove('old/deep/a.txt')
+  assert.deepEqual([removed.status, removed.bytes.length], [204, 0])
+  assert.equal((await remove('old/deep/a.txt')).status, 404)
+  assert.equal((await remove('old/deep')).status, 204)
+  await write('old/again/a.txt', 'x')
+  assert.equal((await remove('old', '&recursive=true')).status, 204)
+  assert.equal((await server.call('GET', `/v1/machines/${id}/files?path=old`)).status, 404)
+  for (const [path, status] of [
+    ['/', 400],
+    ['/home/agent', 400],
+    ['.', 400],
+    ['/home', 400],
+    ['/run/computer/agent.sock', 403],
+    ['', 400],
+  ] as const) {
+    assert.equal((await remove(path, '&recursive=true')).status, status, path)
+  }
+  assert.equal((await remove('a', '&recursive=yes')).status, 400)
+})
+
+test('a move gives another name, and replaces only where it is told to', async () => {
+  await write('from.txt', 'new')
+  await write('to.txt', 'old')
+  const move = (body: object) => server.call('POST', `/v1/machines/${id}/files/move`, body)
+  const taken = await move({ from: 'from.txt', to: 'to.txt' })
+  assert.deepEqual([taken.status, taken.body.error.code], [409, 'conflict'])
+  const moved = await move({ from: 'from.txt', to: 'to.txt', overwrite: true })
+  assert.deepEqual([moved.status, moved.body], [200, { path: '/home/agent/to.txt' }])
+  assert.equal((await readAll('to.txt', 10)).text, 'new')
+  assert.equal((await move({ from: 'from.txt', to: 'b' })).status, 404)
+  assert.equal((await move({ from: 'to.txt', to: 'nowhere/b' })).status, 404)
+  assert.equal((await move({ from: 'to.txt', to: '/run/computer/x' })).status, 403)
+  assert.equal((await move({ from: '/home/agent', to: '/tmp/x' })).status, 400)
+  assert.equal((await move({ from: 'to.txt' })).status, 400)
+})
+
 test('a machine that is not running has no files to show', async () => {
   const stopped: MachineId = (await server.machine({ start: false })).id
   const path = `/v1/machines/${stopped}/files`

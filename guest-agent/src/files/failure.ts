@@ -22,6 +22,19 @@ function toRefusal(path: string, error: unknown): unknown {
     case 'ENOSPC':
     case 'EDQUOT':
       return new Refusal('precondition_failed', "the machine's disk is full", cause)
+    case 'EEXIST':
+      return new Refusal('conflict', `${path} came to be at the same time; try again`, cause)
+    case 'ENOTEMPTY':
+      return new Refusal('conflict', `${path}: a directory is not empty`, cause)
+    case 'EBUSY':
+    case 'EAGAIN':
+      return new Refusal('conflict', `${path} is in use`, cause)
+    case 'EXDEV':
+      return new Refusal(
+        'unsupported_operation',
+        `${path} is on another file system; run mv in the machine`,
+        cause,
+      )
     case 'ENAMETOOLONG':
     case 'ENOTDIR':
     case 'EISDIR':

@@ -11,13 +11,9 @@ import { lstat, readdir } from 'node:fs/promises'
 import { posix } from 'node:path'
 import type { DirectoryEntry } from '@computer/contract'
 import { invalid } from '../refusal.ts'
-import type { User, Users } from '../users.ts'
-import type { DenyList } from './deny.ts'
 import { naming } from './failure.ts'
-import { at, notFound, walk, type Entry, type WalkOptions } from './walk.ts'
-
-/** What the file routes work on. `owner` is the user new files in shared directories belong to. */
-export type FileSpace = { readonly deny: DenyList; readonly users: Users; readonly owner: User }
+import { walkIn, type FileSpace } from './space.ts'
+import { at, notDirectory, notFound, reopenable, type Entry } from './walk.ts'
 
 export type Listing = {
   readonly path: string
@@ -30,13 +26,13 @@ export async function listDirectory(
   query: { readonly path: string; readonly limit: number; readonly after?: string | undefined },
 ): Promise<Listing> {
   return naming(query.path, async () => {
-    using place = walk(query.path, walkOptions(space))
+    using place = walkIn(space, query.path)
     const directory = place.entry
     if (!directory) throw notFound(place.path)
-    if (!directory.stats.isDirectory()) throw invalid(`${place.path} is not a directory`)
+    if (!directory.stats.isDirectory()) throw notDirectory(place.path)
 
     const { after } = query
-    const names = (await readdir(`/proc/self/fd/${directory.fd}`)).sort(byCodeUnit)
+    const names = (await readdir(reopenable(directory))).sort(byCodeUnit)
     const start = after === undefined ? 0 : names.findIndex((name) => name > after)
     const page = start < 0 ? [] : names.slice(start, start + query.limit)
     const entries = await Promise.all(page.map((name) => describe(space, directory, name)))
@@ -64,7 +60,7 @@ export async function openRange(
   query: { readonly path: string; readonly offset: number; readonly length?: number | undefined },
 ): Promise<OpenedRange> {
   return naming(query.path, async () => {
-    using place = walk(query.path, walkOptions(space))
+    using place = walkIn(space, query.path)
     if (!place.entry) throw notFound(place.path)
     const fd = openRegular(place.entry, constants.O_RDONLY)
     try {
@@ -84,15 +80,11 @@ export async function openRange(
   })
 }
 
-export function walkOptions(space: FileSpace): WalkOptions {
-  return { deny: space.deny, home: space.owner.home }
-}
-
 /** Opens the very file that was walked to, and refuses what could hang or is not a file. */
 export function openRegular(entry: Entry, flags: number): number {
   if (entry.stats.isDirectory()) throw invalid(`${entry.path} is a directory`)
   if (!entry.stats.isFile()) throw invalid(`${entry.path} is not a regular file`)
-  return openSync(`/proc/self/fd/${entry.fd}`, flags | constants.O_NONBLOCK)
+  return openSync(reopenable(entry), flags | constants.O_NONBLOCK)
 }
 
 const maxSizelessBytes = 4 * 1024 * 1024

@@ -1,4 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, readlinkSync, type BigIntStats } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readlinkSync,
+  statfsSync,
+  type BigIntStats,
+} from 'node:fs'
 import { posix } from 'node:path'
 import { invalid, Refusal } from '../refusal.ts'
 import type { DenyList } from './deny.ts'
@@ -9,15 +17,15 @@ import type { DenyList } from './deny.ts'
  * is what was opened: renaming or relinking anything on the way changes nothing any more.
  */
 export class Place implements Disposable {
-  readonly #owned: number[]
+  readonly #held: Iterable<Entry>
   readonly directory: Entry
   /** Empty for the root directory alone. */
   readonly name: string
   /** Undefined if there is nothing of that name (a symlink's target included). */
   readonly entry: Entry | undefined
 
-  constructor(owned: number[], directory: Entry, name: string, entry: Entry | undefined) {
-    this.#owned = owned
+  constructor(held: Iterable<Entry>, directory: Entry, name: string, entry: Entry | undefined) {
+    this.#held = held
     this.directory = directory
     this.name = name
     this.entry = entry
@@ -28,7 +36,7 @@ export class Place implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const fd of this.#owned) closeSync(fd)
+    for (const { fd } of this.#held) closeSync(fd)
   }
 }
 
@@ -40,34 +48,48 @@ export type WalkOptions = {
   readonly home: string
   /** Makes a missing directory on the way; omitted: it is not_found. */
   readonly makeDirectory?: (parent: Entry, name: string) => void
+  /** A symlink at the very end is itself what is named, as for a removal. */
+  readonly keepLastLink?: boolean
 }
 
 /** The path of a name in an open directory, for calls that take no descriptor. */
 export function at(directory: Entry, name: string): string {
-  return `/proc/self/fd/${directory.fd}/${name}`
+  return `${reopenable(directory)}/${name}`
+}
+
+/** The path of what was opened, whatever has happened to its name. */
+export function reopenable(entry: Entry): string {
+  return `/proc/self/fd/${entry.fd}`
 }
 
 export function walk(path: string, options: WalkOptions): Place {
-  const { deny } = options
-  const asWritten = posix.resolve(options.home, path)
-  deny.checkPath(asWritten)
+  const { deny, home } = options
+  if (path.includes('\0')) throw invalid('a path holds no NUL character')
+  deny.checkPath(posix.resolve(home, path))
+  const denied = deny.look()
+  const isDirectoryNamed = namesDirectory(path)
 
-  const owned: number[] = []
+  const held = new Set<Entry>()
   const open = (openPath: string, shownPath: string, flags: number): Entry => {
     const fd = openSync(openPath, O_PATH | flags)
-    owned.push(fd)
-    return { fd, path: shownPath, stats: fstatSync(fd, { bigint: true }) }
+    const entry = { fd, path: shownPath, stats: fstatSync(fd, { bigint: true }) }
+    held.add(entry)
+    return entry
+  }
+  const drop = (entry: Entry) => {
+    held.delete(entry)
+    closeSync(entry.fd)
   }
   try {
-    const root = open('/', '/', 0)
-    let directories = [root]
+    const directories = [open('/', '/', 0)]
     let final: { readonly name: string; readonly entry: Entry | undefined } | undefined
-    const rest = components(posix.isAbsolute(path) ? path : `${options.home}/${path}`)
-    let hops = 0
+    const rest = components(posix.isAbsolute(path) ? path : `${home}/${path}`)
+    let [hops, steps] = [0, 0]
 
     for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
+      if (++steps > maxSteps) throw invalid(`${path} leads through too many directories`)
       if (name === '..') {
-        if (directories.length > 1) directories.pop()
+        if (directories.length > 1) drop(directories.pop()!)
         continue
       }
       const directory = directories.at(-1)!
@@ -79,46 +101,59 @@ export function walk(path: string, options: WalkOptions): Place {
         options.makeDirectory(directory, name)
         entry = open(at(directory, name), shownPath, constants.O_NOFOLLOW)
       }
-      if (entry?.stats.isSymbolicLink()) {
+      const isLast = rest.length === 0 && !isDirectoryNamed
+      if (entry?.stats.isSymbolicLink() && !(isLast && options.keepLastLink)) {
         if (++hops > maxHops) throw invalid(`${path} leads through too many symlinks`)
-        const target = readlinkSync(at(directory, name))
-        if (posix.isAbsolute(target)) directories = [root]
+        drop(entry)
+        const target = readTarget(directory, name)
+        if (posix.isAbsolute(target)) for (const one of directories.splice(1)) drop(one)
         rest.unshift(...components(target))
         continue
       }
+      if (entry) denied.check(shownPath, entry.stats)
+      if (entry && entry.stats.dev !== directory.stats.dev) checkFileSystem(entry)
       if (entry?.stats.isDirectory()) {
-        deny.checkDirectory(shownPath, entry.stats)
         directories.push(entry)
         continue
       }
-      if (rest.length > 0) throw invalid(`${shownPath} is not a directory`)
+      if (rest.length > 0 || (entry && isDirectoryNamed)) throw notDirectory(shownPath)
       final = { name, entry }
     }
 
+    const last = directories.at(-1)!
     if (!final) {
-      const entry = directories.at(-1)!
-      const directory = directories.at(-2) ?? entry
-      deny.checkPath(realPath(entry))
-      return new Place(owned, directory, posix.basename(entry.path), entry)
+      deny.checkPath(realPath(last))
+      const name = posix.basename(last.path)
+      return new Place(held, directories.at(-2) ?? last, name, last)
     }
-    const directory = directories.at(-1)!
-    deny.checkPath(
-      final.entry ? realPath(final.entry) : posix.join(realPath(directory), final.name),
-    )
-    return new Place(owned, directory, final.name, final.entry)
+    deny.checkPath(final.entry ? realPath(final.entry) : posix.join(realPath(last), final.name))
+    // Once more: it may have become a denied file's while it was walked to.
+    if (final.entry) deny.look().check(final.entry.path, final.entry.stats)
+    return new Place(held, last, final.name, final.entry)
   } catch (error) {
-    for (const fd of owned) closeSync(fd)
+    for (const { fd } of held) closeSync(fd)
     throw error
   }
+}
+
+/** `a/` and `a/.` are the directory, not a link to it. */
+export function namesDirectory(path: string): boolean {
+  return /\/\.?$/.test(path)
 }
 
 export function notFound(path: string): Refusal {
   return new Refusal('not_found', `${path} does not exist`)
 }
 
+export function notDirectory(path: string): Refusal {
+  return invalid(`${path} is not a directory`)
+}
+
 /** Of the kernel's flags; Node has no constant for it. */
-const O_PATH = 0o10000000
+export const O_PATH = 0o10000000
 const maxHops = 40
+/** A path and what its symlinks hold come to less; each step may hold a descriptor. */
+const maxSteps = 4096
 
 function components(path: string): string[] {
   return path.split('/').filter((name) => name !== '' && name !== '.')
@@ -126,7 +161,22 @@ function components(path: string): string[] {
 
 /** What the kernel says was opened, whatever it was called on the way. */
 function realPath(entry: Entry): string {
-  return readlinkSync(`/proc/self/fd/${entry.fd}`)
+  return readlinkSync(reopenable(entry))
+}
+
+function readTarget(directory: Entry, name: string): string {
+  const target = readlinkSync(at(directory, name), 'buffer')
+  const text = target.toString('utf8')
+  if (Buffer.from(text, 'utf8').equals(target)) return text
+  throw invalid(`${posix.join(directory.path, name)} leads to a name that is not UTF-8`)
+}
+
+const procMagic = 0x9fa0
+
+/** The denied paths of /proc are known only where it is mounted as ever. */
+function checkFileSystem(entry: Entry): void {
+  if (entry.path === '/proc' || statfsSync(reopenable(entry)).type !== procMagic) return
+  throw new Refusal('permission_denied', `${entry.path} is not open to the file routes`)
 }
 
 function openIfThere(open: () => Entry): Entry | undefined {

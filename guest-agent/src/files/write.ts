@@ -16,8 +16,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { invalid } from '../refusal.ts'
 import { naming } from './failure.ts'
-import { openRegular, walkOptions, type FileSpace } from './files.ts'
-import { at, walk, type Entry, type Place } from './walk.ts'
+import { openRegular } from './files.ts'
+import { walkIn, type FileSpace } from './space.ts'
+import { at, namesDirectory, type Entry, type Place } from './walk.ts'
 
 export type WriteRequest = {
   readonly path: string
@@ -41,15 +42,12 @@ export async function writeFile(
 ): Promise<{ path: string; size: number }> {
   return naming(request.path, async () => {
     const makeDirectory = (parent: Entry, name: string) => makeOwned(space, parent, name)
-    using place = walk(request.path, {
-      ...walkOptions(space),
-      ...(request.createParents && { makeDirectory }),
-    })
+    using place = walkIn(space, request.path, request.createParents ? { makeDirectory } : {})
     if (place.entry && !place.entry.stats.isFile()) {
       const what = place.entry.stats.isDirectory() ? 'a directory' : 'not a regular file'
       throw invalid(`${place.path} is ${what}`)
     }
-    if (request.path.endsWith('/')) throw invalid(`${request.path} names a directory`)
+    if (namesDirectory(request.path)) throw invalid(`${request.path} names a directory`)
     const size = request.append
       ? await append(space, place, request.mode, body)
       : await replace(space, place, request.mode, body)

@@ -47,5 +47,12 @@ export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files
         app.guests.writeFile(ref, target, bytes, { signal }),
       )
     },
+    delete: async (actor, { params, query, signal }) => {
+      await askGuest(app, actor, params.machine_id, (ref) =>
+        app.guests.deleteFile(ref, query, { signal }),
+      )
+    },
+    move: (actor, { params, body, signal }) =>
+      askGuest(app, actor, params.machine_id, (ref) => app.guests.moveFile(ref, body, { signal })),
   }
 }

@@ -17,7 +17,7 @@ const sessionWindowBytes = 16 * 1024 * 1024
 const pingTimeoutMs = 5_000
 
 export type GuestRequest = {
-  readonly method: 'GET' | 'POST' | 'PUT'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** With its query. */
   readonly path: string
   readonly body?: Buffer | Readable | undefined

@@ -6,16 +6,19 @@ import {
   GuestFileList,
   GuestHealth,
   GuestInputResult,
+  GuestMovedFile,
   guestRoutes,
   GuestUsage,
   WrittenFile,
   type ClipboardSelection,
   type GuestClipboardQuery,
+  type GuestDeleteQuery,
   type GuestExec,
   type GuestFence,
   type GuestIdentity,
   type GuestInput,
   type GuestListQuery,
+  type GuestMove,
   type GuestReadQuery,
   type GuestScreenshotQuery,
   type GuestWriteQuery,
@@ -39,6 +42,8 @@ const maxScreenshotBytes = 64 * mebibyte
 const answerTimeoutMs = 15_000
 const inputTimeoutMs = 60_000
 const streamSilenceMs = 60_000
+/** A tree of a million files takes minutes. */
+const deleteTimeoutMs = 600_000
 /** What an agent needs beyond the command's own time to kill it and answer. */
 const execGraceMs = 10_000
 
@@ -187,6 +192,19 @@ export function createGuestClient(
       const request = { query, body, contentType: 'application/octet-stream', signal, ...limit }
       return callJson(ref, guestRoutes.writeFile, WrittenFile, request)
     },
+
+    /** Aborting the signal stops a recursive one where it is. */
+    async deleteFile(
+      ref: GuestRef,
+      query: PathQuery<typeof GuestDeleteQuery>,
+      { signal }: CallOptions = {},
+    ) {
+      const request = { query, signal, timeoutMs: deleteTimeoutMs }
+      await callJson(ref, guestRoutes.deleteFile, z.object({}), request)
+    },
+
+    moveFile: (ref: GuestRef, move: z.input<typeof GuestMove>, { signal }: CallOptions = {}) =>
+      callJson(ref, guestRoutes.moveFile, GuestMovedFile, { body: encodeJson(move), signal }),
 
     /** What the machine has written is on its disk, or it was silent: GuestUnavailable. */
     async flush(

@@ -138,6 +138,49 @@ export class FakeDisk {
     return parent?.type === 'directory' && parent.entries.delete(posix.basename(path))
   }
 
+  /** As the agent does for a caller: not /, the home or what leads to it, nor what is not empty. */
+  take(path: string, { recursive }: { readonly recursive: boolean }): void {
+    const absolute = this.#resolveTakeable(path)
+    const node = this.find(absolute)
+    if (node?.type === 'directory' && node.entries.size > 0 && !recursive) {
+      throw new GuestFault('conflict', `${absolute} is not empty; recursive removes what is in it`)
+    }
+    this.remove(absolute)
+  }
+
+  move(from: string, to: string, { overwrite }: { readonly overwrite: boolean }): { path: string } {
+    const [source, target] = [this.#resolveTakeable(from), this.resolve(to)]
+    const node = this.find(source)!
+    const old = this.find(target)
+    const parent = this.find(posix.dirname(target))
+    if (!parent) throw new GuestFault('not_found', `there is no ${posix.dirname(target)}`)
+    if (parent.type === 'file' || isBelow(target, source)) {
+      throw new GuestFault('invalid_request', `${target} is no place to move to`)
+    }
+    if (old && !overwrite) {
+      throw new GuestFault('conflict', `${target} exists already; overwrite replaces it`)
+    }
+    const isTaken = old?.type === 'directory' && old.entries.size > 0
+    if (old && (old.type !== node.type || (isTaken && source !== target))) {
+      throw new GuestFault('conflict', `${target} is a directory, or is not one`)
+    }
+    this.remove(source)
+    parent.entries.set(posix.basename(target), node)
+    return { path: target }
+  }
+
+  #resolveTakeable(path: string): string {
+    const absolute = this.resolve(path)
+    if (!this.find(absolute)) throw new GuestFault('not_found', `${absolute} does not exist`)
+    if (absolute === home || isBelow(home, absolute)) {
+      throw new GuestFault('invalid_request', `${absolute} cannot be removed or moved`)
+    }
+    if (denied.some((root) => isBelow(root, absolute))) {
+      throw new GuestFault('permission_denied', `${absolute} leads to what is not accessible`)
+    }
+    return absolute
+  }
+
   listPage({ path, limit, after }: { path: string; limit: number; after?: string | undefined }): {
     path: string
     data: DirectoryEntry[]
@@ -197,6 +240,10 @@ function copyDirectory(directory: DiskDirectory): DiskDirectory {
     entries.set(name, node.type === 'file' ? node : copyDirectory(node))
   }
   return { ...directory, entries }
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return path.startsWith(directory === '/' ? directory : `${directory}/`)
 }
 
 function partsOf(path: string): string[] {

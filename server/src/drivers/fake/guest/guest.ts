@@ -1,10 +1,12 @@
 import {
   GuestClipboardQuery,
+  GuestDeleteQuery,
   GuestExec,
   GuestFence,
   GuestIdentity,
   GuestInput,
   GuestListQuery,
+  GuestMove,
   GuestReadQuery,
   guestRoutes,
   GuestScreenshotQuery,
@@ -161,6 +163,15 @@ export class FakeGuest {
           mode,
         }
         return json(disk.write(path, body, options))
+      },
+      [keyOf(guestRoutes.deleteFile)]: ({ query }) => {
+        const { path, recursive } = parse(GuestDeleteQuery, query)
+        disk.take(path, { recursive: recursive === 'true' })
+        return json({})
+      },
+      [keyOf(guestRoutes.moveFile)]: ({ body }) => {
+        const { from, to, overwrite } = parseJson(GuestMove, body)
+        return json(disk.move(from, to, { overwrite }))
       },
       [keyOf(guestRoutes.usage)]: () =>
         json({

@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import type { TestContext } from 'node:test'
+import { DenyList } from '../src/files/deny.ts'
+import type { FileSpace } from '../src/files/space.ts'
+import type { Body } from '../src/files/write.ts'
+import { Users } from '../src/users.ts'
+
+export type TestSpace = {
+  readonly space: FileSpace
+  readonly home: string
+  /** Closed to the file routes. Both lie in folders of their own. */
+  readonly denied: string
+}
+
+export function makeSpace(t: Pick<TestContext, 'after'>): TestSpace {
+  const folder = mkdtempSync(join(tmpdir(), 'guest-files-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const [home, denied] = [join(folder, 'home/agent'), join(folder, 'run/denied')]
+  mkdirSync(home, { recursive: true })
+  mkdirSync(denied, { recursive: true })
+  const users = new Users('/etc')
+  const owner = { ...users.find('nobody')!, home }
+  return { space: { users, owner, deny: new DenyList([denied]) }, home, denied }
+}
+
+export function bodyOf(content: string | Buffer): Body {
+  return { stream: Readable.from([Buffer.from(content)]), isWhole: () => true }
+}
+
+/** Until it is disposed of, which has to be before the folder goes. */
+export function mount(args: readonly string[], directory: string): Disposable {
+  execFileSync('mount', [...args, directory])
+  return { [Symbol.dispose]: () => execFileSync('umount', [directory]) }
+}
