@@ -40,13 +40,16 @@ export async function completeCapture(
   })
 }
 
-/** The copy could not be made, for a reason that its caller is told. The machine stays as it is. */
+/**
+ * The copy could not be made, for a reason that its caller is told. The machine stays as it is. False:
+ * somebody else has settled it, and it may have been made.
+ */
 export async function failCapture(
   app: Pick<App, 'db' | 'changes'>,
   capture: CaptureRow,
   failure: { readonly reason: string; readonly isDiskGone: boolean },
-): Promise<void> {
-  await settle(app, capture, async (tx, machine) => {
+): Promise<boolean> {
+  return settle(app, capture, async (tx, machine) => {
     const failed = await tx
       .updateTable('captures')
       .set({ state: 'error', error: failure.reason })
@@ -75,13 +78,16 @@ async function settle(
   app: Pick<App, 'db' | 'changes'>,
   capture: CaptureRow,
   record: (tx: Tx, machine: MachineRow) => Promise<boolean>,
-): Promise<void> {
-  await app.db.transaction().execute(async (tx) => {
+): Promise<boolean> {
+  const isRecorded = await app.db.transaction().execute(async (tx) => {
     const machine = await lockAnyMachine(tx, capture.machine_id)
+    if (!(await record(tx, machine))) return false
     // Whoever asked for it may have gone meanwhile.
-    if (await record(tx, machine)) await releaseCapture(tx, capture.id)
+    await releaseCapture(tx, capture.id)
+    return true
   })
   app.changes.publish(capture.machine_id)
+  return isRecorded
 }
 
 async function findSnapshotOf(tx: Tx, id: CaptureId) {

@@ -55,8 +55,9 @@ async function recordFailure(
     const isFinal = error instanceof DriverError && !error.retryable
     if (!isFinal && attempts + 1 < maxAttempts) return await retry()
     const isDiskGone = seen === 'absent'
-    await driver.removeCapture(id)
-    await failCapture(app, capture, { reason: reasonOf(error, isDiskGone), isDiskGone })
+    const failure = { reason: reasonOf(error, isDiskGone), isDiskGone }
+    // Another worker may have made it while this one was held up: then its copy is somebody's.
+    if (await failCapture(app, capture, failure)) await driver.removeCapture(id)
   } catch (cause) {
     // An engine that does not even answer that is down: nothing is given up before it is back.
     app.log.warn({ err: cause, capture_id: id }, 'a failed capture was not settled yet')

@@ -16,7 +16,8 @@ import { beginLife, type Life } from './life.ts'
 export type MortalWorker = ReturnType<typeof startMortalWorker>
 
 /** Asked by passes over everything, whenever they come by: no step of a machine or a capture. */
-const background = /^(prepare|ping|hasImage|addImage|connect|list|listCaptures|sweep|measurePool)$/
+const background =
+  /^(prepare|ping|hasImage|addImage|connect|list|listCaptures|sweep|measurePool|tendDisks)$/
 /** What the steps write. */
 const stepped =
   /^(machines|machine_events|meter_intervals|captures|snapshots|uid_slots|sessions|input_leases)$/
