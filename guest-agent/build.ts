@@ -17,17 +17,17 @@ import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 
 /**
- * Puts what the machines mount at /opt/computer into `outDir`: the agent in one file, a Node binary
- * and the image library with its native parts. Each file is written beside its place and renamed
- * into it, so that a running machine sees the old one or the new one; what has not changed is left
- * alone. A running agent keeps the files it has open: they load nothing else of this folder later
- * than the image library, whose path changes only with its version.
+ * Puts what the machines mount at /opt/computer into `outDir`: the agent in one file, a Node binary,
+ * the image library with its native parts, and the native part of the pty library. Each file is
+ * written beside its place and renamed into it, so that a running machine sees the old one or the new
+ * one; what has not changed is left alone. A running agent keeps the files it has open: it loads
+ * nothing else of this folder later than these libraries, whose files change only with their version.
  */
 export async function buildGuestAgent(outDir: string): Promise<void> {
   await mkdir(join(outDir, 'bin'), { recursive: true, mode: 0o755 })
   await writeIfOther(join(outDir, 'bin', 'agent'), launcher, 0o755)
   await copyNode(join(outDir, 'bin', 'node'))
-  for (const name of imagePackages) await copyPackage(name, join(outDir, 'node_modules', name))
+  for (const name of nativePackages) await copyPackage(name, join(outDir, 'node_modules', name))
   // Last, since it is what uses the others.
   await writeIfOther(join(outDir, 'agent.mjs'), await bundle())
 }
@@ -44,7 +44,8 @@ exec /opt/computer/bin/node --max-semi-space-size=1 --optimize-for-size --v8-poo
 
 const require = createRequire(import.meta.url)
 const architecture = process.arch
-const imagePackages = [
+const nativePackages = [
+  `@lydell/node-pty-linux-${architecture}`,
   'sharp',
   '@img/colour',
   `@img/sharp-linux-${architecture}`,

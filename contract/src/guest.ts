@@ -16,6 +16,7 @@ import {
 import { ErrorCode } from './errors.ts'
 import { ExecBody, ExecResult } from './exec.ts'
 import { DirectoryEntry, MovedFile, MoveFileBody } from './files.ts'
+import { guestTerminalRoutes } from './guest-terminals.ts'
 
 /**
  * What the server and the agent inside a machine say to each other: HTTP/2 without TLS over the
@@ -49,6 +50,7 @@ export const guestRoutes = {
   usage: { method: 'GET', path: '/usage' },
   /** Answers when everything written so far is on the disk. */
   flush: { method: 'POST', path: '/flush' },
+  ...guestTerminalRoutes,
 } as const
 
 /** Where the agent listens, inside the machine. */
@@ -118,13 +120,14 @@ export const GuestExecResult = ExecResult
 export const GuestListQuery = z.strictObject({
   path: z.string(),
   limit: z.coerce.number().int().min(1).max(100).default(25),
-  /** The name after which the page starts; pages are ordered by name. */
-  after: z.string().optional(),
+  /** `next` of the page before; pages are ordered by the bytes of the names. */
+  after: z.base64url().optional(),
 })
 export const GuestFileList = z.object({
   path: z.string(),
   data: z.array(DirectoryEntry),
-  has_more: z.boolean(),
+  /** The last name of the page, as base64url of its bytes; null on the last page. */
+  next: z.base64url().nullable(),
 })
 export const GuestReadQuery = z.strictObject({
   path: z.string(),

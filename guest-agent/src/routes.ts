@@ -12,6 +12,7 @@ import {
   GuestScreenshotQuery,
   GuestWriteQuery,
 } from '@computer/contract/guest'
+import { guestStreams } from '@computer/contract/guest-streams'
 import { join } from 'node:path'
 import { parse, parseBody } from './body.ts'
 import type { Config } from './config.ts'
@@ -21,8 +22,9 @@ import { runCommand } from './exec/run.ts'
 import { WaitingShells } from './exec/waiting-shells.ts'
 import type { Fence } from './fence.ts'
 import { DenyList } from './files/deny.ts'
-import { listDirectory, openRange } from './files/files.ts'
+import { listDirectory } from './files/list.ts'
 import { moveFile } from './files/move.ts'
+import { openRange } from './files/read.ts'
 import { removeFile } from './files/remove.ts'
 import type { FileSpace } from './files/space.ts'
 import { writeFile } from './files/write.ts'
@@ -30,6 +32,7 @@ import { flushDisk } from './flush.ts'
 import { Identity } from './identity/identity.ts'
 import { Refusal } from './refusal.ts'
 import type { Route, Routes } from './server.ts'
+import { terminalRoutes } from './terminals/routes.ts'
 import { Usage } from './usage.ts'
 import { Users, type User } from './users.ts'
 
@@ -44,7 +47,12 @@ export function createRoutes(config: Config, fence: Fence): Routes {
   const inputHost = { desktop, fence, rfbSocketPath: config.rfbSocketPath }
   const files = (): FileSpace => ({ deny, users, owner: findUser(users, config.agentUser) })
 
-  const routes: Record<Exclude<keyof typeof guestRoutes, 'health'>, Route> = {
+  const loginOf = (asked: string) => {
+    const name = asked === 'agent' ? config.agentUser : asked
+    return { user: findUser(users, name), ownsDesktop: name === config.agentUser }
+  }
+
+  const routes: Record<Exclude<keyof typeof guestRoutes, 'health'> | 'terminal', Route> = {
     identity: async ({ body }) => {
       await identity.take(await parseBody(GuestIdentity, body))
       return { json: {} }
@@ -75,11 +83,10 @@ export function createRoutes(config: Config, fence: Fence): Routes {
     },
     exec: async ({ body, signal }) => {
       const request = await parseBody(GuestExec, body)
-      const name = request.user === 'agent' ? config.agentUser : request.user
-      const user = findUser(users, name)
-      const ownsDesktop = name === config.agentUser
-      return { json: await runCommand(shells, { ...request, user, ownsDesktop }, signal) }
+      const login = loginOf(request.user)
+      return { json: await runCommand(shells, { ...request, ...login }, signal) }
     },
+    ...terminalRoutes(loginOf),
     listFiles: async ({ query }) => ({
       json: await listDirectory(files(), parse(GuestListQuery, query)),
     }),
@@ -119,11 +126,13 @@ export function createRoutes(config: Config, fence: Fence): Routes {
   }
   return new Map(
     Object.entries(routes).map(([name, route]) => {
-      const { method, path } = guestRoutes[name as keyof typeof guestRoutes]
+      const { method, path } = declared[name as keyof typeof declared]
       return [`${method} ${path}`, route]
     }),
   )
 }
+
+const declared = { ...guestRoutes, ...guestStreams }
 
 function findUser(users: Users, name: string): User {
   const user = users.find(name)

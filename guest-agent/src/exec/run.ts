@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
 import { resolve } from 'node:path'
 import type { ExecBody, ExecResult } from '@computer/contract'
+import { withoutInherited } from '../descriptors.ts'
 import { invalid, Refusal } from '../refusal.ts'
 import type { User } from '../users.ts'
 import { argvFor, checkCommand } from './command.ts'
@@ -81,7 +82,7 @@ async function start(argv: readonly [string, ...string[]], options: Start): Prom
   const stdio = [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const
   let child: ChildProcess
   try {
-    child = spawn(file, args, { cwd, env, stdio: [...stdio], detached: true })
+    child = spawn(file, args, { cwd, env, stdio: withoutInherited(stdio), detached: true })
     await new Promise((done, fail) => child.once('spawn', done).once('error', fail))
   } catch (error) {
     throw startFailure(error as NodeJS.ErrnoException)

@@ -23,11 +23,16 @@ export class TailBuffer {
     this.#total += chunk.length
   }
 
+  bytes(): Buffer {
+    if (!this.truncated) return Buffer.from(this.#ring.subarray(0, this.#total))
+    const at = this.#total % this.#limit
+    return Buffer.concat([this.#ring.subarray(at), this.#ring.subarray(0, at)])
+  }
+
   /** As UTF-8, invalid bytes replaced. A character cut by the limit is left out. */
   text(): string {
     if (!this.truncated) return this.#ring.toString('utf8', 0, this.#total)
-    const at = this.#total % this.#limit
-    const bytes = Buffer.concat([this.#ring.subarray(at), this.#ring.subarray(0, at)])
+    const bytes = this.bytes()
     let start = 0
     while (start < 3 && isContinuation(bytes[start]!)) start++
     return bytes.toString('utf8', start)

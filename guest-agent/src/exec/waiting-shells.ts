@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
+import { withoutInherited } from '../descriptors.ts'
 import type { User } from '../users.ts'
 import { argvFor } from './command.ts'
 import { resetOomScore } from './oom-score.ts'
@@ -52,7 +53,8 @@ function startShell({ user, environment: env }: Login): ChildProcess | undefined
   const [file, ...args] = argvFor(user, ['/bin/sh'])
   let shell: ChildProcess
   try {
-    shell = spawn(file, args, { cwd: '/', env, stdio: 'pipe', detached: true })
+    const stdio = withoutInherited(['pipe', 'pipe', 'pipe'])
+    shell = spawn(file, args, { cwd: '/', env, stdio, detached: true })
   } catch {
     return undefined
   }

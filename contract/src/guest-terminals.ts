@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { TerminalId } from './ids.ts'
+import { OpenTerminal, Terminal, TerminalColumns, TerminalRows } from './terminals.ts'
+
+/** The agent's terminals; their bytes go over POST /terminal (guest-streams.ts). */
+export const guestTerminalRoutes = {
+  /** Answers the terminal of that id if it was opened before. */
+  openTerminal: { method: 'POST', path: '/terminals' },
+  listTerminals: { method: 'GET', path: '/terminals' },
+  /** Also one whose command has just exited, which can still be attached to. */
+  readTerminal: { method: 'GET', path: '/terminal' },
+  resizeTerminal: { method: 'POST', path: '/terminals/resize' },
+  /** Answers when nothing of its session runs any more. */
+  killTerminal: { method: 'POST', path: '/terminals/kill' },
+} as const
+
+export const GuestOpenTerminal = OpenTerminal.extend({ id: TerminalId })
+export type GuestOpenTerminal = z.infer<typeof GuestOpenTerminal>
+
+export const GuestTerminalId = z.strictObject({ id: TerminalId })
+export const GuestTerminalSize = z.strictObject({
+  id: TerminalId,
+  cols: TerminalColumns,
+  rows: TerminalRows,
+})
+export type GuestTerminalSize = z.infer<typeof GuestTerminalSize>
+
+/** Newest first. */
+export const GuestTerminals = z.object({ data: z.array(Terminal) })

@@ -1,0 +1,41 @@
+import {
+  GuestOpenTerminal,
+  GuestTerminalId,
+  GuestTerminalSize,
+  type guestTerminalRoutes,
+} from '@computer/contract/guest-terminals'
+import { parse, parseBody } from '../body.ts'
+import type { Route } from '../server.ts'
+import { Terminals, type TerminalLogin } from './terminals.ts'
+
+/** The routes of terminals, the stream of their bytes among them. */
+export function terminalRoutes(
+  loginOf: (name: string) => TerminalLogin,
+): Record<keyof typeof guestTerminalRoutes | 'terminal', Route> {
+  const terminals = new Terminals()
+  return {
+    openTerminal: async ({ body }) => {
+      const request = await parseBody(GuestOpenTerminal, body)
+      return { json: terminals.open(request, loginOf(request.user)) }
+    },
+    listTerminals: async () => ({ json: { data: terminals.list() } }),
+    readTerminal: async ({ query }) => ({
+      json: terminals.find(parse(GuestTerminalId, query).id).info,
+    }),
+    resizeTerminal: async ({ body }) => {
+      const { id, cols, rows } = await parseBody(GuestTerminalSize, body)
+      const terminal = terminals.find(id)
+      terminal.resize(cols, rows)
+      return { json: terminal.info }
+    },
+    killTerminal: async ({ body }) => {
+      await terminals.kill((await parseBody(GuestTerminalId, body)).id)
+      return { json: {} }
+    },
+    terminal: async ({ query }) => {
+      const terminal = terminals.find(parse(GuestTerminalId, query).id)
+      terminal.reserve()
+      return { duplex: (stream) => terminal.attach(stream) }
+    },
+  }
+}
