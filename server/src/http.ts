@@ -8,6 +8,7 @@ import Fastify, {
 } from 'fastify'
 import type { Socket } from 'node:net'
 import type { App } from './app.ts'
+import { isUnreachable } from './db/errors.ts'
 import { ApiError } from './errors.ts'
 import { newUlid } from './ids.ts'
 import { parseQuery } from './query.ts'
@@ -102,6 +103,12 @@ function toApiError(error: FastifyError): ApiError {
   // Fastify refuses bodies that are too large, of another type or not JSON before a handler runs.
   if (typeof error.statusCode === 'number' && error.statusCode < 500) {
     return new ApiError('invalid_request', refusals[error.code] ?? error.message, { cause: error })
+  }
+  if (isUnreachable(error)) {
+    return new ApiError('compute_unavailable', 'the database does not answer; try again shortly', {
+      cause: error,
+      retryAfter: 1,
+    })
   }
   return new ApiError('internal_error', 'the service failed; the log has this request id', {
     cause: error,

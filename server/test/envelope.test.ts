@@ -4,6 +4,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import { createApi } from '../src/api/server.ts'
+import { openDatabase } from '../src/db/database.ts'
+import { isUnreachable } from '../src/db/errors.ts'
 import { startTestServer, type Answer } from './harness.ts'
 
 const server = await startTestServer({ after })
@@ -205,6 +209,30 @@ test('what breaks inside is answered without its story', async (t) => {
   refused(answer, 'internal_error')
   assert.doesNotMatch(answer.bytes.toString(), /relation|machines"|select|pg|at /)
   await broken.app.db.schema.alterTable('gone').renameTo('machines').execute()
+})
+
+test('a database that is away is a reason to try again', async (t) => {
+  const { app, key } = await startTestServer(t, { worker: false })
+  const headers = { authorization: `Bearer ${key}` }
+  const url = 'postgres:///any?host=/nonexistent'
+  const db = openDatabase(url, { log: app.log, maxConnections: 1 })
+  const http = createApi({ ...app, db })
+  t.after(() => http.close())
+  const answer = await http.inject({ method: 'GET', url: '/v1/machines', headers })
+  assert.equal(answer.statusCode, 503)
+  assert.equal(answer.json().error.code, 'compute_unavailable')
+  assert.equal(answer.headers['retry-after'], '1')
+
+  // One that goes down in the middle of a call.
+  const sleeper = sql`select pg_sleep(30) as sleeper`.execute(app.db)
+  const failed = assert.rejects(sleeper, isUnreachable)
+  const end = sql<{
+    ended: boolean
+  }>`select pg_terminate_backend(pid) as ended from pg_stat_activity
+    where datname = current_database() and query like '%as sleeper' and pid <> pg_backend_pid()`
+  let ended = 0
+  while (ended === 0) ended = (await end.execute(app.db)).rows.length
+  await failed
 })
 
 function refused(answer: Answer, code: keyof typeof errorStatus, message = /./): void {

@@ -8,3 +8,17 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
     error.constraint === constraint
   )
 }
+
+/** Whether the database could not be reached, or went away in the middle: it comes back by itself. */
+export function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error ? String(error.code) : ''
+  // Its socket may be gone with it.
+  const isConnect = 'syscall' in error && error.syscall === 'connect'
+  // Class 08 is the connection's, 57P the server's going down and coming up (PostgreSQL, appendix A).
+  return (
+    /^(ECONNRESET|EPIPE|57P0[123]|08...)$/.test(code) ||
+    (isConnect && /^(ECONNREFUSED|ENOENT)$/.test(code)) ||
+    /^Connection terminated/.test(error.message)
+  )
+}
