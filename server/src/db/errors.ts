@@ -19,6 +19,6 @@ export function isUnreachable(error: unknown): boolean {
   return (
     /^(ECONNRESET|EPIPE|57P0[123]|08...)$/.test(code) ||
     (isConnect && /^(ECONNREFUSED|ENOENT)$/.test(code)) ||
-    /^Connection terminated/.test(error.message)
+    error.message.startsWith('Connection terminated')
   )
 }
