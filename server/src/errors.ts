@@ -8,6 +8,8 @@ export class ApiError extends Error {
   readonly quota: Quota | undefined
   /** Seconds after which the same call may succeed; sent as retry-after. */
   readonly retryAfter: number | undefined
+  /** The size of a file that ends before a range asked of it begins, which HTTP has status 416 for. */
+  readonly sizeOfRanged: number | undefined
 
   constructor(
     code: ErrorCode,
@@ -16,6 +18,7 @@ export class ApiError extends Error {
       readonly details?: readonly FieldError[]
       readonly quota?: Quota
       readonly retryAfter?: number
+      readonly sizeOfRanged?: number
     } = {},
   ) {
     super(message, options)
@@ -23,6 +26,7 @@ export class ApiError extends Error {
     this.details = options.details
     this.quota = options.quota
     this.retryAfter = options.retryAfter
+    this.sizeOfRanged = options.sizeOfRanged
   }
 }
 

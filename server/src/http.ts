@@ -83,7 +83,10 @@ export async function closeHttp(http: FastifyInstance, graceMs = 5_000): Promise
 function sendError(reply: FastifyReply, error: ApiError, requestId: string) {
   if (error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
   if (error.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer')
-  return reply.code(errorStatus[error.code]).send(envelope(error, requestId))
+  const { sizeOfRanged } = error
+  if (sizeOfRanged !== undefined) void reply.header('content-range', `bytes */${sizeOfRanged}`)
+  const status = sizeOfRanged === undefined ? errorStatus[error.code] : 416
+  return reply.code(status).send(envelope(error, requestId))
 }
 
 function envelope(error: ApiError, requestId: string): ErrorEnvelope {

@@ -1,4 +1,4 @@
-import { invalid, type ApiError } from '../errors.ts'
+import { ApiError, invalid } from '../errors.ts'
 
 /** One range of a `range` header, `bytes=FIRST-LAST` or `bytes=FIRST-`; null without the header. */
 export function parseRange(
@@ -18,7 +18,9 @@ export function parseRange(
 
 /** For a range that begins where the file has nothing any more. */
 export function unsatisfiable(size: number): ApiError {
-  return invalid(`the range begins past the end of the file, which has ${size} bytes`, [
-    { field: 'range', message: `must begin before byte ${size}` },
-  ])
+  const message = `the range begins past the end of the file, which has ${size} bytes`
+  return new ApiError('invalid_request', message, {
+    details: [{ field: 'range', message: `must begin before byte ${size}` }],
+    sizeOfRanged: size,
+  })
 }
