@@ -15,8 +15,11 @@ export const FileMode = z
 
 export const DirectoryEntry = z
   .object({
-    name: z.string(),
-    path: z.string(),
+    name: z.string().describe('Bytes that are not UTF-8 are shown as U+FFFD.'),
+    path: z
+      .string()
+      .nullable()
+      .describe('Null if the name is not UTF-8: no path reaches it, a command does.'),
     type: z.enum(['file', 'directory', 'symlink', 'other']),
     size: z.int(),
     mode: z.string(),

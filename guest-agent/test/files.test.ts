@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
+  appendFileSync,
   closeSync,
   mkdirSync,
   readdirSync,
@@ -8,12 +10,16 @@ import {
   readSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { listDirectory, openRange } from '../src/files/files.ts'
+import { listDirectory } from '../src/files/list.ts'
+import { openRange, type ReadRequest } from '../src/files/read.ts'
+import type { FileSpace } from '../src/files/space.ts'
 import { writeFile } from '../src/files/write.ts'
 import { bodyOf, makeSpace } from './file-space.ts'
 
@@ -52,62 +58,113 @@ test('new files belong to their directory, and to the user in a directory open t
   assert.equal(statSync(join(home, 'shared/file')).uid, space.owner.uid)
 })
 
-test('a range is cut to the file; missing, directory and device are told apart', async (t) => {
+test('a range is cut to the file; missing and directory are told apart', async (t) => {
   const { space, home } = makeSpace(t)
   writeFileSync(join(home, 'f'), '0123456789')
-  const range = await openRange(space, { path: 'f', offset: 7, length: 100 })
-  t.after(() => closeSync(range.fd!))
-  assert.deepEqual([range.size, range.offset, range.length], [10, 7, 3])
-  const bytes = Buffer.alloc(3)
-  readSync(range.fd!, bytes, 0, 3, 7)
-  assert.equal(bytes.toString(), '789')
-
-  execFileSync('mkfifo', [join(home, 'fifo')])
-  const refusals = { nope: 'not_found', '.': 'invalid_request', fifo: 'invalid_request' }
-  for (const [path, code] of Object.entries({ ...refusals, '/dev/zero': 'invalid_request' })) {
+  assert.deepEqual(await readRange(space, { path: 'f', offset: 7, length: 100 }), {
+    size: 10,
+    offset: 7,
+    text: '789',
+  })
+  assert.deepEqual(await readRange(space, { path: 'f', offset: 11 }), {
+    size: 10,
+    offset: 10,
+    text: '',
+  })
+  const refusals = { nope: 'not_found', '.': 'invalid_request', 'f/': 'invalid_request' }
+  for (const [path, code] of Object.entries({ ...refusals, 'a\0b': 'invalid_request' })) {
     await assert.rejects(openRange(space, { path, offset: 0 }), { code }, path)
   }
-  const version = await openRange(space, { path: '/proc/version', offset: 0 })
-  assert.match(version.bytes!.toString(), /^Linux/)
 })
 
-test('a list is ordered by name and cut into pages', async (t) => {
+test('a sparse file of 1 TiB is read by ranges', async (t) => {
   const { space, home } = makeSpace(t)
-  for (const name of ['b', 'a', 'é', 'C']) writeFileSync(join(home, name), name)
-  symlinkSync('a', join(home, 'link'))
-  const first = await listDirectory(space, { path: '.', limit: 3 })
-  assert.deepEqual([first.data.map(({ name }) => name), first.has_more], [['C', 'a', 'b'], true])
-  const second = await listDirectory(space, { path: home, limit: 3, after: 'b' })
-  assert.deepEqual([second.data.map(({ name }) => name), second.has_more], [['link', 'é'], false])
-  assert.deepEqual([second.data[0]!.type, second.data[0]!.target], ['symlink', 'a'])
+  const size = 2 ** 40
+  writeFileSync(join(home, 'sparse'), '')
+  truncateSync(join(home, 'sparse'), size)
+  appendFileSync(join(home, 'sparse'), 'end')
+  const end = await readRange(space, { path: 'sparse', offset: size - 2 })
+  assert.deepEqual(end, { size: size + 3, offset: size - 2, text: '\0\0end' })
 })
 
-test('denied paths stay closed by name, by symlink, dangling, and through /proc', async (t) => {
-  const { space, home, denied } = makeSpace(t)
-  writeFileSync(join(denied, 'secret'), 'secret')
-  symlinkSync(denied, join(home, 'a'))
-  symlinkSync('a/secret', join(home, 'b'))
-  symlinkSync(join(denied, 'gone'), join(home, 'dangling'))
-  const paths = [
-    join(denied, 'secret'),
-    `${home}/x/..//../../run/./${denied.split('/').at(-1)}/secret`,
-    'a/secret',
-    'b',
-    'dangling',
-    `/proc/self/root${denied}/secret`,
-    `/proc/${process.pid}/environ`,
-    `/proc/${process.ppid}/root${denied}/secret`,
-    '/dev/fd/0',
-  ]
-  mkdirSync(join(home, 'x'))
-  for (const path of paths) {
-    const code = 'permission_denied'
+test('what could keep a reader or a writer waiting is refused', async (t) => {
+  const { space, home } = makeSpace(t)
+  execFileSync('mkfifo', [join(home, 'fifo')])
+  const server = createServer().listen(join(home, 'socket'))
+  await once(server, 'listening')
+  t.after(() => server.close())
+  symlinkSync('fifo', join(home, 'link'))
+  for (const path of ['fifo', 'socket', 'link', '/dev/zero', '/dev/null', '/dev/tty']) {
+    const code = 'invalid_request'
     await assert.rejects(openRange(space, { path, offset: 0 }), { code }, path)
     await assert.rejects(writeFile(space, { ...write, path }, bodyOf('')), { code }, path)
+    const appending = { ...write, append: true, path }
+    await assert.rejects(writeFile(space, appending, bodyOf('')), { code }, path)
   }
-  await assert.rejects(listDirectory(space, { path: 'a', limit: 1 }), { code: 'permission_denied' })
-  assert.deepEqual(readdirSync(denied), ['secret'])
 })
+
+test("the kernel's files are read whole, by their true length, and not written", async (t) => {
+  const { space } = makeSpace(t)
+  for (const path of ['/proc/version', '/sys/kernel/mm/transparent_hugepage/enabled']) {
+    const { bytes, size, length } = await openRange(space, { path, offset: 0 })
+    assert.equal(bytes!.toString(), readFileSync(path, 'utf8'))
+    assert.deepEqual([size, length], [bytes!.length, bytes!.length])
+  }
+  const part = await openRange(space, { path: '/proc/version', offset: 2, length: 3 })
+  assert.equal(part.bytes!.toString(), 'nux')
+  for (const path of ['/proc/sys/kernel/hostname', '/sys/power/state', '/proc/new']) {
+    for (const append of [true, false]) {
+      const request = { ...write, append, path }
+      await assert.rejects(writeFile(space, request, bodyOf('x')), { code: 'invalid_request' })
+    }
+  }
+})
+
+test('a list is cut into pages, by the bytes of the names, whatever they are', async (t) => {
+  const { space, home } = makeSpace(t)
+  const names = ['b', 'a', 'é', 'C', '\u{10000}', '\uffee'].map((name) => Buffer.from(name))
+  names.push(
+    Buffer.from([0x61, 0xe9]),
+    ...Array.from({ length: 300 }, (_, n) => Buffer.from(`${n}`)),
+  )
+  for (const name of names) writeFileSync(Buffer.concat([Buffer.from(`${home}/`), name]), '')
+  for (const limit of [20, 100]) {
+    const seen: string[] = []
+    let after: string | undefined
+    do {
+      const page = await listDirectory(space, { path: '.', limit, after })
+      assert.ok(page.data.length <= limit)
+      seen.push(...page.data.map((entry) => entry.name))
+      after = page.next ?? undefined
+    } while (after)
+    assert.deepEqual(seen, names.toSorted(Buffer.compare).map(String))
+  }
+})
+
+test('an entry says what it is, who owns it, and whether a path reaches it', async (t) => {
+  const { space, home } = makeSpace(t)
+  symlinkSync('a', join(home, 'link'))
+  mkdirSync(join(home, 'sticky'))
+  execFileSync('chmod', ['1777', join(home, 'sticky')])
+  writeFileSync(Buffer.concat([Buffer.from(`${home}/`), Buffer.from([0xff, 0x78])]), '123')
+  const { data } = await listDirectory(space, { path: home, limit: 10 })
+  const shown = data.map(({ name, path, type, mode, owner, target }) =>
+    [name, path, type, mode, owner, target].join(),
+  )
+  assert.deepEqual(shown, [
+    `link,${home}/link,symlink,0777,root,a`,
+    `sticky,${home}/sticky,directory,1777,root,`,
+    '\ufffdx,,file,0644,root,',
+  ])
+})
+
+async function readRange(space: FileSpace, request: ReadRequest) {
+  const { fd, size, offset, length } = await openRange(space, request)
+  const bytes = Buffer.alloc(length)
+  readSync(fd!, bytes, 0, length, offset)
+  closeSync(fd!)
+  return { size, offset, text: bytes.toString() }
+}
 
 function* failAfter(chunk: Buffer): Generator<Buffer> {
   yield chunk

@@ -72,7 +72,7 @@ test('files are written, listed and read, whole, in ranges and as streams', asyn
   assert.equal(beyond.bytes.length, 0)
 
   const list = await guests.listFiles(ref, { path: 'täst', limit: 1 })
-  assert.deepEqual([list.data.map((entry) => entry.name), list.has_more], [['漢 file.bin'], false])
+  assert.deepEqual([list.data.map((entry) => entry.name), list.next], [['漢 file.bin'], null])
 })
 
 test('what the agent declines comes as GuestRefusal with its code and reason', async (t) => {

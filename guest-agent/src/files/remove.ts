@@ -5,7 +5,7 @@ import { Refusal } from '../refusal.ts'
 import { naming } from './failure.ts'
 import type { FileSpace } from './space.ts'
 import { isMountPoint, mountOf, walkToTake } from './take.ts'
-import { at, O_PATH, reopenable, type Entry } from './walk.ts'
+import { at, below, O_PATH, reopenable, type Entry } from './walk.ts'
 
 export type RemoveRequest = { readonly path: string; readonly recursive: boolean }
 
@@ -87,10 +87,6 @@ async function readNames(directory: Entry, limit: number): Promise<Buffer[]> {
     if (names.length === limit) break
   }
   return names
-}
-
-function below(directory: Entry, name: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`${reopenable(directory)}/`), name])
 }
 
 function isOf(error: unknown, ...codes: readonly string[]): boolean {

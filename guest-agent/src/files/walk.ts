@@ -57,6 +57,11 @@ export function at(directory: Entry, name: string): string {
   return `${reopenable(directory)}/${name}`
 }
 
+/** The same of a name as the bytes it is, which need not be UTF-8. */
+export function below(directory: Entry, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${reopenable(directory)}/`), name])
+}
+
 /** The path of what was opened, whatever has happened to its name. */
 export function reopenable(entry: Entry): string {
   return `/proc/self/fd/${entry.fd}`
@@ -139,6 +144,11 @@ export function walk(path: string, options: WalkOptions): Place {
 /** `a/` and `a/.` are the directory, not a link to it. */
 export function namesDirectory(path: string): boolean {
   return /\/\.?$/.test(path)
+}
+
+/** In /proc or /sys, where reading and writing is whatever the kernel makes of it. */
+export function isOfKernel(entry: Entry): boolean {
+  return /^\/(proc|sys)(\/|$)/.test(realPath(entry))
 }
 
 export function notFound(path: string): Refusal {

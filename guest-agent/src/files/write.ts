@@ -16,9 +16,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { invalid } from '../refusal.ts'
 import { naming } from './failure.ts'
-import { openRegular } from './files.ts'
+import { openRegular } from './read.ts'
 import { walkIn, type FileSpace } from './space.ts'
-import { at, namesDirectory, type Entry, type Place } from './walk.ts'
+import { at, isOfKernel, namesDirectory, type Entry, type Place } from './walk.ts'
 
 export type WriteRequest = {
   readonly path: string
@@ -46,6 +46,9 @@ export async function writeFile(
     if (place.entry && !place.entry.stats.isFile()) {
       const what = place.entry.stats.isDirectory() ? 'a directory' : 'not a regular file'
       throw invalid(`${place.path} is ${what}`)
+    }
+    if (isOfKernel(place.directory)) {
+      throw invalid(`${place.path} is the kernel's; write it with a command`)
     }
     if (namesDirectory(request.path)) throw invalid(`${request.path} names a directory`)
     const size = request.append

@@ -3,7 +3,7 @@ import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import { invalid } from '../errors.ts'
 import { askGuest } from './guests.ts'
-import { decode, encodeCursor, type PageRequest } from './page.ts'
+import { invalidCursor, type PageRequest } from './page.ts'
 import { decodeUtf8, wholeCharacters } from './utf8-range.ts'
 
 type Guests = Pick<App, 'db' | 'guests'>
@@ -15,15 +15,19 @@ export async function listFiles(
   id: MachineId,
   query: PageRequest & { readonly path: string },
 ) {
-  const after = query.cursor === undefined ? undefined : decode(query.cursor, /^[^/]+$/s)
-  const list = await askGuest(app, actor, id, (ref) =>
-    app.guests.listFiles(ref, { path: query.path, limit: query.limit, after }),
+  const { path, limit, cursor } = query
+  if (cursor !== undefined) checkCursor(cursor)
+  const { next, ...list } = await askGuest(app, actor, id, (ref) =>
+    app.guests.listFiles(ref, { path, limit, after: cursor }),
   )
-  const last = list.data.at(-1)
-  return {
-    ...list,
-    next_cursor: list.has_more && last ? encodeCursor(last.name) : null,
-  }
+  return { ...list, next_cursor: next, has_more: next !== null }
+}
+
+/** A cursor is the bytes of a name, which need not be UTF-8. */
+function checkCursor(cursor: string): void {
+  const name = Buffer.from(cursor, 'base64url')
+  const isName = name.length > 0 && name.length <= 255 && !name.includes('/') && !name.includes(0)
+  if (!isName || name.toString('base64url') !== cursor) throw invalidCursor()
 }
 
 /** One range of at most 4 MiB, in the encoding the caller names. */

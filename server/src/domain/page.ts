@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts'
+import { invalid, type ApiError } from '../errors.ts'
 
 export type PageRequest = { readonly limit: number; readonly cursor?: string | undefined }
 export type Page<Row> = {
@@ -45,7 +45,11 @@ export function encodeCursor(position: string): string {
 export function decode(cursor: string, shape: RegExp): string {
   const position = Buffer.from(cursor, 'base64url').toString('utf8')
   if (shape.test(position)) return position
-  throw invalid('the cursor is not one of this list; start again without it', [
+  throw invalidCursor()
+}
+
+export function invalidCursor(): ApiError {
+  return invalid('the cursor is not one of this list; start again without it', [
     { field: 'cursor', message: 'must be a next_cursor of this list' },
   ])
 }

@@ -31,12 +31,15 @@ import { readBody, streamBody } from './body.ts'
 import type { GuestAnswer, GuestRequest } from './channel.ts'
 import { GuestChannels, type GuestChannelOptions, type GuestRef } from './channels.ts'
 import { GuestUnavailable } from './errors.ts'
+import { terminalCalls } from './terminals.ts'
 
 const mebibyte = 1024 * 1024
 const maxJsonBytes = mebibyte
 /** A character of JSON takes at most six bytes: \u0000. */
 const maxExecBytes = 2 * 6 * mebibyte + maxJsonBytes
 const maxClipboardBytes = 4 * 6 * mebibyte + maxJsonBytes
+/** A hundred entries, each with its path and where it leads. */
+const maxListBytes = 100 * 6 * 3 * 4096
 const maxScreenshotBytes = 64 * mebibyte
 
 const answerTimeoutMs = 15_000
@@ -156,7 +159,7 @@ export function createGuestClient(
       ref: GuestRef,
       query: PathQuery<typeof GuestListQuery>,
       { signal }: CallOptions = {},
-    ) => callJson(ref, guestRoutes.listFiles, GuestFileList, { query, signal }),
+    ) => callJson(ref, guestRoutes.listFiles, GuestFileList, { query, signal }, maxListBytes),
 
     /** The caller reads the stream to its end or destroys it. It fails if the file comes cut short. */
     readFile: (
@@ -226,9 +229,19 @@ export function createGuestClient(
     usage: (ref: GuestRef, { signal }: CallOptions = {}) =>
       callJson(ref, guestRoutes.usage, GuestUsage, { signal }),
 
+    ...terminalCalls(callJson),
+
     [Symbol.asyncDispose]: () => channels[Symbol.asyncDispose](),
   }
 }
+
+/** Calls a route that answers JSON of that schema. */
+export type CallJson = <S extends z.ZodType>(
+  ref: GuestRef,
+  route: Route,
+  schema: S,
+  request?: Partial<GuestRequest> & { readonly query?: Query },
+) => Promise<z.output<S>>
 
 type Route = (typeof guestRoutes)[keyof typeof guestRoutes]
 type PathQuery<S extends z.ZodType> = Partial<z.output<S>> & { readonly path: string }

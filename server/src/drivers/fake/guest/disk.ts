@@ -184,7 +184,7 @@ export class FakeDisk {
   listPage({ path, limit, after }: { path: string; limit: number; after?: string | undefined }): {
     path: string
     data: DirectoryEntry[]
-    has_more: boolean
+    next: string | null
   } {
     const absolute = this.resolve(path)
     const node = this.find(absolute)
@@ -192,10 +192,15 @@ export class FakeDisk {
     if (node.type === 'file') {
       throw new GuestFault('invalid_request', `${absolute} is not a directory`)
     }
-    const names = [...node.entries.keys()].filter((name) => after === undefined || name > after)
-    const page = names.sort().slice(0, limit)
+    const start = Buffer.from(after ?? '', 'base64url')
+    const names = [...node.entries.keys()]
+      .map((name) => Buffer.from(name))
+      .filter((name) => name.compare(start) > 0)
+      .sort(Buffer.compare)
+    const page = names.slice(0, limit).map(String)
     const data = page.map((name) => describe(absolute, name, node.entries.get(name)!))
-    return { path: absolute, data, has_more: names.length > limit }
+    const next = names.length > limit ? names[limit - 1]!.toString('base64url') : null
+    return { path: absolute, data, next }
   }
 
   usedBytes(): number {
