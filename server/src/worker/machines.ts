@@ -37,6 +37,7 @@ export type WorkerApp = Pick<App, 'config' | 'db' | 'changes' | 'log' | 'guests'
 const maxAtOnce = 8
 const maxAttempts = 6
 const desktopPollMs = 250
+const desktopTimeoutMs = 2_000
 const imagePollMs = 1_000
 /** A desktop that has not come up in that time is asked for less often. */
 const desktopPatienceMs = 120_000
@@ -150,7 +151,9 @@ async function move(
 
 /** Notes when the desktop of a running machine answers (event machine.ready). */
 async function watchDesktop(app: WorkerApp, machine: MachineRow): Promise<void> {
-  const isUp = await app.guests.display(guestRef(machine)).then(
+  // What is to be captured waits for this, so a guest that is silent is not waited for.
+  const signal = AbortSignal.timeout(desktopTimeoutMs)
+  const isUp = await app.guests.display(guestRef(machine), { signal }).then(
     ({ up }) => up,
     () => false,
   )
