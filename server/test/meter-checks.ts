@@ -49,8 +49,10 @@ async function whatIsHeld(db: Database): Promise<string[]> {
     .selectAll()
     .where('state', '=', 'ready')
     .where(
-      sql<boolean>`exists (select from snapshots s where s.capture_id = captures.id and s.deleted_at is null)
-        or exists (select from templates t where t.capture_id = captures.id)`,
+      sql<boolean>`(
+        exists (select from snapshots s where s.capture_id = captures.id and s.deleted_at is null)
+        or exists (select from templates t where t.capture_id = captures.id)
+      )`,
     )
     .execute()
   const held: Parameters<typeof nameOf>[0][] = []

@@ -1,7 +1,7 @@
-import { MachineEvent, type MachineId } from '@computer/contract'
+import { MachineEvent, type MachineEventType, type MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import fc from 'fast-check'
+import { onDisksOf } from './disks.ts'
 import { startTestServer } from './harness.ts'
 import { checkMeters } from './meter-checks.ts'
 import { gone, settled } from './settled.ts'
@@ -9,6 +9,7 @@ import { gone, settled } from './settled.ts'
 const server = await startTestServer({ after })
 const { db } = server.app
 const { controls } = server.engine
+const disks = onDisksOf(server)
 const gibibyte = 2 ** 30
 
 test('a machine is metered from its first run to its deletion, at the times of its events', async () => {
@@ -72,89 +73,103 @@ test('facts are in the log and in no answer', async () => {
   assert.deepEqual(rows[0]!.facts, { size: 'small', disk_bytes: 10 * gibibyte })
 })
 
-const steps = [
-  ...(['start', 'stop', 'force', 'restart', 'rename', 'standard', 'large'] as const),
-  ...(['powerOff', 'die', 'fail', 'delete'] as const),
-]
-type Step = (typeof steps)[number]
+test('a capture is metered from its completion until nothing names it, whoever goes last', async () => {
+  const { id } = await server.machine()
+  await disks.mark(id, 'some bytes')
+  const { id: snapshotId, size_bytes: bytes } = await disks.snapshot(id)
+  const template = await server.call('POST', '/v1/templates', {
+    name: 'outlives its snapshot',
+    snapshot_id: snapshotId,
+  })
+  assert.deepEqual(await coldOf(id), [[bytes, await timeOf(id, 'snapshot.completed'), null]])
 
-test('however a life goes, the intervals are those that its log says', async () => {
-  const lives = fc.array(fc.constantFrom(...steps), { minLength: 1, maxLength: 14 })
-  await fc.assert(
-    fc.asyncProperty(fc.boolean(), lives, async (start, life) => {
-      const { id } = await server.machine({ start })
-      for (const next of life) {
-        await live(id, next)
-        await checkMeters(db)
-      }
-      await live(id, 'delete')
-      await checkMeters(db)
-    }),
-    { numRuns: 25 },
-  )
+  await server.call('DELETE', `/v1/snapshots/${snapshotId}`)
+  await server.call('DELETE', `/v1/machines/${id}`)
+  await gone(server, id)
+  assert.deepEqual(await coldOf(id), [[bytes, await timeOf(id, 'snapshot.completed'), null]])
+  await checkMeters(db)
+
+  await server.call('DELETE', `/v1/templates/${template.body.id}`)
+  const ended = await timeOf(id, 'snapshot.deleted', 1)
+  assert.deepEqual(await coldOf(id), [[bytes, await timeOf(id, 'snapshot.completed'), ended]])
+  await checkMeters(db)
 })
 
-async function live(id: MachineId, step: Step): Promise<void> {
-  const path = `/v1/machines/${id}`
-  const { status, body } = await server.call('GET', path)
-  if (status === 404) return
-  switch (step) {
-    case 'rename':
-      await server.call('PATCH', path, { metadata: { renamed: 'yes' } })
-      return
-    case 'standard':
-    case 'large':
-      await server.call('PATCH', path, { size: step })
-      return
-    case 'powerOff':
-    case 'die':
-      if (body.state !== 'running') return
-      controls[step]({ id, generation: 1 })
-      return settled(server, id, step === 'die' ? 'error' : 'stopped')
-    case 'fail':
-      if (body.state === 'running') return
-      controls.failNext('start', { retryable: false })
-      return move(id, 'start')
-    case 'force':
-      await server.call('POST', `${path}/stop?wait=20`, { force: true })
-      return
-    case 'delete':
-      await server.call('DELETE', path)
-      return gone(server, id)
-    default:
-      return move(id, step)
-  }
-}
+test('the capture of a fork is not metered, and the fork is', async () => {
+  const { id } = await server.machine()
+  const { body: fork } = await server.call('POST', `/v1/machines/${id}/fork`, {})
+  await disks.machineIn(fork.id, 'running')
+  await disks.settledCaptures()
+  assert.deepEqual([await coldOf(id), await coldOf(fork.id)], [[], []])
+  const meters = (await intervalsOf(fork.id)).map(([meter]) => meter)
+  assert.deepEqual(meters, ['hot_storage', 'compute'])
+  await checkMeters(db)
+})
+
+test('a restore ends the run and leaves the disk metered as it was', async () => {
+  const { id } = await server.machine()
+  const { id: snapshotId } = await disks.snapshot(id)
+  const wish = { snapshot_id: snapshotId }
+  const restored = await server.call('POST', `/v1/machines/${id}/restore?wait=20`, wish)
+  assert.equal(restored.body.state, 'running')
+  const at = await timesOf(id)
+  assert.deepEqual(await intervalsOf(id), [
+    ['hot_storage', null, 10 * gibibyte, at('creating>running'), null],
+    ['compute', 'small', null, at('creating>running'), at('stopping>stopped')],
+    ['compute', 'small', null, at('starting>running'), null],
+  ])
+  assert.equal((await coldOf(id)).length, 2)
+  await checkMeters(db)
+})
 
 /** Asks for a change of state, which may be refused, and waits until the machine rests. */
 async function move(id: MachineId, path: 'start' | 'stop' | 'restart'): Promise<void> {
   await server.call('POST', `/v1/machines/${id}/${path}?wait=20`)
 }
 
-/** A machine's intervals, oldest first. */
+/** What is metered of a machine's runs and its disk, oldest first. */
 async function intervalsOf(id: MachineId) {
-  const rows = await db
+  const rows = await selectIntervals(id).where('meter', '!=', 'cold_storage').execute()
+  return rows.map((row) => [row.meter, row.size, row.bytes, row.started_at, row.ended_at])
+}
+
+/** What is metered of its captures. */
+async function coldOf(id: MachineId) {
+  const rows = await selectIntervals(id).where('meter', '=', 'cold_storage').execute()
+  return rows.map((row) => [row.bytes, row.started_at, row.ended_at])
+}
+
+function selectIntervals(id: MachineId) {
+  return db
     .selectFrom('meter_intervals')
     .selectAll()
     .where('machine_id', '=', id)
     .orderBy('started_at')
     .orderBy('meter', 'desc')
-    .execute()
-  return rows.map((row) => [row.meter, row.size, row.bytes, row.started_at, row.ended_at])
 }
 
-/** When a machine made its nth move, as the API shows it. */
+/** When a machine made its nth move, or was resized. */
 async function timesOf(id: MachineId) {
-  const events = await db
+  const events = await eventsOf(id)
+  return (move: string, nth = 0): Date => {
+    const named = events.filter(({ type, from_state: from, to_state: to, facts }) =>
+      type === 'machine.updated' && to === null && facts
+        ? move === 'resized'
+        : move === `${from}>${to}`,
+    )
+    return named[nth]!.occurred_at
+  }
+}
+
+async function timeOf(id: MachineId, type: MachineEventType, nth = 0): Promise<Date> {
+  return (await eventsOf(id)).filter((event) => event.type === type)[nth]!.occurred_at
+}
+
+async function eventsOf(id: MachineId) {
+  return db
     .selectFrom('machine_events')
     .selectAll()
     .where('machine_id', '=', id)
     .orderBy('sequence')
     .execute()
-  return (move: string, nth = 0): Date => {
-    const named = events.filter(({ from_state: from, to_state: to, facts }) =>
-      to === null && facts ? move === 'resized' : move === `${from}>${to}`,
-    )
-    return named[nth]!.occurred_at
-  }
 }
