@@ -15,6 +15,7 @@ import { organizations } from './organizations.ts'
 import { inputLease, sessions } from './sessions.ts'
 import { snapshots } from './snapshots.ts'
 import { templates } from './templates.ts'
+import { terminals } from './terminals.ts'
 
 export * from './api-keys.ts'
 export * from './audit-event-types.ts'
@@ -64,6 +65,7 @@ export const endpoints = {
   desktop,
   exec,
   files,
+  terminals,
   sessions,
   input_lease: inputLease,
   events,

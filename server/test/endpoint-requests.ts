@@ -39,6 +39,10 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
   const point = { x: 1, y: 1 }
   const none = async () => ({})
   const disks = diskRequests(server, machine_id)
+  const newTerminal = async () => {
+    const { body } = await call('POST', `${path}/terminals`, {})
+    return { machine_id, terminal_id: body.id as string }
+  }
   return {
     auth: authRequests(server, {
       userId: principal.user.id,
@@ -116,6 +120,12 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
         await call('PUT', `${path}/files/content`, { path: 'd.txt', content: '' })
         return running({ body: { from: 'd.txt', to: 'e.txt', overwrite: true } })
       },
+    },
+    terminals: {
+      open: input({}),
+      list: running,
+      resize: async () => ({ ids: await newTerminal(), body: { cols: 100, rows: 30 } }),
+      kill: async () => ({ ids: await newTerminal() }),
     },
     sessions: {
       open: async () => ({ body: { machine_id } }),

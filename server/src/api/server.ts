@@ -28,6 +28,7 @@ import { addSecurityHeaders } from './security-headers.ts'
 import { inputLeaseRoutes, sessionRoutes } from './sessions.ts'
 import { snapshotRoutes } from './snapshots.ts'
 import { templateRoutes } from './templates.ts'
+import { terminalRoutes } from './terminals.ts'
 
 /** The whole HTTP API over an App. Tests may bring their own authentication. */
 export function createApi(
@@ -60,6 +61,7 @@ export function createApi(
   mount(http, doors, endpoints.desktop, desktopRoutes(app))
   mount(http, doors, endpoints.exec, execRoutes(app))
   mount(http, doors, endpoints.files, fileRoutes(app))
+  mount(http, doors, endpoints.terminals, terminalRoutes(app))
   mount(http, doors, endpoints.sessions, sessionRoutes(app))
   mount(http, doors, endpoints.input_lease, inputLeaseRoutes(app))
   mount(http, doors, endpoints.events, eventRoutes(app))

@@ -110,6 +110,8 @@ export class Connection {
   }
 
   #beat(): void {
+    // One that is not read cannot be heard.
+    if (this.#socket.isPaused) this.#heardAtMs = performance.now()
     if (performance.now() - this.#heardAtMs > deadAfterMs) this.#socket.terminate()
     else this.#socket.ping()
   }

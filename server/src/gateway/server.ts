@@ -10,6 +10,7 @@ import { Connections } from './connections.ts'
 import { EventFeeds } from './event-feeds.ts'
 import { mountEventChannels } from './events.ts'
 import { watchStanding } from './revocation.ts'
+import { mountTerminalChannel } from './terminal.ts'
 
 /** Past this a frame is refused before it is whole; channels have smaller limits of their own. */
 const maxFrameBytes = 32 * 1024 * 1024
@@ -43,6 +44,7 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
   })
   addHealthRoutes(http, app)
   mountEventChannels(http, app, context, feeds)
+  mountTerminalChannel(http, app, context)
   return http
 }
 

@@ -9,7 +9,11 @@ import {
   GuestMove,
   GuestReadQuery,
   guestRoutes,
+  guestStreams,
+  GuestOpenTerminal,
   GuestScreenshotQuery,
+  GuestTerminalId,
+  GuestTerminalSize,
   GuestWriteQuery,
   type GuestHealth,
 } from '@computer/contract'
@@ -22,6 +26,7 @@ import { runCommand } from './exec.ts'
 import { json, parse, parseJson, serve, type GuestHandlers } from './http.ts'
 import { hostKeyOf, hostnameOf, machineOf, takeIdentity } from './identity.ts'
 import { drawScreen } from './image.ts'
+import { FakeTerminals } from './terminals.ts'
 
 export type FakeGuestOptions = {
   readonly bootId: string
@@ -37,6 +42,7 @@ export class FakeGuest {
   readonly bootId: string
   readonly disk: FakeDisk
   readonly desktop: FakeDesktop
+  readonly terminals = new FakeTerminals(() => this.#host())
   /** How often the disk was flushed. */
   flushes = 0
   readonly #options: FakeGuestOptions
@@ -185,6 +191,27 @@ export class FakeGuest {
         this.flushes += 1
         return json({})
       },
+      ...this.#terminalRoutes(),
+    }
+  }
+
+  #terminalRoutes(): GuestHandlers {
+    const { terminals } = this
+    return {
+      [keyOf(guestRoutes.openTerminal)]: ({ body }) =>
+        json(terminals.open(parseJson(GuestOpenTerminal, body))),
+      [keyOf(guestRoutes.listTerminals)]: () => json({ data: terminals.list() }),
+      [keyOf(guestRoutes.readTerminal)]: ({ query }) =>
+        json(terminals.find(parse(GuestTerminalId, query).id).info),
+      [keyOf(guestRoutes.resizeTerminal)]: ({ body }) =>
+        json(terminals.resize(parseJson(GuestTerminalSize, body))),
+      [keyOf(guestRoutes.killTerminal)]: ({ body }) => {
+        terminals.kill(parseJson(GuestTerminalId, body).id)
+        return json({})
+      },
+      [keyOf(guestStreams.terminal)]: {
+        admit: (query) => terminals.find(parse(GuestTerminalId, query).id).reserve(),
+      },
     }
   }
 
@@ -195,6 +222,6 @@ export class FakeGuest {
   }
 }
 
-function keyOf({ method, path }: (typeof guestRoutes)[keyof typeof guestRoutes]): string {
+function keyOf({ method, path }: { readonly method: string; readonly path: string }): string {
   return `${method} ${path}`
 }

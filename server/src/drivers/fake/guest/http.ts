@@ -25,7 +25,12 @@ export type GuestReply = {
 }
 
 /** Keyed by method and path: `GET /health`. */
-export type GuestHandlers = Record<string, (call: GuestCall) => GuestReply | Promise<GuestReply>>
+export type GuestHandlers = Record<string, GuestHandler | GuestDoor>
+type GuestHandler = (call: GuestCall) => GuestReply | Promise<GuestReply>
+/** A stream open both ways: what `admit` answers is given it once the caller was told that it is. */
+export type GuestDoor = {
+  readonly admit: (query: Record<string, string>) => (stream: ServerHttp2Stream) => void
+}
 
 /**
  * A connection in memory: one end is served as HTTP/2, the other is the caller's. Each request waits
@@ -89,6 +94,11 @@ async function answer(
     const handler = handlers[`${headers[':method']} ${url.pathname}`]
     if (!handler) throw new GuestFault('not_found', 'the agent has no such route')
     const query = Object.fromEntries(url.searchParams)
+    if (typeof handler !== 'function') {
+      const use = handler.admit(query)
+      stream.respond({ [constants.HTTP2_HEADER_STATUS]: 200 })
+      return use(stream)
+    }
     const body = await readAll(stream)
     send(stream, 200, await handler({ query, body, signal: gone.signal }))
   } catch (error) {

@@ -1,0 +1,51 @@
+import {
+  GuestTerminals,
+  guestTerminalRoutes,
+  Terminal,
+  TerminalFromGuest,
+  guestStreams,
+  type GuestOpenTerminal,
+  type GuestTerminalSize,
+  type TerminalId,
+} from '@computer/contract'
+import { z } from 'zod'
+import type { GuestChannels, GuestRef } from './channels.ts'
+import type { CallJson, CallOptions } from './client.ts'
+import { openGuestStream } from './streams.ts'
+
+const openTimeoutMs = 15_000
+
+/** The agent's terminals as functions of the guest client. */
+export function terminalCalls(callJson: CallJson) {
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value))
+  return {
+    openTerminal: (ref: GuestRef, request: GuestOpenTerminal, { signal }: CallOptions = {}) =>
+      callJson(ref, guestTerminalRoutes.openTerminal, Terminal, { body: encode(request), signal }),
+
+    async listTerminals(ref: GuestRef, { signal }: CallOptions = {}) {
+      const route = guestTerminalRoutes.listTerminals
+      return (await callJson(ref, route, GuestTerminals, { signal })).data
+    },
+
+    /** Also one whose command has just exited. */
+    readTerminal: (ref: GuestRef, id: TerminalId, { signal }: CallOptions = {}) =>
+      callJson(ref, guestTerminalRoutes.readTerminal, Terminal, { query: { id }, signal }),
+
+    resizeTerminal: (ref: GuestRef, request: GuestTerminalSize, { signal }: CallOptions = {}) =>
+      callJson(ref, guestTerminalRoutes.resizeTerminal, Terminal, {
+        body: encode(request),
+        signal,
+      }),
+
+    async killTerminal(ref: GuestRef, id: TerminalId, { signal }: CallOptions = {}) {
+      const body = encode({ id })
+      await callJson(ref, guestTerminalRoutes.killTerminal, z.object({}), { body, signal })
+    },
+  }
+}
+
+/** The bytes of a terminal: what is kept of them, then what comes. */
+export function attachTerminal(channels: GuestChannels, ref: GuestRef, id: TerminalId) {
+  const path = `${guestStreams.terminal.path}?id=${id}`
+  return openGuestStream(channels, ref, path, TerminalFromGuest, { timeoutMs: openTimeoutMs })
+}
