@@ -47,15 +47,22 @@ export function createDiskLimits(engine: Engine): DiskLimits {
       // Until the disk of the capture is gone, nothing else tells that it will be.
       removing.add(capture)
       try {
-        // A pool without any room refuses that, and has to be given room all the same.
-        await inTurn((pool) => narrow(pool, capture)).catch((error: unknown) => {
-          engine.place.warn('a limit was not lowered before a removal', { err: error })
-        })
+        await orWarn(inTurn((pool) => narrow(pool, capture)))
         await removeInstance(engine, capture)
       } finally {
         removing.delete(capture)
       }
+      // Its room would be freed with the next commit, and that within half a minute.
+      const pool = await engine.openPool()
+      if (pool) await orWarn(commit(pool.folder))
     },
+  }
+
+  /** A pool without any room may refuse what goes with a removal, and must be given room all the same. */
+  function orWarn(work: Promise<void>): Promise<void> {
+    return work.catch((error: unknown) => {
+      engine.place.warn('the limit of a disk may not be true for a while', { err: error })
+    })
   }
 
   /** One at a time: two would undo each other's limits. */
