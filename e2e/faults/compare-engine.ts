@@ -1,0 +1,63 @@
+import { IncusClient } from '../../server/src/drivers/incus/client.ts'
+import { captureNameOf, nameOf } from '../../server/src/drivers/incus/instance.ts'
+import {
+  listInstances,
+  runningOperations,
+  type Instance,
+} from '../../server/src/drivers/incus/instances.ts'
+import { engineSocketPath } from '../../server/src/host/engine.ts'
+import type { MachineRow } from '../../server/src/db/database.ts'
+import type { Rows } from './rows.ts'
+
+const project = 'computer'
+const uidBase = 1_000_000
+
+/** What the engine says it has. */
+export async function readInstances(dataDir: string): Promise<readonly Instance[]> {
+  using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })
+  return await listInstances({ client, project })
+}
+
+/** What the engine still does. */
+export async function findOperations(dataDir: string): Promise<string[]> {
+  using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })
+  const operations = await runningOperations({ client, project })
+  return operations.map(({ id, description }) => `the engine is at work: ${description} (${id})`)
+}
+
+/** One instance for each machine that has a disk, one for each capture, and no other. */
+export function compareEngine(rows: Rows, instances: readonly Instance[]): string[] {
+  const names = new Map(instances.map((instance) => [instance.name, instance]))
+  const problems: string[] = []
+  const take = (name: string) => {
+    const found = names.get(name)
+    names.delete(name)
+    return found
+  }
+  for (const row of rows.machines) {
+    const instance = take(nameOf(row))
+    // The creation of a machine in error may have failed before it had a disk.
+    const mayLack = row.state === 'error' && !row.started_at && !row.stopped_at
+    if (instance) problems.push(...compareMachine(row, instance))
+    else if (!mayLack) problems.push(`${row.id} is ${row.state} and has no instance`)
+  }
+  for (const { id, state } of rows.captures) {
+    const instance = take(captureNameOf(id))
+    if (state === 'ready' && !instance) problems.push(`${id} is ready and has no copy`)
+    if (state === 'error' && instance) problems.push(`${id} is in error and has a copy`)
+    if (instance && instance.status !== 'Stopped') problems.push(`${id} is ${instance.status}`)
+  }
+  for (const name of names.keys()) problems.push(`no row knows the instance ${name}`)
+  return problems
+}
+
+function compareMachine(row: MachineRow, { status, config }: Instance): string[] {
+  const expected = row.state === 'running' ? 'Running' : 'Stopped'
+  const base = String(uidBase + row.uid_slot * 65_536)
+  return [
+    status !== expected && `${row.id} is ${row.state} and its instance is ${status}`,
+    config['security.idmap.base'] !== base &&
+      `${row.id} has the uids from ${config['security.idmap.base']}, not from ${base}`,
+    config['boot.autostart'] !== 'false' && `${row.id} would start by itself`,
+  ].filter((problem) => problem !== false)
+}

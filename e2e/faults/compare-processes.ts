@@ -1,0 +1,106 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { engineCommand } from '../../server/src/host/engine.ts'
+import { clusterDir } from '../../server/src/host/postgres.ts'
+import type { Place } from './compare-kernel.ts'
+
+type Process = {
+  readonly pid: number
+  readonly parent: number
+  readonly argv: readonly string[]
+  readonly groups: string
+  readonly dataDir: string | undefined
+}
+
+/** Each program of the server runs once, and no process of a machine outlives it. */
+export async function compareProcesses(place: Place): Promise<string[]> {
+  const processes = await listProcesses()
+  return [
+    ...compareServer(place, processes),
+    ...compareEngineChildren(place, processes),
+    ...(await compareMachines(place, processes)),
+  ]
+}
+
+function compareServer({ dataDir, network }: Place, processes: readonly Process[]): string[] {
+  const engine = engineCommand(dataDir)
+  const role = (name: string) => (one: Process) =>
+    one.dataDir === dataDir && one.argv[1]?.endsWith(`/server/src/main-${name}.ts`) === true
+  const programs: Readonly<Record<string, (one: Process) => boolean>> = {
+    api: role('api'),
+    gateway: role('gateway'),
+    worker: role('worker'),
+    engine: ({ argv }) => argv.join(' ') === [engine.command, ...engine.args].join(' '),
+    postgres: ({ argv }) =>
+      argv[0]?.endsWith('/postgres') === true && argv.includes(clusterDir(dataDir)),
+    dnsmasq: ({ argv }) => argv[0] === 'dnsmasq' && argv.includes(`--interface=${network}`),
+  }
+  return Object.entries(programs).flatMap(([name, isIt]) => {
+    const count = processes.filter(isIt).length
+    return count === 1 ? [] : [`${count} processes of ${name} run`]
+  })
+}
+
+/** What a daemon started for one call ends with the daemon. */
+function compareEngineChildren({ dataDir }: Place, processes: readonly Process[]): string[] {
+  const alive = new Set(processes.map(({ pid }) => pid))
+  return processes
+    .filter(({ argv }) => argv[0]?.endsWith('incusd') && argv[1]?.startsWith('fork'))
+    .filter(({ argv }) => argv.some((word) => word.startsWith(dataDir)))
+    .filter(({ parent }) => parent === 1 || !alive.has(parent))
+    .map(({ pid, argv }) => `${argv[1]} of ${argv[2]} (${pid}) outlived the daemon that began it`)
+}
+
+async function compareMachines(place: Place, processes: readonly Process[]): Promise<string[]> {
+  const running = new Map(
+    place.instances
+      .filter(({ status }) => status !== 'Stopped')
+      .map((instance) => [`computer_${instance.name}`, instance]),
+  )
+  const problems = new Set<string>()
+  for (const { groups } of processes) {
+    const name = groupOf(groups)
+    if (name && place.isOurs(name) && !running.has(name)) {
+      problems.add(`processes of ${name} run, and it does not`)
+    }
+  }
+  for (const [name, { config }] of running) {
+    const own = processes.filter(({ groups }) => groupOf(groups) === name)
+    if (own.length === 0) problems.add(`${name} should run and has no process`)
+    const init = own.find(({ argv }) => argv[0] === '/sbin/init')
+    if (!init) continue
+    const [, base] = (await readText(`/proc/${init.pid}/uid_map`)).trim().split(/\s+/)
+    const wanted = config['security.idmap.base']
+    if (base !== undefined && base !== wanted) {
+      problems.add(`${name} runs with the uids from ${base}, not from ${wanted}`)
+    }
+  }
+  return [...problems]
+}
+
+function groupOf(groups: string): string | undefined {
+  return /\/lxc\.payload\.([^/\n]+)/.exec(groups)?.[1]
+}
+
+async function listProcesses(): Promise<Process[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const read = async (pid: string): Promise<Process[]> => {
+    const status = await readText(`/proc/${pid}/status`)
+    // One that has ended and that nobody has taken note of is no process any more.
+    if (status === '' || /^State:\t[ZX]/m.test(status)) return []
+    const environment = (await readText(`/proc/${pid}/environ`)).split('\0')
+    return [
+      {
+        pid: Number(pid),
+        parent: Number(/^PPid:\t(\d+)/m.exec(status)?.[1]),
+        argv: (await readText(`/proc/${pid}/cmdline`)).split('\0').slice(0, -1),
+        groups: await readText(`/proc/${pid}/cgroup`),
+        dataDir: environment.find((pair) => pair.startsWith('COMPUTER_DATA='))?.slice(14),
+      },
+    ]
+  }
+  return (await Promise.all(pids.map(read))).flat()
+}
+
+function readText(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '')
+}

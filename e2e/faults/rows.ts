@@ -1,0 +1,195 @@
+import { pino } from 'pino'
+import {
+  openDatabase,
+  type CaptureRow,
+  type Database,
+  type MachineRow,
+} from '../../server/src/db/database.ts'
+import { checkMeters } from '../../server/test/meter-checks.ts'
+import { databaseUrl } from '../../server/src/host/postgres.ts'
+
+/** What the database says, read at one time. */
+export type Rows = {
+  readonly machines: readonly MachineRow[]
+  readonly captures: readonly CaptureRow[]
+  /** The ULIDs of all machines and captures there ever were. */
+  readonly ids: readonly string[]
+}
+
+export type RowsReader = AsyncDisposable & {
+  read(): Promise<Rows>
+  /** What is still under way; null when every row rests. */
+  findUnrest(): Promise<string | null>
+  /** Where the rows contradict each other. */
+  compare(): Promise<string[]>
+  /** The rows that tell what happened, for people. */
+  dump(): Promise<string>
+}
+
+export function openRows(dataDir: string): RowsReader {
+  const db = openDatabase(databaseUrl(dataDir), {
+    log: pino({ level: 'silent' }),
+    maxConnections: 1,
+  })
+  return {
+    async read() {
+      const all = await db.selectFrom('machines').selectAll().execute()
+      const captures = await db.selectFrom('captures').selectAll().execute()
+      return {
+        machines: all.filter((row) => row.deleted_at === null),
+        captures,
+        ids: [...all, ...captures].map(({ id }) => id.slice('mch_'.length)),
+      }
+    },
+    findUnrest: () => findUnrest(db),
+    async compare() {
+      const parts = [compareUidSlots, compareLeases, compareSessions, compareEvents]
+      const found: string[] = []
+      for (const part of [...parts, compareCaptures, compareMeters]) found.push(...(await part(db)))
+      return found
+    },
+    async dump() {
+      const tables = ['machines', 'captures', 'snapshots', 'templates', 'machine_events'] as const
+      const dump: Record<string, unknown> = {}
+      for (const table of tables) {
+        dump[table] = await db.selectFrom(table).selectAll().orderBy('id').execute()
+      }
+      return JSON.stringify(dump, null, 1)
+    },
+    [Symbol.asyncDispose]: () => db.destroy(),
+  }
+}
+
+async function findUnrest(db: Database): Promise<string | null> {
+  const machines = await db
+    .selectFrom('machines')
+    .select(['id', 'state', 'last_error'])
+    .where('deleted_at', 'is', null)
+    .where((eb) =>
+      eb.or([
+        eb('state', 'in', ['creating', 'stopping', 'starting', 'deleting']),
+        eb('restore_capture_id', 'is not', null),
+      ]),
+    )
+    .execute()
+  const captures = await db
+    .selectFrom('captures')
+    .select(['id', 'state', 'error as last_error'])
+    .where('state', 'in', ['pending', 'deleting'])
+    .execute()
+  const busy = [...machines, ...captures]
+  if (busy.length === 0) return null
+  return busy.map(({ id, state, last_error: why }) => `${id} ${state} ${why ?? ''}`).join('; ')
+}
+
+/** A machine owns a range of host uids as long as its disk is there, and nobody else owns it. */
+async function compareUidSlots(db: Database): Promise<string[]> {
+  const rows = await db
+    .selectFrom('uid_slots')
+    .fullJoin('machines', (join) =>
+      join
+        .onRef('machines.id', '=', 'uid_slots.machine_id')
+        .onRef('machines.uid_slot', '=', 'uid_slots.slot')
+        .on('machines.deleted_at', 'is', null),
+    )
+    .select(['uid_slots.slot', 'uid_slots.machine_id', 'machines.id', 'machines.deleted_at'])
+    .where((eb) => eb.or([eb('machine_id', 'is not', null), eb('machines.id', 'is not', null)]))
+    .execute()
+  return rows.flatMap(({ slot, machine_id: owner, id, deleted_at: deletedAt }) => {
+    if (owner !== null && id === null) return [`uid slot ${slot} is kept for ${owner}`]
+    if (owner === null && deletedAt === null) return [`${id} has no uid slot`]
+    return []
+  })
+}
+
+async function compareLeases(db: Database): Promise<string[]> {
+  const rows = await db
+    .selectFrom('input_leases')
+    .innerJoin('machines', 'machines.id', 'input_leases.machine_id')
+    .leftJoin('sessions', 'sessions.id', 'input_leases.session_id')
+    .select(['machines.id', 'machines.deleted_at', 'sessions.closed_at'])
+    .where((eb) =>
+      eb.or([eb('machines.deleted_at', 'is not', null), eb('sessions.closed_at', 'is not', null)]),
+    )
+    .execute()
+  return rows.map(({ id, deleted_at: deletedAt }) =>
+    deletedAt ? `${id} is gone and has an input lease` : `${id} is held by a closed session`,
+  )
+}
+
+async function compareSessions(db: Database): Promise<string[]> {
+  const rows = await db
+    .selectFrom('sessions')
+    .innerJoin('machines', 'machines.id', 'sessions.machine_id')
+    .select('sessions.id')
+    .where('sessions.closed_at', 'is', null)
+    .where('machines.deleted_at', 'is not', null)
+    .execute()
+  return rows.map(({ id }) => `${id} is open on a machine that is gone`)
+}
+
+/** The log of a machine has no gap, and each move begins where the one before it ended. */
+async function compareEvents(db: Database): Promise<string[]> {
+  const events = await db
+    .selectFrom('machine_events')
+    .select(['machine_id', 'sequence', 'type', 'from_state', 'to_state'])
+    .orderBy('machine_id')
+    .orderBy('sequence')
+    .execute()
+  const problems: string[] = []
+  let [machineId, sequence, state]: [string, number, string | null] = ['', 0, null]
+  for (const event of events) {
+    if (event.machine_id !== machineId) {
+      ;[machineId, sequence, state] = [event.machine_id, event.sequence, null]
+    } else if (event.sequence !== ++sequence) {
+      problems.push(`the events of ${machineId} go on with ${event.sequence}, not ${sequence}`)
+      sequence = event.sequence
+    }
+    if (event.to_state === null || !event.type.startsWith('machine.')) continue
+    if (state !== null && event.from_state !== state) {
+      problems.push(
+        `${machineId} was ${state}, and event ${sequence} moves it from ${event.from_state}`,
+      )
+    }
+    state = event.to_state
+  }
+  return problems
+}
+
+/** A capture goes when nobody names it any more. */
+async function compareCaptures(db: Database): Promise<string[]> {
+  const rows = await db
+    .selectFrom('captures as c')
+    .select(['c.id', 'c.state'])
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('snapshots')
+            .whereRef('capture_id', '=', 'c.id')
+            .where('deleted_at', 'is', null),
+        ),
+      ),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('templates').whereRef('capture_id', '=', 'c.id'))),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('machines')
+            .whereRef('base_capture_id', '=', 'c.id')
+            .where('deleted_at', 'is', null),
+        ),
+      ),
+    )
+    .execute()
+  return rows.map(({ id, state }) => `nobody names ${id}, which is ${state}`)
+}
+
+/** Computed again from the log alone, the meters are what was kept as it was written. */
+async function compareMeters(db: Database): Promise<string[]> {
+  return checkMeters(db).then(
+    () => [],
+    (error: Error) => [`the meters are not what the log says: ${error.message}`],
+  )
+}
