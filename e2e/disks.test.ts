@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from './api.ts'
+import { medianOf, quantile } from '../bench/measure.ts'
+import { createDiskSteps } from './disk-steps.ts'
 import { closeBrowser, showCookie, takeCookie } from './guest-browser.ts'
 import { startRealServer, type RealServer } from './server.ts'
 
@@ -10,13 +13,17 @@ import { startRealServer, type RealServer } from './server.ts'
  */
 
 let server: RealServer
+let steps: ReturnType<typeof createDiskSteps>
 let source = ''
 let snapshot = ''
 let template = ''
 const forks: string[] = []
+/** Of the plan that the first organization has. */
+const most = 50
 
 before(async () => {
   server = await startRealServer()
+  steps = createDiskSteps(server.api)
 })
 after(async () => {
   await server?.[Symbol.asyncDispose]()
@@ -25,7 +32,7 @@ after(async () => {
 test('a machine with a program and a cookie is captured while its browser runs', async () => {
   source = (await server.api.ok('POST', '/v1/machines', { name: 'source' })).id
   await server.api.run(source, ['sh', '-ec', installPackage], { user: 'root' })
-  await write(source, 'before')
+  await steps.write(source, 'before')
   await takeCookie(server.api, source, 'before')
   assert.equal(await showCookie(server.api, source), 'visit=before')
 
@@ -37,7 +44,7 @@ test('a machine with a program and a cookie is captured while its browser runs',
     [asked.state, asked.origin, asked.includes_memory, asked.size_bytes],
     ['pending', 'manual', false, null],
   )
-  const ready = await ended(asked.id)
+  const ready = await steps.taken(asked.id)
   assert.deepEqual([ready.state, ready.name], ['ready', 'with a cookie'])
   assert.ok(ready.size_bytes > 100_000, `it holds ${ready.size_bytes} bytes`)
   snapshot = ready.id
@@ -52,9 +59,9 @@ test('two forks side by side have all of it and none of each other', async () =>
     made.map(({ state }) => state),
     ['creating', 'creating'],
   )
-  forks.push(...(await Promise.all(made.map(({ id }) => running(id)))))
+  forks.push(...(await Promise.all(made.map(({ id }) => steps.running(id)))))
   // From now on what happens to the source is the source's alone.
-  await write(source, 'after')
+  await steps.write(source, 'after')
   await server.api.run(source, ['dpkg', '-r', 'carried'], { user: 'root' })
   await closeBrowser(server.api, source)
   await takeCookie(server.api, source, 'after')
@@ -62,14 +69,14 @@ test('two forks side by side have all of it and none of each other', async () =>
   for (const [index, id] of forks.entries()) {
     await assertBefore(id)
     assert.equal(await server.api.run(id, ['hostname']), `${names[index]}\n`)
-    await write(id, names[index]!)
+    await steps.write(id, names[index]!)
   }
   const all = [source, ...forks]
   for (const command of ['cat /etc/machine-id', 'hostname', 'hostname -I']) {
     const values = await Promise.all(all.map((id) => answerOf(id, command)))
     assert.equal(new Set(values).size, all.length, `${command}: ${values.join(' | ')}`)
   }
-  assert.equal(await read(source), 'after')
+  assert.equal(await steps.read(source), 'after')
   await server.api.ok('DELETE', `/v1/machines/${forks.pop()}`)
 })
 
@@ -87,22 +94,15 @@ test('a machine from a template of the snapshot has it, too', async () => {
 })
 
 test('a restore brings back what was, and keeps what it replaces', async () => {
-  const asked = await server.api.ok('POST', `/v1/machines/${source}/restore`, {
-    snapshot_id: snapshot,
-  })
-  assert.equal(asked.state, 'stopping')
-  await restored(source)
-  await running(source)
+  await steps.restore(source, snapshot)
   await assertBefore(source)
 
   const { data } = await server.api.ok('GET', `/v1/snapshots?machine_id=${source}`)
   const [kept] = data
   assert.deepEqual([kept.name, kept.origin, kept.state], ['Before restore', 'manual', 'ready'])
   await closeBrowser(server.api, source)
-  await server.api.ok('POST', `/v1/machines/${source}/restore`, { snapshot_id: kept.id })
-  await restored(source)
-  await running(source)
-  assert.equal(await read(source), 'after')
+  await steps.restore(source, kept.id)
+  assert.equal(await steps.read(source), 'after')
   assert.equal(await showCookie(server.api, source), 'visit=after')
   await assert.rejects(server.api.run(source, ['carried']))
 })
@@ -120,7 +120,7 @@ test('a stop keeps the disk as it left it, and the next stop replaces that', asy
   const [id] = forks
   const stops: string[] = []
   for (const content of ['first stop', 'second stop']) {
-    await write(id!, content)
+    await steps.write(id!, content)
     await server.api.ok('POST', `/v1/machines/${id}/stop?wait=60`)
     const ready = await eventually('the stop is kept, alone', async () => {
       const { data } = await server.api.ok('GET', `/v1/snapshots?machine_id=${id}&origin=stop`)
@@ -132,15 +132,14 @@ test('a stop keeps the disk as it left it, and the next stop replaces that', asy
     await server.api.ok('POST', `/v1/machines/${id}/start?wait=60`)
   }
   assert.equal((await server.api.call('GET', `/v1/snapshots/${stops[0]}`)).status, 404)
-  await write(id!, 'after the stops')
+  await steps.write(id!, 'after the stops')
 
   // A stopped machine stays stopped, and boots the restored disk on its next start.
   await server.api.ok('POST', `/v1/machines/${id}/stop?wait=60`)
-  await server.api.ok('POST', `/v1/machines/${id}/restore`, { snapshot_id: stops[1] })
-  await restored(id!)
+  await steps.restore(id!, stops[1]!)
   assert.equal((await server.api.ok('GET', `/v1/machines/${id}`)).state, 'stopped')
   await server.api.ok('POST', `/v1/machines/${id}/start?wait=60`)
-  assert.equal(await read(id!), 'second stop')
+  assert.equal(await steps.read(id!), 'second stop')
 })
 
 test('what came of a machine outlives it', async () => {
@@ -150,9 +149,9 @@ test('what came of a machine outlives it', async () => {
     return status === 404 || undefined
   })
   assert.equal((await server.api.ok('GET', `/v1/snapshots/${snapshot}`)).state, 'ready')
-  assert.equal(await read(forks[0]!), 'second stop')
+  assert.equal(await steps.read(forks[0]!), 'second stop')
   const machine = await server.api.ok('POST', '/v1/machines', { template })
-  assert.equal(await read(machine.id), 'before')
+  assert.equal(await steps.read(machine.id), 'before')
   await server.api.ok('DELETE', `/v1/machines/${machine.id}`)
 
   // A template that is deleted leaves the snapshot, and the other way round.
@@ -164,7 +163,52 @@ test('what came of a machine outlives it', async () => {
   const { data } = await server.api.ok('GET', `/v1/snapshots?machine_id=${source}&limit=100`)
   for (const { id } of data) await server.api.ok('DELETE', `/v1/snapshots/${id}`)
   const last = await server.api.ok('POST', '/v1/machines', { template: again.id })
-  assert.equal(await read(last.id), 'before')
+  assert.equal(await steps.read(last.id), 'before')
+})
+
+test('fifty snapshots of one machine stall it for an instant each, and each is whole', async (t) => {
+  const { id } = await server.api.ok('POST', '/v1/machines', { name: 'deep' })
+  await server.api.ok('PUT', `/v1/machines/${id}/files/content`, {
+    path: 'heartbeat.py',
+    content: heartbeat,
+  })
+  await server.api.launch(id, 'python3 heartbeat.py')
+  const taken: string[] = []
+  const quiet: Window[] = []
+  const captures: Window[] = []
+  for (let count = 0; count < most; count++) {
+    await steps.write(id, `snapshot ${count}`)
+    const asked = Date.now()
+    const { id: snapshotId } = await server.api.ok('POST', '/v1/snapshots', { machine_id: id })
+    assert.equal((await steps.taken(snapshotId)).state, 'ready')
+    captures.push({ from: asked, to: Date.now() })
+    taken.push(snapshotId)
+    // What the host's other work does to the beat, for as long a time without a capture.
+    await delay(Date.now() - asked)
+    quiet.push({ from: captures.at(-1)!.to, to: Date.now() })
+  }
+  const full = await server.api.call('POST', '/v1/snapshots', { machine_id: id })
+  assert.deepEqual([full.status, full.body.error.code], [402, 'quota_exceeded'])
+  assert.deepEqual(
+    [full.body.error.quota.limit, full.body.error.quota.maximum],
+    ['snapshots_per_machine', most],
+  )
+
+  const beats = await stopHeartbeat(id)
+  // A busy host makes the heart miss beats, too: the bench of forks has the exact figures.
+  const stalls = captures.map((one) => gapIn(beats, one))
+  const noise = p95(quiet.map((one) => gapIn(beats, one)))
+  t.diagnostic(`captures stall by ${medianOf(stalls)} ms, p95 ${p95(stalls)}; noise p95 ${noise}`)
+  assert.ok(medianOf(stalls) <= 100 + noise)
+
+  const path = `/v1/snapshots/${taken[most - 2]}`
+  const refused = await server.api.call('DELETE', path)
+  assert.deepEqual([refused.status, refused.body.error.code], [409, 'conflict'])
+  assert.match(refused.body.error.message, new RegExp(taken[most - 1]!))
+  for (const index of [0, most / 2]) {
+    await steps.restore(id, taken[index]!)
+    assert.equal(await steps.read(id), `snapshot ${index}`)
+  }
 })
 
 /** A package made on the spot, so that no network is needed. */
@@ -179,18 +223,10 @@ dpkg -i /tmp/carried.deb
 
 /** The machine has the disk of the snapshot: file, package and cookie. */
 async function assertBefore(id: string): Promise<void> {
-  assert.equal(await read(id), 'before')
+  assert.equal(await steps.read(id), 'before')
   assert.equal(await server.api.run(id, ['carried']), 'carried along\n')
   assert.match(await server.api.run(id, ['dpkg', '-s', 'carried']), /Status: install ok installed/)
   assert.equal(await showCookie(server.api, id), 'visit=before')
-}
-
-async function write(id: string, content: string): Promise<void> {
-  await server.api.ok('PUT', `/v1/machines/${id}/files/content`, { path: 'note', content })
-}
-
-async function read(id: string): Promise<string> {
-  return (await server.api.ok('GET', `/v1/machines/${id}/files/content?path=note`)).content
 }
 
 async function answerOf(id: string, command: string): Promise<string> {
@@ -200,27 +236,43 @@ async function answerOf(id: string, command: string): Promise<string> {
   })
 }
 
-async function running(id: string): Promise<string> {
-  return eventually(`${id} runs`, async () => {
-    const { state } = await server.api.ok('GET', `/v1/machines/${id}`)
-    if (state === 'error') throw new Error(`${id} is in error`)
-    return state === 'running' ? id : undefined
+type Window = { readonly from: number; readonly to: number }
+
+/** Beats a thousand times a second, and keeps when a beat was late. The clock is the host's. */
+const heartbeat = `
+import os, time
+last = time.time()
+with open('late.txt', 'w') as out:
+    while not os.path.exists('stop'):
+        time.sleep(0.001)
+        now = time.time()
+        if now - last > 0.005:
+            print(last * 1000, now * 1000, file=out)
+        last = now
+    print('end', file=out)
+`
+
+async function stopHeartbeat(id: string): Promise<Window[]> {
+  await server.api.run(id, ['touch', 'stop'])
+  const text = await eventually('the heart has stopped', async () => {
+    const late = await server.api.run(id, ['cat', 'late.txt'])
+    return late.endsWith('end\n') ? late : undefined
   })
+  return [...text.matchAll(/^([\d.]+) ([\d.]+)$/gm)].map(([, from, to]) => ({
+    from: Number(from),
+    to: Number(to),
+  }))
 }
 
-/** A capture that is over, ready or not. */
-async function ended(id: string) {
-  return eventually(`${id} is taken`, async () => {
-    const found = await server.api.ok('GET', `/v1/snapshots/${id}`)
-    return found.state === 'pending' ? undefined : found
-  })
+/** The longest time without a beat that began or ended in the window. */
+function gapIn(late: readonly Window[], { from, to }: Window): number {
+  const gaps = late.filter((gap) => gap.to > from && gap.from < to)
+  return Math.max(0, ...gaps.map((gap) => gap.to - gap.from))
 }
 
-async function restored(id: string): Promise<void> {
-  await eventually(`${id} is restored`, async () => {
-    const { data } = await server.api.ok('GET', `/v1/machines/${id}/events?limit=20`)
-    const last = data.find(({ type }: { type: string }) => type.startsWith('machine.restore_'))
-    if (last.type === 'machine.restore_failed') throw new Error(last.message)
-    return last.type === 'machine.restore_completed' || undefined
-  })
+function p95(values: readonly number[]): number {
+  return quantile(
+    values.toSorted((a, b) => a - b),
+    0.95,
+  )
 }
