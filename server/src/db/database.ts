@@ -36,8 +36,12 @@ export function openDatabase(
     max: options.maxConnections,
     types: { getTypeParser },
   })
-  // A connection that dies while idle is replaced at the next use.
-  pool.on('error', (error) => options.log.warn({ err: error }, 'an idle database connection died'))
+  // One that dies fails what it was used for, at the next statement, and is replaced. It may die while
+  // none is under way, within a transaction too, and nobody else would hear of it then.
+  pool.on('connect', (client) => {
+    client.on('error', (error) => options.log.warn({ err: error }, 'a database connection died'))
+  })
+  pool.on('error', () => {})
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
 }
 
