@@ -31,6 +31,7 @@ import { writeFile } from './files/write.ts'
 import { flushDisk } from './flush.ts'
 import { Identity } from './identity/identity.ts'
 import { Refusal } from './refusal.ts'
+import { Screens } from './screen/screens.ts'
 import type { Route, Routes } from './server.ts'
 import { terminalRoutes } from './terminals/routes.ts'
 import { Usage } from './usage.ts'
@@ -45,6 +46,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
   const usage = new Usage()
   const desktop = new Desktop(config)
   const inputHost = { desktop, fence, rfbSocketPath: config.rfbSocketPath }
+  const screens = new Screens(inputHost)
   const files = (): FileSpace => ({ deny, users, owner: findUser(users, config.agentUser) })
 
   const loginOf = (asked: string) => {
@@ -52,7 +54,10 @@ export function createRoutes(config: Config, fence: Fence): Routes {
     return { user: findUser(users, name), ownsDesktop: name === config.agentUser }
   }
 
-  const routes: Record<Exclude<keyof typeof guestRoutes, 'health'> | 'terminal', Route> = {
+  const routes: Record<
+    Exclude<keyof typeof guestRoutes, 'health'> | keyof typeof guestStreams,
+    Route
+  > = {
     identity: async ({ body }) => {
       await identity.take(await parseBody(GuestIdentity, body))
       return { json: {} }
@@ -76,6 +81,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
     input: async ({ body }) => ({
       json: await performInput(inputHost, await parseBody(GuestInput, body)),
     }),
+    screen: async () => ({ duplex: (stream) => screens.open(stream) }),
     readClipboard: async ({ query }) => {
       const { selection } = parse(GuestClipboardQuery, query)
       const { clipboard } = await desktop.use()

@@ -1,6 +1,7 @@
 import type { ScreenshotFormat } from '@computer/contract'
 import { extensionRequest, getImage } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
+import { loadSharp } from './image-library.ts'
 import { swapToRgb } from './pixels.ts'
 
 export type Screenshot = { readonly bytes: Buffer; readonly width: number; readonly height: number }
@@ -122,16 +123,4 @@ async function encode(frame: Frame, format: ScreenshotFormat, quality: number): 
     case 'webp':
       return image.webp({ quality, effort: 0 }).toBuffer()
   }
-}
-
-let sharpModule: Promise<typeof import('sharp')> | undefined
-
-/** Loaded with the first screenshot. One thread an image: the machine has other things to do. */
-function loadSharp(): Promise<typeof import('sharp')> {
-  sharpModule ??= import('sharp').then((module) => {
-    module.default.cache(false)
-    module.default.concurrency(1)
-    return module
-  })
-  return sharpModule
 }

@@ -70,6 +70,10 @@ export class XConnection implements Disposable {
     }
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   newId(): number {
     return (this.setup.idBase | this.#nextId++) >>> 0
   }

@@ -14,12 +14,15 @@ export type XSession = {
   readonly root: number
   readonly atoms: Readonly<Record<AtomName, number>>
   readonly xtest: number
-  /** Damage events have this code. */
-  readonly damage: { readonly opcode: number; readonly event: number }
+  readonly damage: Extension
+  readonly fixes: Extension
   /** Follows every resize. */
   readonly size: { width: number; height: number }
   readonly openedAtMs: number
 }
+
+/** A request's opcode, and the first of its events' codes. */
+export type Extension = { readonly opcode: number; readonly event: number }
 
 const atomNames = [
   'CLIPBOARD',
@@ -65,7 +68,7 @@ export async function openSession(path: string): Promise<XSession> {
       x.ask(extensionRequest(damage.opcode, 0, [1, 1])),
     ])
     const openedAtMs = performance.now()
-    return { x, root, atoms, xtest: xtest.opcode, damage, size, openedAtMs }
+    return { x, root, atoms, xtest: xtest.opcode, damage, fixes, size, openedAtMs }
   } catch (error) {
     x[Symbol.dispose]()
     throw error
@@ -89,10 +92,7 @@ async function internAtoms(x: XConnection): Promise<Record<AtomName, number>> {
   return Object.fromEntries(entries) as Record<AtomName, number>
 }
 
-async function findExtension(
-  x: XConnection,
-  name: string,
-): Promise<{ opcode: number; event: number }> {
+async function findExtension(x: XConnection, name: string): Promise<Extension> {
   const reply = await x.ask(queryExtension(name))
   if (reply[8] !== 1) throw new Error(`the X server has no ${name}`)
   return { opcode: reply[9]!, event: reply[10]! }

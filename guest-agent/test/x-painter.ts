@@ -1,0 +1,57 @@
+import { eventMask } from '../src/x11/events.ts'
+import { pair, type Rectangle } from '../src/x11/requests.ts'
+import { openSession, type XSession } from '../src/x11/session.ts'
+
+/** A program inside: draws on the display over a connection of its own. */
+export async function openPainter(xSocketPath: string) {
+  const session = await openSession(xSocketPath)
+  const { x, root } = session
+  const context = x.newId()
+  x.send(request(55, 0, [context, root, 0]))
+  return {
+    session,
+    /** Resolves when the X server has done it. */
+    async fill({ x: left, y: top, width, height }: Rectangle, colour: number): Promise<void> {
+      const foreground = 0x4
+      x.send(request(56, 0, [context, foreground, colour]))
+      x.send(request(70, 0, [root, context, pair(left, top), pair(width, height)]))
+      await x.sync()
+    },
+    async picture(area: Rectangle, colourAt: (x: number, y: number) => number): Promise<void> {
+      for (let row = 0; row < area.height; row++) {
+        const words = Array.from({ length: area.width }, (_, i) => colourAt(i, row))
+        const at = [pair(area.width, 1), pair(area.x, area.y + row), 24 << 8]
+        x.send(request(72, 2, [root, context, ...at, ...words]))
+      }
+      await x.sync()
+    },
+    /** A window over everything that hears keys and buttons. */
+    async listenOver(area: Rectangle): Promise<number> {
+      const window = x.newId()
+      const inputOnly = 2
+      const words = [window, root, pair(area.x, area.y), pair(area.width, area.height)]
+      const events = inputEvents | eventMask.structureNotify
+      x.send(request(1, 0, [...words, pair(0, inputOnly), 0, 0x800, events]))
+      x.send(request(8, 0, [window]))
+      x.send(request(42, 1, [window, 0]))
+      await x.sync()
+      return window
+    },
+    [Symbol.dispose]: () => x[Symbol.dispose](),
+  }
+}
+
+export type Painter = Awaited<ReturnType<typeof openPainter>>
+
+const inputEvents = 0b1001111
+
+export function request(opcode: number, detail: number, words: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(4 + words.length * 4)
+  bytes[0] = opcode
+  bytes[1] = detail
+  bytes.writeUInt16LE(1 + words.length, 2)
+  words.forEach((word, index) => bytes.writeUInt32LE(word >>> 0, 4 + index * 4))
+  return bytes
+}
+
+export type { XSession }
