@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import {
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { listDirectory } from '../src/files/list.ts'
+import { moveFile } from '../src/files/move.ts'
+import { openRange } from '../src/files/read.ts'
+import { removeFile } from '../src/files/remove.ts'
+import { writeFile } from '../src/files/write.ts'
+import { Refusal } from '../src/refusal.ts'
+import { bodyOf, makeSpace } from './file-space.ts'
+import type { FlipperData } from './flipper.ts'
+import { randomOf } from './random.ts'
+
+/*
+ * Threads change what the names of a home mean while the file routes use them. However it falls out,
+ * nothing denied may be read, listed, changed or gone, and no call may wait.
+ *
+ *   COMPUTER_FLIPPING_TRIES=1000000 node --test guest-agent/test/files-flipping.test.ts
+ */
+
+const askedTries = process.env['COMPUTER_FLIPPING_TRIES']
+const tries = Number(askedTries ?? 100_000)
+/** A host too busy for all makes fewer; a number that was asked for is made whole. */
+const budgetMs = askedTries === undefined ? 80_000 : Infinity
+const seed = Number(process.env['COMPUTER_FLIPPING_SEED'] ?? 1)
+const atOnce = 64
+
+const { space, home, denied } = makeSpace({ after })
+const secret = join(denied, 'secret')
+const flippers: Worker[] = []
+
+before(async () => {
+  writeFileSync(secret, 'SECRET')
+  // No call makes a file of this name.
+  writeFileSync(join(denied, 'marker'), '')
+  mkdirSync(join(home, 'safe'))
+  writeFileSync(join(home, 'safe/file'), 'harmless')
+  for (const index of [1, 2]) {
+    const workerData: FlipperData = { home, denied, seed: seed * 10 + index }
+    const flipper = new Worker(new URL('./flipper.ts', import.meta.url), { workerData })
+    flippers.push(flipper)
+    await once(flipper, 'message')
+  }
+})
+// Before the folder goes.
+const stopFlipping = () => Promise.all(flippers.splice(0).map((flipper) => flipper.terminate()))
+
+test('who checks a path and then opens it is caught out', () => {
+  for (;;) {
+    try {
+      const path = join(home, 'file')
+      const { nlink } = statSync(path)
+      if (nlink > 1 || realpathSync(path).startsWith(denied)) continue
+      const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+      const bytes = readBytes(fd, 100)
+      if (bytes.includes('SECRET')) return
+    } catch {
+      // Gone between two of the calls.
+    }
+  }
+})
+
+test('not one of the calls beside it comes to what is denied', async (t) => {
+  t.after(stopFlipping)
+  const random = randomOf(seed)
+  const pick = <T>(from: readonly T[]): T => from[random() % from.length]!
+  const outcomes = new Map<string, Record<'done' | 'denied' | 'failed', number>>()
+
+  const deadline = performance.now() + budgetMs
+  let done = 0
+  for (; done < tries && performance.now() < deadline; done += atOnce) {
+    const batch = Array.from({ length: atOnce }, async () => {
+      const name = pick(callNames)
+      const path = pick(paths)
+      const outcome = outcomes.get(name) ?? { done: 0, denied: 0, failed: 0 }
+      outcomes.set(name, outcome)
+      try {
+        await calls[name](path)
+        outcome.done += 1
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw new Error(`${name} ${path}`, { cause: error })
+        outcome[error.code === 'permission_denied' ? 'denied' : 'failed'] += 1
+      }
+    })
+    const failure = (await Promise.allSettled(batch)).find(({ status }) => status === 'rejected')
+    if (failure) throw (failure as PromiseRejectedResult).reason
+  }
+
+  t.diagnostic(`${done} calls`)
+  await stopFlipping()
+  assert.deepEqual(readdirSync(denied), ['marker', 'secret'])
+  assert.equal(readFileSync(secret, 'utf8'), 'SECRET')
+  // Each kind of call got through and was refused, or nothing was tried.
+  for (const [name, outcome] of outcomes) {
+    t.diagnostic(`${name}: ${JSON.stringify(outcome)}`)
+    assert.ok(outcome.done > 0 && outcome.denied > 0, `${name} ${JSON.stringify(outcome)}`)
+  }
+})
+
+const paths = [
+  'link',
+  'link/secret',
+  'link/denied/secret',
+  'link/file',
+  'link/new',
+  'file',
+  'swapped',
+  'swapped/',
+  'swapped/secret',
+  'swapped/new',
+  'swapped/../../../run/denied/secret',
+  'tree',
+  'tree/below',
+  'tree/below/secret',
+  'tree/link/secret',
+  'safe/file',
+  'safe/../file',
+]
+
+let takenCount = 0
+const create = { append: false, createParents: true }
+const { signal } = new AbortController()
+const calls = {
+  async list(path: string) {
+    const { data } = await listDirectory(space, { path, limit: 100 })
+    const names = data.map(({ name }) => name)
+    assert.ok(!names.includes('marker'), `${path} listed what is denied`)
+  },
+  async read(path: string) {
+    const { fd, length } = await openRange(space, { path, offset: 0 })
+    const bytes = readBytes(fd!, length)
+    assert.ok(!bytes.includes('SECRET'), `${path} gave the secret away`)
+  },
+  write: (path: string) => writeFile(space, { ...create, path }, bodyOf('x')),
+  append: (path: string) => writeFile(space, { ...create, append: true, path }, bodyOf('x')),
+  remove: (path: string) => removeFile(space, { path, recursive: true }, signal),
+  moveAway: async (path: string) => {
+    const to = `taken-${takenCount++}`
+    await moveFile(space, { from: path, to, overwrite: false })
+    rmSync(join(home, to), { recursive: true })
+  },
+  moveThere: async (path: string) => {
+    writeFileSync(join(home, 'given'), 'x')
+    await moveFile(space, { from: 'given', to: path, overwrite: false })
+  },
+  moveOver: async (path: string) => {
+    writeFileSync(join(home, 'given'), 'x')
+    await moveFile(space, { from: 'given', to: path, overwrite: true })
+  },
+} as const satisfies Record<string, (path: string) => Promise<unknown>>
+const callNames = Object.keys(calls) as (keyof typeof calls)[]
+
+function readBytes(fd: number, length: number): Buffer {
+  try {
+    const bytes = Buffer.alloc(length)
+    return bytes.subarray(0, readSync(fd, bytes, 0, length, 0))
+  } finally {
+    closeSync(fd)
+  }
+}
