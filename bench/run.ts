@@ -10,6 +10,7 @@ import { bench as click } from './s10-click.ts'
 import { bench as footprint } from './s21-footprint.ts'
 import { bench as type } from './s11-type.ts'
 import { bench as exec } from './s14-exec.ts'
+import { bench as files } from './s16-files.ts'
 import { bench as authenticatedRead } from './s19-authenticated-read.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import { openServer } from './server.ts'
@@ -31,6 +32,7 @@ const benches: readonly Bench[] = [
   click,
   type,
   exec,
+  files,
   authenticatedRead,
   footprint,
 ]
