@@ -16,6 +16,7 @@ import {
 import { ErrorCode } from './errors.ts'
 import { ExecBody, ExecResult } from './exec.ts'
 import { DirectoryEntry, MovedFile, MoveFileBody } from './files.ts'
+import { guestProcessRoutes } from './guest-processes.ts'
 import { guestTerminalRoutes } from './guest-terminals.ts'
 
 /**
@@ -51,6 +52,7 @@ export const guestRoutes = {
   /** Answers when everything written so far is on the disk. */
   flush: { method: 'POST', path: '/flush' },
   ...guestTerminalRoutes,
+  ...guestProcessRoutes,
 } as const
 
 /** Where the agent listens, inside the machine. */

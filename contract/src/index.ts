@@ -12,6 +12,7 @@ import { invitations } from './invitations.ts'
 import { machines } from './machines.ts'
 import { members } from './members.ts'
 import { organizations } from './organizations.ts'
+import { processes } from './processes.ts'
 import { inputLease, sessions } from './sessions.ts'
 import { snapshots } from './snapshots.ts'
 import { templates } from './templates.ts'
@@ -31,6 +32,7 @@ export * from './files.ts'
 export * from './gateway.ts'
 export * from './guest-frames.ts'
 export * from './guest-streams.ts'
+export * from './guest-processes.ts'
 export * from './guest-terminals.ts'
 export * from './guest.ts'
 export * from './ids.ts'
@@ -66,6 +68,7 @@ export const endpoints = {
   exec,
   files,
   terminals,
+  processes,
   sessions,
   input_lease: inputLease,
   events,

@@ -46,6 +46,7 @@ export const ProcessLog = z
     eof: z.boolean().describe('The command has exited and nothing follows.'),
   })
   .meta({ id: 'ProcessLog' })
+export type ProcessLog = z.infer<typeof ProcessLog>
 
 const params = z.object({ machine_id: MachineId })
 const oneOf = z.object({ machine_id: MachineId, process_id: ProcessId })

@@ -30,6 +30,7 @@ import type { FileSpace } from './files/space.ts'
 import { writeFile } from './files/write.ts'
 import { flushDisk } from './flush.ts'
 import { Identity } from './identity/identity.ts'
+import { processRoutes } from './processes/routes.ts'
 import { Refusal } from './refusal.ts'
 import { Screens } from './screen/screens.ts'
 import type { Route, Routes } from './server.ts'
@@ -93,6 +94,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
       return { json: await runCommand(shells, { ...request, ...login }, signal) }
     },
     ...terminalRoutes(loginOf),
+    ...processRoutes(join(config.rootPath, 'var/lib/computer-agent/processes'), loginOf),
     listFiles: async ({ query }) => ({
       json: await listDirectory(files(), parse(GuestListQuery, query)),
     }),

@@ -43,6 +43,10 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
     const { body } = await call('POST', `${path}/terminals`, {})
     return { machine_id, terminal_id: body.id as string }
   }
+  const newProcess = async () => {
+    const { body } = await call('POST', `${path}/processes`, { command: ['cat'] })
+    return { machine_id, process_id: body.id as string }
+  }
   return {
     auth: authRequests(server, {
       userId: principal.user.id,
@@ -126,6 +130,14 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       list: running,
       resize: async () => ({ ids: await newTerminal(), body: { cols: 100, rows: 30 } }),
       kill: async () => ({ ids: await newTerminal() }),
+    },
+    processes: {
+      start: input({ command: ['true'] }),
+      list: running,
+      get: async () => ({ ids: await newProcess() }),
+      logs: async () => ({ ids: await newProcess() }),
+      stdin: async () => ({ ids: await newProcess(), body: { content: 'é', eof: true } }),
+      signal: async () => ({ ids: await newProcess(), body: {} }),
     },
     sessions: {
       open: async () => ({ body: { machine_id } }),

@@ -35,7 +35,8 @@ export async function runCommand(
 
   const isPlain = stdin === undefined && Object.keys(request.env ?? {}).length === 0
   const waiting = isPlain ? shells.take(login, cwd, command) : undefined
-  const child = waiting ?? (await start(argvFor(user, command), { cwd, environment, stdin }))
+  const child =
+    waiting ?? (await startWithInput(argvFor(user, command), { cwd, environment, stdin }))
   const stdout = collect(child.stdout)
   const stderr = collect(child.stderr)
 
@@ -70,16 +71,29 @@ const timeoutExitCode = 124
 const drainMs = 50
 const maxDrainMs = 1000
 
-type Start = {
-  readonly cwd: string
-  readonly environment: Record<string, string>
-  readonly stdin: string | undefined
+type Place = { readonly cwd: string; readonly environment: Record<string, string> }
+
+async function startWithInput(
+  argv: readonly [string, ...string[]],
+  { stdin, ...place }: Place & { readonly stdin: string | undefined },
+): Promise<ChildProcess> {
+  const child = await startCommand(argv, {
+    ...place,
+    stdin: stdin === undefined ? 'ignore' : 'pipe',
+  })
+  // A command that does not read its input is not at fault.
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(stdin)
+  return child
 }
 
-async function start(argv: readonly [string, ...string[]], options: Start): Promise<ChildProcess> {
+/** Starts it in a session of its own, with its output in pipes. */
+export async function startCommand(
+  argv: readonly [string, ...string[]],
+  { cwd, environment: env, stdin }: Place & { readonly stdin: 'ignore' | 'pipe' },
+): Promise<ChildProcess> {
   const [file, ...args] = argv
-  const { cwd, environment: env, stdin } = options
-  const stdio = [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const
+  const stdio = [stdin, 'pipe', 'pipe'] as const
   let child: ChildProcess
   try {
     child = spawn(file, args, { cwd, env, stdio: withoutInherited(stdio), detached: true })
@@ -88,9 +102,6 @@ async function start(argv: readonly [string, ...string[]], options: Start): Prom
     throw startFailure(error as NodeJS.ErrnoException)
   }
   resetOomScore(child)
-  // A command that does not read its input is not at fault.
-  child.stdin?.on('error', () => {})
-  child.stdin?.end(stdin)
   return child
 }
 

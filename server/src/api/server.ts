@@ -23,6 +23,7 @@ import { invitationRoutes } from './invitations.ts'
 import { machineRoutes } from './machines.ts'
 import { memberRoutes } from './members.ts'
 import { organizationRoutes } from './organizations.ts'
+import { processRoutes } from './processes.ts'
 import { mount, type Authenticate, type Doors } from './route.ts'
 import { addSecurityHeaders } from './security-headers.ts'
 import { inputLeaseRoutes, sessionRoutes } from './sessions.ts'
@@ -62,6 +63,7 @@ export function createApi(
   mount(http, doors, endpoints.exec, execRoutes(app))
   mount(http, doors, endpoints.files, fileRoutes(app))
   mount(http, doors, endpoints.terminals, terminalRoutes(app))
+  mount(http, doors, endpoints.processes, processRoutes(app))
   mount(http, doors, endpoints.sessions, sessionRoutes(app))
   mount(http, doors, endpoints.input_lease, inputLeaseRoutes(app))
   mount(http, doors, endpoints.events, eventRoutes(app))

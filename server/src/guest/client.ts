@@ -31,6 +31,7 @@ import { readBody, streamBody } from './body.ts'
 import type { GuestAnswer, GuestRequest } from './channel.ts'
 import { GuestChannels, type GuestChannelOptions, type GuestRef } from './channels.ts'
 import { GuestUnavailable } from './errors.ts'
+import { processCalls } from './processes.ts'
 import { terminalCalls } from './terminals.ts'
 
 const mebibyte = 1024 * 1024
@@ -230,6 +231,7 @@ export function createGuestClient(
       callJson(ref, guestRoutes.usage, GuestUsage, { signal }),
 
     ...terminalCalls(callJson),
+    ...processCalls(callJson),
 
     [Symbol.asyncDispose]: () => channels[Symbol.asyncDispose](),
   }
@@ -241,6 +243,7 @@ export type CallJson = <S extends z.ZodType>(
   route: Route,
   schema: S,
   request?: Partial<GuestRequest> & { readonly query?: Query },
+  maxBytes?: number,
 ) => Promise<z.output<S>>
 
 type Route = (typeof guestRoutes)[keyof typeof guestRoutes]

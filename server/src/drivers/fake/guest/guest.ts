@@ -12,6 +12,11 @@ import {
   guestStreams,
   GuestOpenTerminal,
   GuestScreenshotQuery,
+  GuestLogQuery,
+  GuestProcessInput,
+  GuestProcessQuery,
+  GuestProcessSignal,
+  GuestStartProcess,
   GuestTerminalId,
   GuestTerminalSize,
   GuestWriteQuery,
@@ -26,6 +31,7 @@ import { runCommand } from './exec.ts'
 import { json, parse, parseJson, serve, type GuestHandlers } from './http.ts'
 import { hostKeyOf, hostnameOf, machineOf, takeIdentity } from './identity.ts'
 import { drawScreen } from './image.ts'
+import { FakeProcesses } from './processes.ts'
 import { FakeTerminals } from './terminals.ts'
 
 export type FakeGuestOptions = {
@@ -43,6 +49,7 @@ export class FakeGuest {
   readonly disk: FakeDisk
   readonly desktop: FakeDesktop
   readonly terminals = new FakeTerminals(() => this.#host())
+  readonly processes = new FakeProcesses(() => this.#host())
   /** How often the disk was flushed. */
   flushes = 0
   readonly #options: FakeGuestOptions
@@ -192,6 +199,7 @@ export class FakeGuest {
         return json({})
       },
       ...this.#terminalRoutes(),
+      ...this.#processRoutes(),
     }
   }
 
@@ -211,6 +219,33 @@ export class FakeGuest {
       },
       [keyOf(guestStreams.terminal)]: {
         admit: (query) => terminals.find(parse(GuestTerminalId, query).id).reserve(),
+      },
+    }
+  }
+
+  #processRoutes(): GuestHandlers {
+    const { processes } = this
+    return {
+      [keyOf(guestRoutes.startProcess)]: ({ body }) =>
+        json(processes.start(parseJson(GuestStartProcess, body))),
+      [keyOf(guestRoutes.listProcesses)]: () => json({ data: processes.list() }),
+      [keyOf(guestRoutes.readProcess)]: async ({ query }) => {
+        const { id, wait } = parse(GuestProcessQuery, query)
+        return json(await processes.find(id).wait(wait))
+      },
+      [keyOf(guestRoutes.readProcessLog)]: async ({ query }) => {
+        const { id, ...request } = parse(GuestLogQuery, query)
+        return json(await processes.find(id).readLog(request))
+      },
+      [keyOf(guestRoutes.writeProcessInput)]: ({ body }) => {
+        const { id, content, eof } = parseJson(GuestProcessInput, body)
+        processes.find(id).write(Buffer.from(content, 'base64'), eof)
+        return json({})
+      },
+      [keyOf(guestRoutes.signalProcess)]: ({ body }) => {
+        const { id, signal } = parseJson(GuestProcessSignal, body)
+        processes.find(id).signal(signal)
+        return json({})
       },
     }
   }

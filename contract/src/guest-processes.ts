@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { ProcessId } from './ids.ts'
+import { Process, processes, ProcessSignal, ProcessStream, StartProcess } from './processes.ts'
+
+/** The agent's background processes. What they wrote and what they read goes as base 64. */
+export const guestProcessRoutes = {
+  /** Answers the process of that id if it was started before. */
+  startProcess: { method: 'POST', path: '/processes' },
+  listProcesses: { method: 'GET', path: '/processes' },
+  readProcess: { method: 'GET', path: '/process' },
+  readProcessLog: { method: 'GET', path: '/process/log' },
+  writeProcessInput: { method: 'POST', path: '/process/stdin' },
+  signalProcess: { method: 'POST', path: '/process/signal' },
+} as const
+
+export const GuestStartProcess = StartProcess.extend({ id: ProcessId })
+export type GuestStartProcess = z.infer<typeof GuestStartProcess>
+
+/** Newest first. */
+export const GuestProcesses = z.object({ data: z.array(Process) })
+
+export const GuestProcessQuery = processes.get.query.extend({ id: ProcessId })
+export type GuestProcessQuery = z.infer<typeof GuestProcessQuery>
+
+export const GuestLogQuery = processes.logs.query
+  .omit({ encoding: true })
+  .extend({ id: ProcessId, stream: ProcessStream })
+export type GuestLogQuery = z.infer<typeof GuestLogQuery>
+
+export const GuestLog = z.object({
+  content: z.base64(),
+  /** Where content begins: later than asked for if that is kept no more. */
+  offset: z.int().min(0),
+  eof: z.boolean(),
+})
+export type GuestLog = z.infer<typeof GuestLog>
+
+export const GuestProcessInput = z.strictObject({
+  id: ProcessId,
+  content: z.base64(),
+  eof: z.boolean(),
+})
+export type GuestProcessInput = z.infer<typeof GuestProcessInput>
+
+export const GuestProcessSignal = z.strictObject({ id: ProcessId, signal: ProcessSignal })
+export type GuestProcessSignal = z.infer<typeof GuestProcessSignal>

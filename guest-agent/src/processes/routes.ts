@@ -1,0 +1,44 @@
+import {
+  GuestLogQuery,
+  GuestProcessInput,
+  GuestProcessQuery,
+  GuestProcessSignal,
+  GuestStartProcess,
+  type guestProcessRoutes,
+} from '@computer/contract/guest-processes'
+import { parse, parseBody } from '../body.ts'
+import type { Route } from '../server.ts'
+import type { User } from '../users.ts'
+import { Processes } from './processes.ts'
+
+export function processRoutes(
+  folder: string,
+  loginOf: (name: string) => { readonly user: User; readonly ownsDesktop: boolean },
+): Record<keyof typeof guestProcessRoutes, Route> {
+  const processes = new Processes(folder)
+  return {
+    startProcess: async ({ body }) => {
+      const request = await parseBody(GuestStartProcess, body)
+      return { json: await processes.start(request, loginOf(request.user)) }
+    },
+    listProcesses: async () => ({ json: { data: processes.list() } }),
+    readProcess: async ({ query, signal }) => {
+      const { id, wait } = parse(GuestProcessQuery, query)
+      return { json: await processes.find(id).waitForExit(wait, signal) }
+    },
+    readProcessLog: async ({ query, signal }) => {
+      const { id, ...request } = parse(GuestLogQuery, query)
+      return { json: await processes.find(id).readLog(request, signal) }
+    },
+    writeProcessInput: async ({ body }) => {
+      const { id, content, eof } = await parseBody(GuestProcessInput, body)
+      processes.find(id).write(Buffer.from(content, 'base64'), eof)
+      return { json: {} }
+    },
+    signalProcess: async ({ body }) => {
+      const { id, signal } = await parseBody(GuestProcessSignal, body)
+      processes.find(id).signal(signal)
+      return { json: {} }
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import type { processes } from '@computer/contract'
+import type { App } from '../app.ts'
+import {
+  getProcess,
+  listProcesses,
+  readProcessLog,
+  signalProcess,
+  startProcess,
+  writeProcessInput,
+} from '../domain/processes.ts'
+import type { Routes } from './route.ts'
+
+export function processRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof processes> {
+  return {
+    start: (actor, { params, body, newId }) =>
+      startProcess(app, actor, params.machine_id, newId('prc'), body),
+    list: async (actor, { params }) => ({
+      data: await listProcesses(app, actor, params.machine_id),
+      next_cursor: null,
+      has_more: false,
+    }),
+    get: (actor, { params, query, signal }) => getProcess(app, actor, params, { ...query, signal }),
+    logs: (actor, { params, query, signal }) =>
+      readProcessLog(app, actor, params, { ...query, signal }),
+    stdin: async (actor, { params, body }) => {
+      await writeProcessInput(app, actor, params, body)
+      return undefined
+    },
+    signal: async (actor, { params, body }) => {
+      await signalProcess(app, actor, params, body)
+      return undefined
+    },
+  }
+}

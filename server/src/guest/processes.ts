@@ -1,0 +1,67 @@
+import {
+  GuestLog,
+  GuestProcesses,
+  guestProcessRoutes,
+  Process,
+  type GuestLogQuery,
+  type GuestProcessInput,
+  type GuestProcessQuery,
+  type GuestProcessSignal,
+  type GuestStartProcess,
+} from '@computer/contract'
+import { z } from 'zod'
+import type { GuestRef } from './channels.ts'
+import type { CallJson, CallOptions } from './client.ts'
+
+const mebibyte = 1024 * 1024
+/** The longest range in base 64, and its frame. */
+const maxLogBytes = 6 * mebibyte
+/** A hundred that have exited and 256 that run, each with a command of some length. */
+const maxListBytes = 64 * mebibyte
+/** What an agent needs to answer beyond the wait that it was asked for. */
+const answerMs = 15_000
+
+/** The agent's background processes as functions of the guest client. */
+export function processCalls(callJson: CallJson) {
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value))
+  const routes = guestProcessRoutes
+  return {
+    startProcess: (ref: GuestRef, request: GuestStartProcess, { signal }: CallOptions = {}) =>
+      callJson(ref, routes.startProcess, Process, { body: encode(request), signal }, maxLogBytes),
+
+    async listProcesses(ref: GuestRef, { signal }: CallOptions = {}) {
+      const list = await callJson(
+        ref,
+        routes.listProcesses,
+        GuestProcesses,
+        { signal },
+        maxListBytes,
+      )
+      return list.data
+    },
+
+    readProcess: (ref: GuestRef, query: GuestProcessQuery, { signal }: CallOptions = {}) => {
+      const request = { query, signal, timeoutMs: query.wait * 1000 + answerMs }
+      return callJson(ref, routes.readProcess, Process, request, maxLogBytes)
+    },
+
+    readProcessLog: (ref: GuestRef, query: GuestLogQuery, { signal }: CallOptions = {}) => {
+      const request = { query, signal, timeoutMs: query.wait * 1000 + answerMs }
+      return callJson(ref, routes.readProcessLog, GuestLog, request, maxLogBytes)
+    },
+
+    async writeProcessInput(
+      ref: GuestRef,
+      request: GuestProcessInput,
+      { signal }: CallOptions = {},
+    ) {
+      const body = encode(request)
+      await callJson(ref, routes.writeProcessInput, z.object({}), { body, signal })
+    },
+
+    async signalProcess(ref: GuestRef, request: GuestProcessSignal, { signal }: CallOptions = {}) {
+      const body = encode(request)
+      await callJson(ref, routes.signalProcess, z.object({}), { body, signal })
+    },
+  }
+}
