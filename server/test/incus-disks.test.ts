@@ -16,7 +16,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { commit } from '../src/drivers/incus/btrfs.ts'
-import { measureFreed, measureHeld, measureOwn, readDisks } from '../src/drivers/incus/disks.ts'
+import {
+  measureFreed,
+  measureHeld,
+  measureOwn,
+  readDisks,
+  type MachineDisk,
+} from '../src/drivers/incus/disks.ts'
 import { findKernelFolder, type HostPool } from '../src/drivers/incus/host-pool.ts'
 import { readDiskId, readQuota, setLimit } from '../src/drivers/incus/quota.ts'
 import { until } from './conformance/expectations.ts'
@@ -118,8 +124,8 @@ describe('what disks hold is measured', () => {
     writeFileSync(join(diskOf(machine), 'third'), randomBytes(10 * mebibyte))
     assertNear((await quotaOf(machine)).chargedBytes, 50)
     assertNear(await heldBy(machine), 30)
-    assertNear((await measureOwn(pool, machine, capture))!, 40)
-    const disk = (await readDisks(pool)).machines.find(({ instance }) => instance === machine)!
+    const disk = await find(machine)
+    assertNear(await measureOwn(pool, disk, capture), 40)
     assertNear(await measureFreed(pool, disk, capture), 20)
 
     const other = copy(diskOf(capture), nextMachine())
@@ -139,27 +145,25 @@ describe('what disks hold is measured', () => {
     assert.notEqual(relations[0]!.captures, '')
 
     const ofOther = copy(diskOf(other), 'cap-01kaj0v3m8q4t2x6y9z1b5c7d4')
-    assertNear((await measureOwn(pool, other, ofOther))!, 5)
+    assertNear(await measureOwn(pool, await find(other), ofOther), 5)
   })
 
   test('a capture that is being removed thins its machine out until its room is free', async () => {
     const machine = copy(imageFolder(), nextMachine())
     writeFileSync(join(diskOf(machine), 'big'), randomBytes(20 * mebibyte))
     const capture = copy(diskOf(machine), 'cap-01kaj0v3m8q4t2x6y9z1b5c7d5')
-    const find = async (removing?: ReadonlySet<string>) =>
-      (await readDisks(pool, removing)).machines.find(({ instance }) => instance === machine)!
-    assert.equal((await find()).isThinning, false)
-    assert.equal((await find(new Set([capture]))).isThinning, true)
+    assert.equal((await find(machine)).isThinning, false)
+    assert.equal((await find(machine, new Set([capture]))).isThinning, true)
     // Nothing of it is freed as long as somebody reads there.
     const reading = openSync(join(diskOf(capture), 'big'), 'r')
     run('btrfs', 'subvolume', 'delete', diskOf(capture))
-    assert.equal((await find()).isThinning, true)
+    assert.equal((await find(machine)).isThinning, true)
     closeSync(reading)
     await until(async () => {
       await commit(pool.folder)
-      return (await find()).captures === ''
+      return (await find(machine)).captures === ''
     })
-    assert.equal((await find()).isThinning, false)
+    assert.equal((await find(machine)).isThinning, false)
   })
 
   test('the limit of a disk that is full beyond it is set all the same', async () => {
@@ -196,11 +200,16 @@ describe('what disks hold is measured', () => {
     return readQuota(pool, await readDiskId(pool, instance))
   }
 
-  async function heldBy(instance: string): Promise<number> {
-    const { machines: disks, images } = await readDisks(pool)
-    const disk = disks.find((one) => one.instance === instance)
+  async function find(machine: string, removing?: ReadonlySet<string>): Promise<MachineDisk> {
+    const { machines: disks } = await readDisks(pool, removing)
+    const disk = disks.find(({ instance }) => instance === machine)
     assert.ok(disk)
-    return measureHeld(pool, instance, disk, images.get(image))
+    return disk
+  }
+
+  async function heldBy(instance: string): Promise<number> {
+    const { images } = await readDisks(pool)
+    return measureHeld(pool, instance, await find(instance), images.get(image))
   }
 })
 

@@ -1,19 +1,20 @@
 # What of btrfs needs an ioctl, which Node has none of. Every Debian has Perl.
 #
-#   btrfs.pl search FOLDER TREE SINCE   the items of a tree, 0 being that of the folder's subvolume, from
-#                                       blocks written since a transaction, as the kernel lays them out
-#   btrfs.pl commit FOLDER              ends the running transaction, and with it what frees are pending
+#   btrfs.pl search FOLDER TREE SINCE   in which transaction the folder's subvolume was made (8 bytes), and
+#                                       the items of a tree, 0 being the subvolume's own, that lie in blocks
+#                                       written since a transaction, as the kernel lays them out
+#   btrfs.pl commit FOLDER              ends the running transaction
+#
+# Modules would take longer to load than all of this to run.
 use strict;
-use warnings;
 
-use constant {
-    TREE_SEARCH_V2 => 0xC0709411,
-    START_SYNC     => 0x80089418,
-    WAIT_SYNC      => 0x40089416,
-    MAX            => ~0,
-    HEAD_BYTES     => 112,
-    ROOM_BYTES     => 1 << 20,
-};
+sub TREE_SEARCH_V2()  { 0xC0709411 }
+sub GET_SUBVOL_INFO() { 0x81F8943C }
+sub START_SYNC()      { 0x80089418 }
+sub WAIT_SYNC()       { 0x40089416 }
+sub MAX()             { ~0 }
+sub HEAD_BYTES()      { 112 }
+sub ROOM_BYTES()      { 1 << 18 }
 
 my ($action, $folder, $tree, $since) = @ARGV;
 open(my $handle, '<', $folder) or die "$folder: $!\n";
@@ -26,6 +27,9 @@ if ($action eq 'commit') {
 }
 
 binmode STDOUT;
+my $info = "\0" x 504;
+ioctl($handle, GET_SUBVOL_INFO, $info) or die "$folder: cannot be looked at: $!\n";
+print substr($info, 352, 8);
 my ($object, $type, $offset) = (0, 0, 0);
 my $answer = "\0" x (HEAD_BYTES + ROOM_BYTES);
 for (;;) {

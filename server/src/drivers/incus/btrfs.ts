@@ -14,7 +14,7 @@ export type Subvolume = {
   readonly uuid: string
   /** Of what it is a snapshot, which may be gone. */
   readonly parentUuid: string
-  readonly createdIn: number
+  readonly madeIn: number
   readonly changedIn: number
   /** What its tree of files takes, as of the last commit. */
   readonly treeBytes: number
@@ -38,18 +38,20 @@ export type Written = {
   readonly itemBytes: number
 }
 
-/** `counted` are extents that count no more; those that are found are added. */
+/**
+ * Of a copy that nobody uses, `asMade` leaves out what was written to it later. `counted` are extents
+ * that count no more; those that are found are added.
+ */
 export async function measureWritten(
   folder: string,
-  span: { readonly since: number; readonly until?: number },
+  { since, asMade = false }: { readonly since: number; readonly asMade?: boolean },
   counted = new ExtentSet(),
 ): Promise<Written> {
-  const { since, until = Infinity } = span
   let [dataBytes, itemBytes] = [0, 0]
-  await searchTree(folder, { tree: ownTree, since }, ({ type, body }) => {
+  await searchTree(folder, { tree: ownTree, since }, ({ type, body }, madeIn) => {
     if (type === keyTypes.extentData) {
       const writtenIn = readNumber(body, 0)
-      if (writtenIn > until) return
+      if (asMade && writtenIn > madeIn) return
       const isInline = body[20] === 0
       const address = isInline ? 0 : readNumber(body, 21)
       // A hole has no address.
@@ -96,11 +98,13 @@ const itemHeadBytes = 25
 const searchHeadBytes = 32
 
 type Item = { readonly objectId: number; readonly type: number; readonly body: Buffer }
+/** `madeIn` is the transaction that made the folder's subvolume. */
+type Visit = (item: Item, madeIn: number) => void
 
 async function searchTree(
   folder: string,
   { tree, since }: { readonly tree: number; readonly since: number },
-  visit: (item: Item) => void,
+  visit: Visit,
 ): Promise<void> {
   const child = spawn('perl', [script, 'search', folder, String(tree), String(since)], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -109,25 +113,31 @@ async function searchTree(
   let complaint = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
   let rest: Buffer = Buffer.alloc(0)
+  let madeIn: number | undefined
   child.stdout.on('data', (chunk: Buffer) => {
-    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
-    rest = bytes.subarray(visitItems(bytes, visit))
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    if (madeIn === undefined && rest.length >= 8) {
+      madeIn = readNumber(rest, 0)
+      rest = rest.subarray(8)
+    }
+    if (madeIn !== undefined) rest = rest.subarray(visitItems(rest, madeIn, visit))
   })
   const [code] = await closed
   if (code !== 0) throw new Error(`btrfs cannot be searched: ${complaint.trim()}`)
 }
 
 /** Visits the whole items at the front, and answers where the first that is not whole begins. */
-function visitItems(bytes: Buffer, visit: (item: Item) => void): number {
+function visitItems(bytes: Buffer, madeIn: number, visit: Visit): number {
   let at = 0
   while (at + searchHeadBytes <= bytes.length) {
     const end = at + searchHeadBytes + bytes.readUInt32LE(at + 28)
     if (end > bytes.length) break
-    visit({
+    const item = {
       objectId: readNumber(bytes, at + 8),
       type: bytes.readUInt32LE(at + 24),
       body: bytes.subarray(at + searchHeadBytes, end),
-    })
+    }
+    visit(item, madeIn)
     at = end
   }
   return at
@@ -140,7 +150,7 @@ function readRoot({ objectId, body }: Item): Omit<Subvolume, 'name'> {
     uuid: body.toString('hex', 247, 263),
     parentUuid: body.toString('hex', 263, 279),
     changedIn: readNumber(body, 295),
-    createdIn: readNumber(body, 303),
+    madeIn: readNumber(body, 303),
   }
 }
 

@@ -7,21 +7,23 @@ import {
   type MachineRef,
 } from '../machine-driver.ts'
 import { raiseLimit, readUsedBytes } from './disk.ts'
+import { measureHeld, measureOwn, readDisks } from './disks.ts'
 import type { Engine } from './engine.ts'
 import { thawMachine } from './freezer.ts'
+import { diskFolder, exists, type HostPool } from './host-pool.ts'
 import { captureBody, captureIdOf, captureNameOf, nameOf } from './instance.ts'
 import {
   absent,
   findInstance,
+  imageOf,
   isStatus,
   listInstances,
   makeInstance,
   memberOf,
   removeInstance,
+  type Instance,
 } from './instances.ts'
-import { diskFolder, exists, type HostPool } from './host-pool.ts'
 import { ensureRoom, explainFull } from './room.ts'
-import { measureOwn } from './disks.ts'
 
 /*
  * A capture is a stopped instance: a copy-on-write copy of a machine's disk. A plain copy of a running
@@ -37,19 +39,32 @@ export async function captureMachine(
   ref: MachineRef,
   id: CaptureId,
 ): Promise<CaptureSize> {
-  const machine = nameOf(ref)
   const capture = captureNameOf(id)
   const pool = await engine.openPool()
   try {
-    await makeInstance(engine, capture, async () => {
-      await ensureRoom(engine.client, engine.place)
-      const notes = pool ? {} : { [writtenKey]: String(await readUsedBytes(engine, machine)) }
-      await copyAtOneInstant(engine, pool, ref, capture, notes)
-    })
-    return { writtenBytes: await readWritten(engine, pool, machine, capture) }
+    const writtenBytes = pool
+      ? await captureOnHost(engine, pool, ref, capture)
+      : await captureByEngine(engine, ref, capture)
+    return { writtenBytes }
   } catch (error) {
     throw isStatus(error, 404) ? absent(ref) : explainFull(error)
   }
+}
+
+/** What a capture holds beyond its image. It stays the same, so it is measured once. */
+export async function readHeldBytes(
+  engine: Engine,
+  pool: HostPool,
+  capture: Instance,
+): Promise<number> {
+  const known = engine.heldBytes.get(capture.name)
+  if (known !== undefined) return known
+  const { captures, images } = await readDisks(pool)
+  const disk = captures.get(capture.name)
+  if (!disk) throw new DriverError(`there is no disk of ${capture.name}`, { retryable: true })
+  const bytes = await measureHeld(pool, capture.name, disk, images.get(imageOf(capture)))
+  engine.heldBytes.set(capture.name, bytes)
+  return bytes
 }
 
 export async function listCaptures(engine: Engine): Promise<readonly EngineCapture[]> {
@@ -59,41 +74,68 @@ export async function listCaptures(engine: Engine): Promise<readonly EngineCaptu
   })
 }
 
-async function readWritten(
+async function captureOnHost(
   engine: Engine,
-  pool: HostPool | undefined,
-  machine: string,
+  pool: HostPool,
+  ref: MachineRef,
   capture: string,
 ): Promise<number> {
-  if (pool) {
-    const ownBytes = await measureOwn(pool, machine, capture)
-    if (ownBytes !== undefined) return ownBytes
-    throw new DriverError(`the disk of ${capture} or ${machine} is gone`, { retryable: true })
-  }
-  await raiseLimit(engine, machine)
+  const name = nameOf(ref)
+  // Of what is in the pool only the machine is asked for, so it is read while the copy is made.
+  const reading = readDisks(pool)
+  reading.catch(() => {})
+  await makeInstance(engine, capture, async () => {
+    await ensureRoom(engine.client, engine.place)
+    const folder = diskFolder(pool, capture)
+    // What an earlier call left there would be taken for ours.
+    const isLeft = await exists(folder)
+    await copyAtOneInstant(engine, ref, capture, {
+      isCopied: (copying) => (isLeft ? copying : appears(folder, copying)),
+    })
+  })
+  const machine = (await reading).machines.find(({ instance }) => instance === name)
+  if (!machine) throw new DriverError(`the disk of ${name} is gone`, { retryable: true })
+  const bytes = await measureOwn(pool, machine, capture)
+  if (!machine.inherits) engine.heldBytes.set(capture, bytes)
+  return bytes
+}
+
+/** Where the disk cannot be measured, what its machine is charged with is noted on the capture. */
+async function captureByEngine(engine: Engine, ref: MachineRef, capture: string): Promise<number> {
+  const name = nameOf(ref)
+  await makeInstance(engine, capture, async () => {
+    await ensureRoom(engine.client, engine.place)
+    const machine = await findInstance(engine, name)
+    if (!machine) throw absent(ref)
+    const notes = { [writtenKey]: String(await readUsedBytes(engine, name)) }
+    await copyAtOneInstant(engine, ref, capture, { member: memberOf(machine), notes })
+  })
+  await raiseLimit(engine, name)
   const made = await findInstance(engine, capture)
   return Number(made?.config[writtenKey] ?? 0)
 }
 
+type CopyOptions = {
+  readonly member?: { readonly target?: string }
+  readonly notes?: Readonly<Record<string, string>>
+  /** Resolves when the disk is copied, before the engine has ended. */
+  readonly isCopied?: (copying: Promise<void>) => Promise<void>
+}
+
 async function copyAtOneInstant(
   engine: Engine,
-  pool: HostPool | undefined,
   ref: MachineRef,
   capture: string,
-  notes: Readonly<Record<string, string>>,
+  { member, notes, isCopied = (copying) => copying }: CopyOptions,
 ): Promise<void> {
   const machine = nameOf(ref)
-  const disk = pool && diskFolder(pool, capture)
-  // What an earlier call left there would be taken for ours.
-  const isSeen = disk !== undefined && !(await exists(disk))
-  const source = pool ? undefined : await findInstance(engine, machine)
   const { config, ...body } = captureBody(engine.place)
   const hold = await engine.freezer.freeze(machine)
   let isOfOneInstant = true
   let copying: Promise<void>
   try {
     copying = engine.client.change('POST', '/1.0/instances', {
-      query: { project: engine.project, ...(source && memberOf(source)) },
+      query: { project: engine.project, ...member },
       body: {
         ...body,
         name: capture,
@@ -101,7 +143,8 @@ async function copyAtOneInstant(
         source: { type: 'copy', source: machine, instance_only: true },
       },
     })
-    await (hold && isSeen ? Promise.race([copying, appears(disk, copying)]) : copying)
+    copying.catch(() => {})
+    await isCopied(copying)
     isOfOneInstant = hold === undefined || (await hold.holds())
   } finally {
     await hold?.release()

@@ -1,20 +1,11 @@
 import type { CaptureId, ImageId } from '@computer/contract'
 import { CaptureMissing, ImageMissing, type MachineSpec } from '../machine-driver.ts'
-import { measureHeld, readDisks } from './disks.ts'
+import { readHeldBytes } from './captures.ts'
 import type { Engine } from './engine.ts'
-import type { HostPool } from './host-pool.ts'
 import { findImage } from './images.ts'
-import { aliasOf, captureNameOf, diskSizeKey, instanceBody, nameOf } from './instance.ts'
-import {
-  findInstance,
-  imageOf,
-  isComplete,
-  makeInstance,
-  memberOf,
-  type Instance,
-} from './instances.ts'
+import { aliasOf, captureNameOf, instanceBody, nameOf } from './instance.ts'
+import { findInstance, isComplete, makeInstance, memberOf } from './instances.ts'
 import { leastLimitBytes } from './limit.ts'
-import { readDiskId, setLimit } from './quota.ts'
 import { EngineError } from './replies.ts'
 import { ensureRoom, explainFull } from './room.ts'
 
@@ -48,23 +39,21 @@ async function copyCapture(engine: Engine, id: CaptureId, body: Body): Promise<v
   // The engine would copy a half-made one just as well.
   if (!capture || !isComplete(capture)) throw new CaptureMissing(id)
   const pool = await engine.openPool()
-  const source = { type: 'copy', source: capture.name, instance_only: true }
-  const [heldBytes] = await Promise.all([
-    pool ? measureCapture(pool, capture) : 0,
-    client.change('POST', '/1.0/instances', {
-      query: { project, ...memberOf(capture) },
-      body: { ...body, source },
-    }),
-  ])
-  // The engine's limit counts only what the machine itself will write.
-  const limitBytes = Math.max(leastLimitBytes, Number(body.config[diskSizeKey]) - heldBytes)
-  if (pool) await setLimit(pool, await readDiskId(pool, body.name), limitBytes)
+  const heldBytes = pool ? await readHeldBytes(engine, pool, capture) : 0
+  await client.change('POST', '/1.0/instances', {
+    query: { project, ...memberOf(capture) },
+    body: {
+      ...body,
+      devices: { ...body.devices, root: lessRoom(body.devices.root, heldBytes) },
+      source: { type: 'copy', source: capture.name, instance_only: true },
+    },
+  })
 }
 
-async function measureCapture(pool: HostPool, capture: Instance): Promise<number> {
-  const { captures, images } = await readDisks(pool)
-  const disk = captures.get(capture.name)
-  return disk ? measureHeld(pool, capture.name, disk, images.get(imageOf(capture))) : 0
+/** The limit counts only what the machine itself will write, and not what its disk begins with. */
+function lessRoom(root: Body['devices']['root'], heldBytes: number): Body['devices']['root'] {
+  const bytes = Math.max(leastLimitBytes, Number.parseInt(root.size, 10) - heldBytes)
+  return { ...root, size: `${bytes}B` }
 }
 
 /** What is missing is final; the engine's own refusal does not tell. */

@@ -49,6 +49,7 @@ export function createDiskLimits(engine: Engine): DiskLimits {
       try {
         await orWarn(inTurn((pool) => narrow(pool, capture)))
         await removeInstance(engine, capture)
+        engine.heldBytes.delete(capture)
       } finally {
         removing.delete(capture)
       }

@@ -56,18 +56,14 @@ export async function readDisks(
   return { machines, captures, images }
 }
 
-/** What a machine itself had written to a disk when it was captured, and still had on it. */
+/** What a machine itself had written when it was captured, and still had on its disk. */
 export async function measureOwn(
   pool: HostPool,
-  machine: string,
+  machine: MachineDisk,
   capture: string,
-): Promise<number | undefined> {
-  const { machines, captures } = await readDisks(pool)
-  const source = machines.find(({ instance }) => instance === machine)
-  const copy = captures.get(capture)
-  if (!source || !copy) return undefined
-  // What is younger than the copy are the engine's own notes.
-  const span = { since: source.createdIn, until: copy.createdIn }
+): Promise<number> {
+  // The engine has written notes of its own to the copy.
+  const span = { since: machine.madeIn, asMade: true }
   const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, capture), span)
   return dataBytes + Math.round(itemBytes * blockShare)
 }
@@ -80,8 +76,8 @@ export async function measureHeld(
   image: Subvolume | undefined,
 ): Promise<number> {
   // One that was unpacked anew since has nothing in common with the disk any more.
-  const base = image && image.createdIn < disk.createdIn ? image : undefined
-  const since = Math.min(disk.createdIn, base ? base.changedIn + 1 : Infinity)
+  const base = image && image.madeIn < disk.madeIn ? image : undefined
+  const since = Math.min(disk.madeIn, base ? base.changedIn + 1 : Infinity)
   const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, instance), { since })
   return dataBytes + estimateBlocks(itemBytes, disk.treeBytes, base?.treeBytes)
 }
@@ -92,7 +88,7 @@ export async function measureFreed(
   machine: MachineDisk,
   capture: string,
 ): Promise<number> {
-  const span = { since: machine.createdIn }
+  const span = { since: machine.madeIn }
   const counted = new ExtentSet()
   await measureWritten(diskFolder(pool, machine.instance), span, counted)
   const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, capture), span, counted)

@@ -10,6 +10,8 @@ import { openHostPool, type HostPool } from './host-pool.ts'
 export type Engine = Instances & {
   readonly place: EnginePlace
   readonly freezer: Freezer
+  /** What captures hold beyond their image, by their names, as far as it was measured. */
+  readonly heldBytes: Map<string, number>
   readSettings(): Promise<InstanceSettings>
   /** Undefined where disks cannot be measured from here: then the engine's own limits must do. */
   openPool(): Promise<HostPool | undefined>
@@ -30,6 +32,7 @@ export function createEngine(
     project,
     place,
     freezer: createFreezer({ client, project }, place.engineDir !== undefined),
+    heldBytes: new Map(),
     readSettings: async () => ({ pool, network, guestDir, hostCpus: await hostCpus.get() }),
     openPool: () => hostPool.get(),
     forget() {
