@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import type { TestContext } from 'node:test'
 import { DenyList } from '../src/files/deny.ts'
 import type { FileSpace } from '../src/files/space.ts'
 import type { Body } from '../src/files/write.ts'
@@ -16,7 +15,8 @@ export type TestSpace = {
   readonly denied: string
 }
 
-export function makeSpace(t: Pick<TestContext, 'after'>): TestSpace {
+/** Until the end of a test, or of a whole file: `{ after }`. */
+export function makeSpace(t: { after(clean: () => void): void }): TestSpace {
   const folder = mkdtempSync(join(tmpdir(), 'guest-files-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const [home, denied] = [join(folder, 'home/agent'), join(folder, 'run/denied')]
