@@ -47,10 +47,11 @@ async function convert(
     x.send(convertSelection(window, selection, target, transfer, now))
     const answer = await answers.next()
     if (answer.readUInt32LE(20) === 0) return undefined
+    // Before the property is deleted, which is what brings the first piece.
+    written.clear()
     const first = await takeProperty(session, window, transfer)
     if (first.type !== atoms.INCR) return first.bytes
 
-    written.clear()
     const pieces: Buffer[] = []
     for (let length = 0; length <= maxTotalBytes;) {
       await written.next()
