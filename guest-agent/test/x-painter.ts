@@ -1,6 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Clipboard } from '../src/desktop/clipboard.ts'
 import { eventMask } from '../src/x11/events.ts'
 import { pair, type Rectangle } from '../src/x11/requests.ts'
-import { openSession, type XSession } from '../src/x11/session.ts'
+import { openSession } from '../src/x11/session.ts'
 
 /** A program inside: draws on the display over a connection of its own. */
 export async function openPainter(xSocketPath: string) {
@@ -8,6 +10,8 @@ export async function openPainter(xSocketPath: string) {
   const { x, root } = session
   const context = x.newId()
   x.send(request(55, 0, [context, root, 0]))
+  const clipboard = new Clipboard(session)
+  let listener: number | undefined
   return {
     session,
     /** Resolves when the X server has done it. */
@@ -26,8 +30,8 @@ export async function openPainter(xSocketPath: string) {
       await x.sync()
     },
     /** A window over everything that hears keys and buttons. */
-    async listenOver(area: Rectangle): Promise<number> {
-      const window = x.newId()
+    async listenOver(area: Rectangle): Promise<void> {
+      const window = (listener = x.newId())
       const inputOnly = 2
       const words = [window, root, pair(area.x, area.y), pair(area.width, area.height)]
       const events = inputEvents | eventMask.structureNotify
@@ -35,7 +39,24 @@ export async function openPainter(xSocketPath: string) {
       x.send(request(8, 0, [window]))
       x.send(request(42, 1, [window, 0]))
       await x.sync()
-      return window
+    },
+    /** All red, pointing at 2,3, over the whole display. */
+    async showCursor(width: number, height: number): Promise<void> {
+      const [shape, bits, cursor] = [x.newId(), x.newId(), x.newId()]
+      x.send(request(53, 1, [shape, root, pair(width, height)]))
+      x.send(request(55, 0, [bits, shape, 0x4, 1]))
+      x.send(request(70, 0, [shape, bits, pair(0, 0), pair(width, height)]))
+      const colours = [pair(0xffff, 0), pair(0, 0), pair(0, 0)]
+      x.send(request(93, 0, [cursor, shape, shape, ...colours, pair(2, 3)]))
+      for (const target of [root, listener]) {
+        if (target !== undefined) x.send(request(2, 0, [target, 0x4000, cursor]))
+      }
+      await x.sync()
+    },
+    copy: (text: string) => clipboard.write('clipboard', text),
+    /** Looks until a paste would give this. */
+    async pasted(text: string): Promise<void> {
+      while ((await clipboard.read('clipboard')) !== text) await pause(5)
     },
     [Symbol.dispose]: () => x[Symbol.dispose](),
   }
@@ -45,7 +66,7 @@ export type Painter = Awaited<ReturnType<typeof openPainter>>
 
 const inputEvents = 0b1001111
 
-export function request(opcode: number, detail: number, words: readonly number[]): Buffer {
+function request(opcode: number, detail: number, words: readonly number[]): Buffer {
   const bytes = Buffer.alloc(4 + words.length * 4)
   bytes[0] = opcode
   bytes[1] = detail
@@ -53,5 +74,3 @@ export function request(opcode: number, detail: number, words: readonly number[]
   words.forEach((word, index) => bytes.writeUInt32LE(word >>> 0, 4 + index * 4))
   return bytes
 }
-
-export type { XSession }

@@ -24,7 +24,17 @@ export class Clipboard {
   }
 
   /** Empty when nobody owns it, or what its owner has is not text. */
-  read(selection: Selection): Promise<string> {
+  async read(selection: Selection): Promise<string> {
+    return (await this.#read(selection)).text
+  }
+
+  /** What a program inside has, undefined when what is there was written here. */
+  async readOthers(selection: Selection): Promise<string | undefined> {
+    const { text, isOurs } = await this.#read(selection)
+    return isOurs ? undefined : text
+  }
+
+  #read(selection: Selection): Promise<{ readonly text: string; readonly isOurs: boolean }> {
     const read = this.#turn.then(async () => {
       const atom = this.#atomOf(selection)
       await this.#session.x.sync()
@@ -33,7 +43,7 @@ export class Clipboard {
       if (bytes.length > maxBytes) {
         throw new Refusal('precondition_failed', `the clipboard holds more than ${maxBytes} bytes`)
       }
-      return bytes.toString('utf8')
+      return { text: bytes.toString('utf8'), isOurs: own !== undefined }
     })
     this.#turn = read.catch(() => {})
     return read

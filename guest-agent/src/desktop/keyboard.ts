@@ -8,7 +8,15 @@ import type { XSession } from '../x11/session.ts'
 import { fakeInput } from './fake-input.ts'
 import { waitForReader } from './focus.ts'
 import { Keymap, type Stroke } from './keymap.ts'
-import { keysym, keysymOfCharacter, keysymOfName, type Keysym } from './keysyms.ts'
+import {
+  isLetter,
+  isText,
+  keysym,
+  keysymOfCharacter,
+  keysymOfName,
+  type Keysym,
+} from './keysyms.ts'
+import type { Presser } from './pointer.ts'
 
 /**
  * The keyboard. Programs look a keycode up when they get to its event, which may be long after it
@@ -20,6 +28,9 @@ export class Keyboard {
   readonly #session: XSession
   readonly #keymap: Keymap
   readonly #held = new Set<number>()
+  /** What viewers hold: the keycode that went down for a keysym, whatever the map says later. */
+  readonly #pressed = new Map<Keysym, { readonly keycode: number; readonly by: Presser }>()
+  #hasUnreadSpares = false
 
   constructor(session: XSession) {
     this.#session = session
@@ -72,14 +83,53 @@ export class Keyboard {
     }
   }
 
+  /** One keysym goes down, until `lift`: what a viewer sends, as it sends it. */
+  async press(grant: Grant, wanted: Keysym, by: Presser): Promise<void> {
+    const pressed = this.#pressed.get(wanted)
+    // A viewer repeats it.
+    if (pressed) return this.#press(grant, pressed.keycode)
+    const [stroke] = await this.#prepare(grant, [wanted])
+    const { keycode, spare } = stroke!
+    const shifts = spare ? undefined : await this.#shiftsToChange(stroke!, wanted)
+    grant.check()
+    for (const shift of shifts?.keycodes ?? []) this.#send(shift, shifts!.down)
+    this.#press(grant, keycode)
+    for (const shift of shifts?.keycodes ?? []) this.#send(shift, !shifts!.down)
+    this.#pressed.set(wanted, { keycode, by })
+    this.#hasUnreadSpares ||= spare
+  }
+
+  /** One that is not down is no error: another holder's takeover may have released it. */
+  lift(grant: Grant, wanted: Keysym): void {
+    const pressed = this.#pressed.get(wanted)
+    if (!pressed) return
+    grant.check()
+    this.#pressed.delete(wanted)
+    this.#release(pressed.keycode)
+  }
+
   releaseAll(): void {
+    this.#pressed.clear()
     for (const keycode of this.#held) this.#release(keycode)
+  }
+
+  releaseOf(presser: Presser): void {
+    for (const [keysym, { keycode, by }] of this.#pressed) {
+      if (by !== presser) continue
+      this.#pressed.delete(keysym)
+      this.#release(keycode)
+    }
   }
 
   /** How to type these, after changing the keymap if it has not got them. */
   async #prepare(grant: Grant, keysyms: readonly Keysym[]): Promise<Stroke[]> {
     await this.#keymap.refresh()
     grant.check()
+    if (this.#hasUnreadSpares && keysyms.some((wanted) => !this.#keymap.find(wanted))) {
+      await waitForReader(this.#session)
+      this.#hasUnreadSpares = false
+      grant.check()
+    }
     const { isUnreserved } = this.#keymap
     if (this.#keymap.assign(keysyms)) {
       await this.#session.x.sync()
@@ -142,6 +192,27 @@ export class Keyboard {
     }
   }
 
+  /**
+   * A viewer's layout may have a character on another level than ours: which Shift keys to put down,
+   * or to lift, around a stroke. Not within shortcuts, whose Shift is meant.
+   */
+  async #shiftsToChange(
+    stroke: Stroke,
+    wanted: Keysym,
+  ): Promise<{ readonly keycodes: readonly number[]; readonly down: boolean } | undefined> {
+    const { x, root } = this.#session
+    const state = (await x.ask(queryPointer(root))).readUInt16LE(24)
+    if (!isText(wanted) || (state & shortcutMask) !== 0) return undefined
+    const isLocked = (state & lockMask) !== 0 && isLetter(wanted)
+    const down = stroke.shift !== isLocked
+    if (down === ((state & shiftMask) !== 0)) return undefined
+    const shifts = [keysym.shift, keysym.rightShift].flatMap(
+      (shift) => this.#keymap.find(shift)?.keycode ?? [],
+    )
+    const keycodes = down ? shifts.slice(0, 1) : shifts.filter((shift) => this.#held.has(shift))
+    return { keycodes, down }
+  }
+
   #shift(): number | undefined {
     return this.#keymap.find(keysym.shift)?.keycode
   }
@@ -163,7 +234,10 @@ export class Keyboard {
   }
 }
 
+const shiftMask = 1 << 0
 const lockMask = 1 << 1
+/** Control, Alt and Super. */
+const shortcutMask = (1 << 2) | (1 << 3) | (1 << 6)
 const strokesPerBatch = 50
 /** Programs that had grabbed a key of our range let go of it when they hear of its change. */
 const firstChangeMs = 60

@@ -29,10 +29,27 @@ export function keysymOfCharacter(character: string): Keysym {
   return code < 0x100 ? code : 0x01000000 + code
 }
 
+/** Whether it types a visible character. */
+export function isText(keysym: Keysym): boolean {
+  return characterOf(keysym) !== undefined
+}
+
+export function isLetter(keysym: Keysym): boolean {
+  const character = characterOf(keysym)
+  return character !== undefined && character.toLowerCase() !== character.toUpperCase()
+}
+
+function characterOf(keysym: Keysym): string | undefined {
+  const code = keysym >= 0x01000100 && keysym <= 0x0110ffff ? keysym - 0x01000000 : keysym
+  const isVisible = (code > 0x20 && code < 0x7f) || (code > 0xa0 && code <= 0xff)
+  return isVisible || code !== keysym ? String.fromCodePoint(code) : undefined
+}
+
 export const keysym = {
   capsLock: 0xffe5,
   numLock: 0xff7f,
   shift: 0xffe1,
+  rightShift: 0xffe2,
 } as const
 
 const controlKeysyms: Readonly<Record<string, Keysym>> = {

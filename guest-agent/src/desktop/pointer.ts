@@ -8,13 +8,17 @@ import { queryPointer } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
 import { fakeInput } from './fake-input.ts'
 
+/** Whoever holds keys and buttons across calls and may go away: told apart by identity. */
+export type Presser = object
+
 /**
  * The pointer. Every point is checked before the first event, so that a refused call moves nothing;
  * every event is preceded by a look at the fence, and a call returns when the server has done it.
  */
 export class Pointer {
   readonly #session: XSession
-  readonly #held = new Set<number>()
+  /** By button, who holds it: nobody in particular when a call of the API pressed it. */
+  readonly #held = new Map<number, Presser | undefined>()
   lastPressAtMs = -Infinity
 
   constructor(session: XSession) {
@@ -89,8 +93,26 @@ export class Pointer {
     await this.#session.x.sync()
   }
 
+  /**
+   * The state that a viewer tells: where the pointer is and every button, bit 0 the first. Buttons
+   * that others hold stay. Without waiting for the X server. A point outside the display is dropped.
+   */
+  follow(grant: Grant, state: Point & { readonly buttons: number }, by: Presser): void {
+    if (!this.#isInside(state)) return
+    this.#moveTo(grant, state)
+    for (let button = 1; button <= viewerButtons; button++) {
+      const isDown = (state.buttons & (1 << (button - 1))) !== 0
+      if (isDown && !this.#held.has(button)) this.#button(grant, button, true, by)
+      if (!isDown && this.#held.get(button) === by) this.#button(grant, button, false)
+    }
+  }
+
   releaseAll(): void {
-    for (const button of this.#held) this.#release(button)
+    for (const button of this.#held.keys()) this.#release(button)
+  }
+
+  releaseOf(presser: Presser): void {
+    for (const [button, by] of this.#held) if (by === presser) this.#release(button)
   }
 
   #moveTo(grant: Grant, { x, y }: Point): void {
@@ -98,11 +120,11 @@ export class Pointer {
     this.#session.x.send(fakeInput(this.#session, eventCode.motionNotify, 0, { x, y }))
   }
 
-  #button(grant: Grant, button: number, down: boolean): void {
+  #button(grant: Grant, button: number, down: boolean, by?: Presser): void {
     grant.check()
     if (!down) return this.#release(button)
     this.#session.x.send(fakeInput(this.#session, eventCode.buttonPress, button))
-    this.#held.add(button)
+    this.#held.set(button, by)
     this.lastPressAtMs = performance.now()
   }
 
@@ -116,13 +138,20 @@ export class Pointer {
     return { x: reply.readInt16LE(16), y: reply.readInt16LE(18) }
   }
 
+  #isInside({ x, y }: Point): boolean {
+    const { width, height } = this.#session.size
+    return x >= 0 && y >= 0 && x < width && y < height
+  }
+
   #checkInside({ x, y }: Point): void {
     const { width, height } = this.#session.size
-    if (x >= 0 && y >= 0 && x < width && y < height) return
+    if (this.#isInside({ x, y })) return
     throw invalid(`${x},${y} is outside the display, which is ${width}x${height}`)
   }
 }
 
+/** Left, middle, right and the four ways of the wheel. */
+const viewerButtons = 7
 const buttonNumber: Record<MouseButton, number> = { left: 1, middle: 2, right: 3 }
 const wheelButton = { up: 4, down: 5, left: 6, right: 7 } as const
 

@@ -5,7 +5,10 @@ import { setImmediate as yieldToInput, setTimeout as pause } from 'node:timers/p
 import type { Seat } from '../desktop/desktop.ts'
 import type { InputHost } from '../desktop/input.ts'
 import { Capture } from './capture.ts'
+import { watchCopiedText } from './copied-text.ts'
+import { watchCursor, type Cursor } from './cursor.ts'
 import { tileArea, type Grid } from './grid.ts'
+import { ScreenInput } from './input.ts'
 import { ScreenStream } from './stream.ts'
 import { encodeTile } from './tile-codec.ts'
 
@@ -21,6 +24,7 @@ export class Screens {
   /** Tiles to encode once more, and since when they have been still. */
   readonly #drafts = new Map<number, number>()
   #geometry: Geometry | undefined
+  #cursor: Cursor | undefined
   #isRunning = false
   #wake: () => void = () => {}
 
@@ -31,19 +35,24 @@ export class Screens {
   open(duplex: Duplex): void {
     const stream: ScreenStream = new ScreenStream(duplex, this.#tiles, {
       onReady: () => this.#wake(),
-      onInput: () => {},
+      onInput: (message) => input.take(message),
       onClose: () => {
+        input.close()
         this.#streams.delete(stream)
         this.#wake()
       },
     })
+    const input = new ScreenInput(this.#host, {
+      onRefused: (message) => stream.refuse(message),
+      onFull: () => stream.pause(),
+      onDrained: () => stream.resume(),
+    })
     if (duplex.destroyed) return
     this.#streams.add(stream)
-    if (this.#geometry) {
-      stream.tellGeometry(this.#geometry)
-      stream.markMissing(this.#tiles.keys())
-      stream.flush()
-    }
+    if (this.#geometry) stream.tellGeometry(this.#geometry)
+    if (this.#cursor) stream.tell(this.#cursor)
+    stream.markMissing(this.#tiles.keys())
+    stream.flush()
     if (!this.#isRunning) void this.#run()
     this.#wake()
   }
@@ -59,11 +68,19 @@ export class Screens {
     this.#isRunning = false
     this.#forget()
     this.#geometry = undefined
+    this.#cursor = undefined
   }
 
   /** True when the last stream has closed, false when the X server has gone away. */
-  async #show({ session }: Seat): Promise<boolean> {
+  async #show({ session, clipboard }: Seat): Promise<boolean> {
     using capture = new Capture(session, () => this.#wake())
+    using _cursor = watchCursor(session, (cursor) => {
+      this.#cursor = cursor
+      this.#tell(cursor)
+    })
+    using _copied = watchCopiedText(session, clipboard, (text) => {
+      this.#tell({ type: 'clipboard', text })
+    })
     void session.x.closed.then(() => this.#wake())
     try {
       while (this.#streams.size > 0 && !session.x.isClosed) {
@@ -79,6 +96,13 @@ export class Screens {
       return false
     }
     return !session.x.isClosed
+  }
+
+  #tell(message: Parameters<ScreenStream['tell']>[0]): void {
+    for (const stream of this.#streams) {
+      stream.tell(message)
+      stream.flush()
+    }
   }
 
   #hasReader(): boolean {

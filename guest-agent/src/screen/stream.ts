@@ -38,7 +38,7 @@ export class ScreenStream {
     return this.#sentFrame - this.#takenFrame < framesInFlight
   }
 
-  /** The screen has another size: tiles of the earlier one are nothing any more. */
+  /** Tiles of an earlier geometry are nothing any more. */
   tellGeometry(message: Extract<ScreenFromGuest, { type: 'geometry' }>): void {
     this.#missing.clear()
     this.#news.set('geometry', encodeControl(message))
