@@ -53,11 +53,40 @@ test('the desktop guide works as it stands', async () => {
   assert.ok((await stat(join(folder, 'screen.webp'))).size > 1000)
 })
 
+test('the guide to snapshots, forks and templates works as it stands', async () => {
+  const [firstUse] = await readBlocks('README.md', '## First use')
+  const [setUp] = firstUse!.split('# Run a command in it.')
+  const blocks = await readBlocks('docs/snapshots-forks-templates.md', '## Take a snapshot')
+  assert.equal(blocks.length, 5)
+  const output = await bash([setUp!.replace('"first"', '"source"'), ...blocks])
+  assert.match(output, /"content":"the good plan"/)
+  assert.equal(output.match(/"stdout":"the good plan"/g)?.length, 2)
+  assert.match(output, /"name":"Before restore".*"state":"deleting"/)
+})
+
+test('the guide to files and commands works as it stands', async () => {
+  const [firstUse] = await readBlocks('README.md', '## First use')
+  const [setUp] = firstUse!.split('# Run a command in it.')
+  const text = await readFile(new URL('../docs/files-and-terminals.md', import.meta.url), 'utf8')
+  const blocks = blocksOf(text.slice(0, text.indexOf('## Terminals')))
+  assert.ok(blocks.length >= 5)
+  const output = await bash([setUp!.replace('"first"', '"files"'), ...blocks])
+  assert.match(output, /"content":"Grüße\\n"/)
+  assert.match(output, /"size":1000000/)
+  assert.match(output, /notes\/b\.txt/)
+  assert.match(output, /"stdout":"\/home\/agent\\n".*"exit_code":3/)
+  assert.equal((await readFile(join(folder, 'part.bin'))).toString(), 'Grü')
+})
+
 /** The bash blocks that follow a heading, up to the end of the file. */
 async function readBlocks(file: string, heading: string): Promise<string[]> {
   const text = await readFile(new URL(`../${file}`, import.meta.url), 'utf8')
   const part = text.slice(text.indexOf(heading))
-  return [...part.matchAll(/```bash\n([\s\S]*?)```/g)].map((match) => match[1]!)
+  return blocksOf(part)
+}
+
+function blocksOf(text: string): string[] {
+  return [...text.matchAll(/```bash\n([\s\S]*?)```/g)].map((match) => match[1]!)
 }
 
 async function bash(blocks: readonly string[]): Promise<string> {
