@@ -9,6 +9,13 @@ import type { FaultServer } from './server.ts'
 const cleanBoundMs = 80_000
 const restBoundMs = 180_000
 
+export type Comparison = {
+  readonly cleanMs: number
+  readonly differences: readonly string[]
+  /** What was left over at first, and went. */
+  readonly cleaned: readonly string[]
+}
+
 /** How long after the last start of a process it took until every row rested. */
 export async function measureRest(server: FaultServer, rows: RowsReader): Promise<number> {
   await server.waitAlive()
@@ -18,14 +25,11 @@ export async function measureRest(server: FaultServer, rows: RowsReader): Promis
 }
 
 /** Waits until every row rests and nothing is left over, and says what still differs. */
-export async function compareAtRest(
-  server: FaultServer,
-  rows: RowsReader,
-): Promise<{ readonly cleanMs: number; readonly differences: readonly string[] }> {
+export async function compareAtRest(server: FaultServer, rows: RowsReader): Promise<Comparison> {
   await server.waitReady()
   const unrest = await waitForRest(rows)
-  const { differences, ms: cleanMs } = await waitUntilEqual(() => compareAll(server, rows))
-  return { cleanMs, differences: [...unrest, ...differences] }
+  const comparison = await waitUntilEqual(() => compareAll(server, rows))
+  return { ...comparison, differences: [...unrest, ...comparison.differences] }
 }
 
 async function waitForRest(rows: RowsReader): Promise<string[]> {
@@ -38,12 +42,14 @@ async function waitForRest(rows: RowsReader): Promise<string[]> {
   }
 }
 
-async function waitUntilEqual(compare: () => Promise<string[]>) {
+async function waitUntilEqual(compare: () => Promise<string[]>): Promise<Comparison> {
   const begun = performance.now()
+  let cleaned: readonly string[] = []
   for (;;) {
     const differences = await compare().catch((error: Error) => [error.message])
-    const ms = performance.now() - begun
-    if (differences.length === 0 || ms > cleanBoundMs) return { differences, ms }
+    const cleanMs = performance.now() - begun
+    if (differences.length === 0 || cleanMs > cleanBoundMs) return { cleanMs, differences, cleaned }
+    cleaned = differences
     await delay(500)
   }
 }

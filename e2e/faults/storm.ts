@@ -67,13 +67,14 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
     const kill = planKills(random.fork(`kills ${round}`), plan)
     try {
       const restMs = await runRound(server, rows, callers, { operations: plan.operations, kill })
-      const { cleanMs, differences: found } = await compareAtRest(server, rows)
+      const { cleanMs, cleaned, differences: found } = await compareAtRest(server, rows)
       rests.push({ restMs, cleanMs })
-      await auditLedger(callers, await rows.read())
       differences.push(...found)
+      await auditLedger(callers, await rows.read())
       say(
         `round ${round} of ${rounds}: ${kill.map(({ target }) => target.name).join(', ')}; ` +
-          `at rest after ${seconds(restMs)}, clean after ${seconds(cleanMs)}`,
+          `at rest after ${seconds(restMs)}, clean after ${seconds(cleanMs)}` +
+          cleaned.map((left) => `\n    until then ${left}`).join(''),
       )
     } catch (error) {
       differences.push(`round ${round} broke off: ${(error as Error).message}`)
