@@ -45,6 +45,7 @@ export function createApiClient(baseUrl: string, key: string) {
 
   return {
     baseUrl,
+    key,
     call,
     ok,
 
