@@ -184,9 +184,9 @@ test('the pointer’s picture comes first and whenever it changes', async () => 
   assert.equal(Buffer.from(pixels, 'base64').length, width * height * 4)
   await painter.showCursor(20, 9)
   await viewer.until(() => viewer.last('cursor')!.width === 20)
-  const { type, ...cursor } = viewer.last('cursor')!
   const red = Buffer.alloc(20 * 9 * 4, Buffer.of(255, 0, 0, 255)).toString('base64')
-  assert.deepEqual(cursor, { width: 20, height: 9, x: 2, y: 3, pixels: red })
+  const expected = { type: 'cursor', width: 20, height: 9, x: 2, y: 3, pixels: red }
+  assert.deepEqual(viewer.last('cursor'), expected)
 })
 
 test('the clipboard both ways: what a program copies arrives, what was written is not echoed', async () => {
