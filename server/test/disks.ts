@@ -18,7 +18,7 @@ export function onDisksOf(server: TestServer) {
     })
   }
 
-  return {
+  const disks = {
     /** Writes a mark into a running machine's home. */
     async mark(id: string, content: string): Promise<void> {
       const body = { path: 'mark', content }
@@ -78,7 +78,27 @@ export function onDisksOf(server: TestServer) {
         .selectAll()
         .where('id', '=', id as MachineId)
         .executeTakeFirstOrThrow(),
+    /** A machine that is marked "after", and a snapshot of when it was marked "before". */
+    async changedMachine() {
+      const { id } = await server.machine()
+      await disks.mark(id, 'before')
+      const snapshot = await disks.snapshot(id, 'first')
+      await disks.mark(id, 'after')
+      return { id, snapshot }
+    },
+    restore: (id: string, snapshotId: string, query = '') =>
+      call('POST', `/v1/machines/${id}/restore${query}`, { snapshot_id: snapshotId }),
+    async beforeRestore(id: string): Promise<Answer['body']> {
+      const snapshots = await disks.snapshotsOf(id)
+      return snapshots.find(({ name }) => name === 'Before restore')
+    },
+    /** The disks that the engine has of a machine. */
+    async generationsOf(id: string): Promise<number[]> {
+      const instances = await driver.list()
+      return instances.filter((one) => one.ref.id === id).map((one) => one.ref.generation)
+    },
   }
+  return disks
 }
 
 /** Makes every wait before a next attempt short. */
