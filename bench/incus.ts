@@ -19,6 +19,8 @@ export type Incus = AsyncDisposable & {
   remove(name: string): Promise<void>
   /** The default image of the server, as the engine names it. */
   readonly image: string
+  /** Where baselines live: `run` has to name it. */
+  readonly project: string
   /** Where and under which name the engine has one of our machines. */
   instanceOf(machineId: string): Promise<{ project: string; name: string }>
   /** For processes that talk to us while they run. */
@@ -62,6 +64,7 @@ export async function openIncus(dataDir: string, image: string): Promise<Incus> 
     run,
     env,
     image,
+    project,
     launchArgs: (from, name) =>
       ['launch', from, name, '--project', project, '--quiet', '--no-profiles'].concat(
         ['--storage', 'default', '--network', network, '--device', 'root,size=10GiB'],

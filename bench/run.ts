@@ -4,6 +4,9 @@ import { parseArgs } from 'node:util'
 import { openIncus } from './incus.ts'
 import { bench as create } from './s01-create.ts'
 import { bench as firstClick } from './s04-first-click.ts'
+import { bench as fork } from './s05-fork.ts'
+import { bench as snapshot } from './s06-snapshot.ts'
+import { bench as restore } from './s07-restore.ts'
 import { bench as screenshotJpeg } from './s08-screenshot-jpeg.ts'
 import { bench as screenshotPng } from './s09-screenshot-png.ts'
 import { bench as click } from './s10-click.ts'
@@ -27,6 +30,9 @@ import { formatTable } from './table.ts'
 const benches: readonly Bench[] = [
   create,
   firstClick,
+  fork,
+  snapshot,
+  restore,
   screenshotJpeg,
   screenshotPng,
   click,

@@ -5,7 +5,7 @@ import { appendEvent } from '../src/domain/events.ts'
 import { placeEvents } from '../src/domain/event-outbox.ts'
 import { createMachine } from '../src/domain/machine-creation.ts'
 import { newId } from '../src/ids.ts'
-import { GatewayClient, HandshakeRefused, startTestGateway } from './gateway.ts'
+import { startTestGateway, type GatewayClient, type HandshakeRefused } from './gateway.ts'
 import { startTestServer, type TestServer } from './harness.ts'
 
 const bearer = ({ key }: TestServer) => ({ headers: { authorization: `Bearer ${key}` } })

@@ -9,17 +9,18 @@ import { claimedFor } from './machine-work.ts'
  * machine (machine-work.ts); those that nobody names any more are claimed by themselves.
  */
 
-/** The oldest capture of a machine that is to be made now. */
-export async function findDueCapture(
+/** The capture of a machine that is to be made next: the oldest that is due, or else the oldest. */
+export async function findNextCapture(
   app: Pick<App, 'db'>,
   machineId: MachineId,
-): Promise<CaptureRow | undefined> {
+): Promise<(CaptureRow & { readonly isDue: boolean }) | undefined> {
   return app.db
     .selectFrom('captures')
     .selectAll()
+    .select(sql<boolean>`next_attempt_at <= clock_timestamp()`.as('isDue'))
     .where('machine_id', '=', machineId)
     .where('state', '=', 'pending')
-    .where('next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
+    .orderBy('isDue', 'desc')
     .orderBy('created_at')
     .limit(1)
     .executeTakeFirst()

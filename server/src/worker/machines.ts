@@ -1,6 +1,6 @@
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
-import { findDueCapture } from '../domain/capture-work.ts'
+import { findNextCapture } from '../domain/capture-work.ts'
 import { getCapture } from '../domain/captures.ts'
 import { announce } from '../domain/leases.ts'
 import { getDefaultImage } from '../domain/images.ts'
@@ -55,8 +55,10 @@ export function machineQueue(app: WorkerApp): Queue<MachineRow> {
 }
 
 async function advance(app: WorkerApp, machine: MachineRow): Promise<void> {
-  const capture = await findDueCapture(app, machine.id)
-  if (capture) return takeCapture(app, machine, capture)
+  const capture = await findNextCapture(app, machine.id)
+  if (capture?.isDue) return takeCapture(app, machine, capture)
+  // It moved on as it was claimed, and what is to be captured before that is yet to be tried again.
+  if (capture && machine.state !== 'running') return
   try {
     await step(app, machine)
   } catch (error) {

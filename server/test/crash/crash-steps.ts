@@ -5,7 +5,7 @@ import { observeAll } from '../../src/worker/observe.ts'
 import { startTestServer, type Answer, type TestServer } from '../harness.ts'
 import { checkCleanSlate, untilRest } from './clean-slate.ts'
 import type { Ending, Fate, Point } from './life.ts'
-import { startMortalWorker } from './mortal-worker.ts'
+import { startMortalWorker, type MortalWorker } from './mortal-worker.ts'
 
 /*
  * Crashes, one at every step. An operation is run once, and all that its worker does is noted: each
@@ -36,8 +36,9 @@ export function testCrashes<Subject>(operation: Operation<Subject>): void {
       )
     }
     const fates = points.flatMap(fatesAt)
-    for (const fate of fates)
+    for (const fate of fates) {
       await t.test(describe(fate), async () => void (await run(operation, fate)))
+    }
     t.diagnostic(`${points.length} steps, ${fates.length} crashes and repetitions`)
   })
 }
@@ -114,7 +115,7 @@ async function play<Subject>(
 }
 
 /** A server and the worker of the moment. Cases that end well leave it for the next one. */
-type Stage = { readonly server: TestServer; worker: ReturnType<typeof startMortalWorker> }
+type Stage = { readonly server: TestServer; worker: MortalWorker }
 let standing: Stage | null = null
 const ends: (() => void | Promise<void>)[] = []
 after(async () => {
@@ -168,7 +169,7 @@ async function clear({ server }: Stage): Promise<void> {
 
 async function within(condition: Promise<void>, otherwise: string): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(otherwise)), 10_000)
+  const timer = setTimeout(() => reject(new Error(otherwise)), 20_000)
   try {
     await Promise.race([condition, late])
   } finally {

@@ -53,7 +53,7 @@ export async function stopMachine(engine: Engine, ref: MachineRef, graceMs: numb
     try {
       return await changeState(engine, name, { action: 'stop', force: false, timeout })
     } catch (error) {
-      const found = await findInstance(engine, name)
+      const found = await findSettled(engine, name)
       if (!found) throw absent(ref)
       if (found.status === 'Stopped') return
       if (error instanceof DriverError && !error.retryable) await sleep(200)
