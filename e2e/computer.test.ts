@@ -218,8 +218,8 @@ test('a create survives the death of the worker in its middle', async () => {
   const { data } = await server.api.ok('GET', `/v1/machines/${answer.body.id}/events`)
   const starts = data.filter((event: { type: string }) => event.type === 'machine.started')
   assert.equal(starts.length, 1)
-  await eventually('only its instance and ours are left', async () =>
-    (await server.countInstances()) === 2 ? true : undefined,
+  await eventually('only it and ours are left', async () =>
+    (await server.countMachines()) === 2 ? true : undefined,
   )
 })
 

@@ -4,6 +4,7 @@ import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { IncusClient } from '../server/src/drivers/incus/client.ts'
+import { refOf } from '../server/src/drivers/incus/instance.ts'
 import { listInstances } from '../server/src/drivers/incus/instances.ts'
 import { engineSocketPath } from '../server/src/host/engine.ts'
 import { networkName } from '../server/src/role.ts'
@@ -19,8 +20,8 @@ export type RealServer = AsyncDisposable & {
   readonly dataDir: string
   /** Kills a role as a crash would; the supervisor starts it again. */
   kill(role: 'api' | 'worker' | 'gateway'): Promise<void>
-  /** How many instances the engine has. */
-  countInstances(): Promise<number>
+  /** How many machines the engine has; captures are none. */
+  countMachines(): Promise<number>
 }
 
 /**
@@ -58,7 +59,7 @@ export async function startRealServer(): Promise<RealServer> {
       const record = await readFile(join(dataDir, 'run', `${role}.pid`), 'utf8')
       process.kill((JSON.parse(record) as { pid: number }).pid, 'SIGKILL')
     },
-    countInstances: () => countInstances(dataDir),
+    countMachines: () => countMachines(dataDir),
     async [Symbol.asyncDispose]() {
       await stop(child)
       await removeEngine(dataDir, networkName(dataDir))
@@ -92,9 +93,10 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended
 }
 
-async function countInstances(dataDir: string): Promise<number> {
+async function countMachines(dataDir: string): Promise<number> {
   using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })
-  return (await listInstances({ client, project: 'computer' })).length
+  const instances = await listInstances({ client, project: 'computer' })
+  return instances.filter(({ name }) => refOf(name)).length
 }
 
 function collectOutput(child: ChildProcess): () => string {
