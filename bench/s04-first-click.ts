@@ -106,7 +106,7 @@ async function bakeImage({ incus, say }: BenchContext): Promise<void> {
   say('baking an image with scrot for the baseline')
   const name = 's04-image'
   await incus.run(...incus.launchArgs(incus.image, name))
-  await incus.exec(name, 'sh', '-c', 'until getent hosts deb.debian.org; do sleep 0.2; done')
+  await incus.exec(name, 'sh', '-c', 'until ip -4 route | grep -q default; do sleep 0.2; done')
   await installScrot((...command) => incus.exec(name, ...command))
   await incus.exec(name, 'sync')
   await incus.run('stop', '--force', '--project', 'bench', name)

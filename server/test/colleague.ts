@@ -1,4 +1,4 @@
-import { rolePermissions, type MembershipId, type Role } from '@computer/contract'
+import { permissionsOf, type MembershipId, type Role } from '@computer/contract'
 import type { Actor } from '../src/actor.ts'
 import { newId } from '../src/ids.ts'
 import type { TestServer } from './harness.ts'
@@ -19,7 +19,7 @@ export async function addColleague(
       role,
     })
     .execute()
-  return { ...actor, organizationId, role, permissions: new Set(rolePermissions[role]) }
+  return { ...actor, organizationId, role, permissions: permissionsOf(role) }
 }
 
 /** The membership by which somebody belongs to the organization they act in. */

@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { assertRefused, holdMachine, onDisksOf } from './disks.ts'
 import { collide, holdOrganization } from './forced-race.ts'
 import { startTestServer } from './harness.ts'
+import { fiftyWithOneKey } from './one-key.ts'
 import { checkMeters } from './meter-checks.ts'
 import { gone, settled } from './settled.ts'
 
@@ -230,13 +231,7 @@ test('fifty calls with one key make one snapshot', async () => {
   const { id: machine_id } = await server.machine()
   const headers = { 'idempotency-key': randomUUID() }
   const ask = () => call('POST', '/v1/snapshots', { machine_id, name: 'once' }, headers)
-  const answers = await Promise.all(Array.from({ length: 50 }, ask))
-  const replayed = await ask()
-  assert.equal(replayed.status, 202)
-  for (const { status, body } of answers) {
-    if (status === 202) assert.deepEqual(body, replayed.body)
-    else assert.equal(body.error.code, 'conflict')
-  }
+  await fiftyWithOneKey(ask, 202)
   assert.equal((await disks.snapshotsOf(machine_id)).length, 1)
 })
 

@@ -1,10 +1,11 @@
-import type { AuditEventType, Endpoint, FieldError } from '@computer/contract'
+import type { AuditEventType, Endpoint } from '@computer/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { Actor, Caller, UserActor } from '../actor.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
+import { parse } from '../parse.ts'
 import type { Answer, Once } from './idempotency.ts'
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
@@ -160,10 +161,10 @@ function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyRe
       : null
   const accept = request.headers.accept ?? ''
   return {
-    params: parse(endpoint.params, request.params, 'path'),
+    params: parseIf(endpoint.params, request.params, 'path'),
     query: upload ? undefined : parse(endpoint.query ?? nothing, request.query, 'query'),
     body: upload ? undefined : parse(endpoint.body ?? nothing, request.body ?? {}, 'body'),
-    headers: parse(endpoint.headers, request.headers, 'header'),
+    headers: parseIf(endpoint.headers, request.headers, 'header'),
     upload,
     wantsBytes:
       endpoint.bytes !== undefined && accept.startsWith(endpoint.bytes.replace(/\*$/, '')),
@@ -189,26 +190,8 @@ function toAnswer(endpoint: Endpoint, result: unknown): Answer {
 
 const nothing = z.strictObject({})
 
-function parse(schema: z.ZodType | undefined, value: unknown, part: string): unknown {
-  if (!schema) return undefined
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  const details = result.error.issues.flatMap(describeIssue)
-  const first = details[0]!
-  const where = first.field === '' ? part : `${part}: ${first.field}`
-  throw new ApiError('invalid_request', `${where}: ${first.message}`, { details })
-}
-
-/** Fields by their dotted path; each unknown field is one entry of its own. */
-function describeIssue(issue: z.core.$ZodIssue): FieldError[] {
-  const path = issue.path.map(String)
-  if (issue.code !== 'unrecognized_keys') {
-    return [{ field: path.join('.'), message: issue.message }]
-  }
-  return issue.keys.map((key) => ({
-    field: [...path, key].join('.'),
-    message: 'there is no such field',
-  }))
+function parseIf(schema: z.ZodType | undefined, value: unknown, part: string): unknown {
+  return schema && parse(schema, value, part)
 }
 
 /** `/machines/{id}/…` is an alias of `/v1/machines/{id}/…` (wire, Conventions). */

@@ -1,4 +1,4 @@
-import { createHash, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -20,11 +20,6 @@ export function isSecret(text: string): boolean {
   const rest = text.slice(secretMark.length)
   const body = rest.slice(0, bodyLength)
   return /^[0-9A-Za-z]{38}$/.test(rest) && rest.slice(bodyLength) === checksum(body)
-}
-
-/** SHA-256 suffices: a secret has too many bits to be guessed from its hash. */
-export function hashSecret(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest()
 }
 
 export function secretPrefix(secret: string): string {

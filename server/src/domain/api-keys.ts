@@ -4,7 +4,8 @@ import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { ApiKeyRow, Database, Tx } from '../db/database.ts'
 import { ApiError, invalid, notFound } from '../errors.ts'
-import { createSecret, hashSecret, secretPrefix } from './api-key-secret.ts'
+import { createSecret, secretPrefix } from './api-key-secret.ts'
+import { hashToken } from './tokens.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 import { pageById, type PageRequest } from './page.ts'
 
@@ -55,7 +56,7 @@ export async function insertApiKey(
       organization_id: owner.organizationId,
       name: wish.name,
       prefix: secretPrefix(secret),
-      secret_hash: hashSecret(secret),
+      secret_hash: hashToken(secret),
       scopes: [...new Set(wish.scopes)],
       created_by: owner.userId,
       expires_at: expiresAt,
@@ -106,7 +107,7 @@ export async function revokeApiKey(
 
 /** The key, its creator and the creator's present role, or `unauthenticated`. */
 export function findByKey(db: Database, secret: string) {
-  return findUsable(db, sql`k.secret_hash = ${hashSecret(secret)}`)
+  return findUsable(db, sql`k.secret_hash = ${hashToken(secret)}`)
 }
 
 /** The same for a key that something it was used for names. */
@@ -156,7 +157,7 @@ async function renewSecret(tx: Tx, actor: Actor, id: ApiKeyId): Promise<NewApiKe
   const secret = createSecret()
   const row = await tx
     .updateTable('api_keys')
-    .set({ prefix: secretPrefix(secret), secret_hash: hashSecret(secret) })
+    .set({ prefix: secretPrefix(secret), secret_hash: hashToken(secret) })
     .where('id', '=', id)
     .where('organization_id', '=', actor.organizationId)
     .returningAll()

@@ -2,7 +2,7 @@ import type { CaptureId, MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../app.ts'
 import type { CaptureRow } from '../db/database.ts'
-import { claimedFor } from './machine-work.ts'
+import { claimedFor } from './claims.ts'
 
 /*
  * Which captures have something to be done. Those to be made are done under the claim of their
@@ -79,33 +79,6 @@ export async function claimReleasedCaptures(
         .skipLocked(),
     )
     .returningAll()
-    .execute()
-}
-
-export async function renewCaptureClaims(
-  app: Pick<App, 'db'>,
-  workerId: string,
-  ids: readonly CaptureId[],
-): Promise<void> {
-  if (ids.length === 0) return
-  await app.db
-    .updateTable('captures')
-    .set({ claimed_until: sql`clock_timestamp() + ${claimedFor}` })
-    .where('claimed_by', '=', workerId)
-    .where('id', 'in', ids)
-    .execute()
-}
-
-export async function releaseCaptureClaim(
-  app: Pick<App, 'db'>,
-  workerId: string,
-  id: CaptureId,
-): Promise<void> {
-  await app.db
-    .updateTable('captures')
-    .set({ claimed_by: null, claimed_until: null })
-    .where('claimed_by', '=', workerId)
-    .where('id', '=', id)
     .execute()
 }
 

@@ -4,17 +4,14 @@ import { sql } from 'kysely'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import type { MachineRef } from '../drivers/machine-driver.ts'
+import { claimedFor, releaseClaim } from './claims.ts'
 import { appendEvent } from './events.ts'
 
 /*
- * Who works on a machine. A worker takes rows that are not at rest, for a few seconds at a time, and
- * renews while it works; one that dies loses them by the clock. So there is never more than one step
- * in flight for a machine, however many workers share the database. (A worker that was stalled past
- * its claim may meet another at the engine, which is why every step can be repeated.)
+ * Which machines have something to be done, by whom (claims.ts). There is never more than one step in
+ * flight for a machine, however many workers share the database. (A worker that was stalled past its
+ * claim may meet another at the engine, which is why every step can be repeated.)
  */
-
-export const claimedFor = sql`interval '8 seconds'`
-export const renewEveryMs = 2_000
 
 /**
  * Takes up to `limit` machines that have something to be done now. What is to be captured of a
@@ -90,36 +87,8 @@ export async function withClaim(
   try {
     await work()
   } finally {
-    await releaseClaim(app, claimant, id)
+    await releaseClaim(app, 'machines', claimant, id)
   }
-}
-
-export async function renewClaims(
-  app: Pick<App, 'db'>,
-  workerId: string,
-  ids: readonly MachineId[],
-): Promise<void> {
-  if (ids.length === 0) return
-  await app.db
-    .updateTable('machines')
-    .set({ claimed_until: sql`clock_timestamp() + ${claimedFor}` })
-    .where('claimed_by', '=', workerId)
-    .where('id', 'in', ids)
-    .execute()
-}
-
-/** Lets a machine go; what remains to be done is due at `next_attempt_at`. */
-export async function releaseClaim(
-  app: Pick<App, 'db'>,
-  workerId: string,
-  id: MachineId,
-): Promise<void> {
-  await app.db
-    .updateTable('machines')
-    .set({ claimed_by: null, claimed_until: null })
-    .where('claimed_by', '=', workerId)
-    .where('id', '=', id)
-    .execute()
 }
 
 /** The next try of a step that failed, or that found nothing to do yet. */

@@ -16,7 +16,7 @@ export function isToken(purpose: Purpose, text: string): boolean {
   return text.startsWith(mark) && shape.test(text.slice(mark.length))
 }
 
-/** SHA-256 suffices: a token has too many bits to be guessed from its hash. */
+/** SHA-256 suffices: a token, or the secret of a key, has too many bits to be guessed from its hash. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }

@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Actor } from '../actor.ts'
 import type { Footing } from '../domain/standing.ts'
-import { ApiError, invalid } from '../errors.ts'
+import { ApiError } from '../errors.ts'
+import { parse } from '../parse.ts'
 import { Connection } from './connection.ts'
 import type { Connections } from './connections.ts'
 
@@ -54,11 +55,4 @@ export function mountChannel<Params, Query, Admitted extends Admission>(
       return channel.open(connection, admitted)
     },
   })
-}
-
-function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  const { path, message } = result.error.issues[0]!
-  throw invalid([part, ...path].join(': ') + `: ${message}`)
 }

@@ -1,8 +1,9 @@
-import type { MachineEvent, MachineId, OrganizationId } from '@computer/contract'
+import type { MachineId, OrganizationId } from '@computer/contract'
 import type { App } from '../app.ts'
 import type { EventRow } from '../db/database.ts'
 import { readMachineEvents, readOrganizationEvents } from '../domain/event-outbox.ts'
 import { encodeCursor } from '../domain/page.ts'
+import { showEvent } from '../show-event.ts'
 import type { Connection } from './connection.ts'
 import { EventFeed, type EventSource } from './event-feed.ts'
 
@@ -56,20 +57,5 @@ export class EventFeeds implements Disposable {
         feed[Symbol.dispose]()
       }
     }
-  }
-}
-
-function showEvent(row: EventRow): MachineEvent {
-  return {
-    id: row.id,
-    type: row.type,
-    organization_id: row.organization_id,
-    machine_id: row.machine_id,
-    session_id: row.session_id,
-    from_state: row.from_state,
-    to_state: row.to_state,
-    message: row.message,
-    sequence: row.sequence,
-    occurred_at: row.occurred_at.toISOString(),
   }
 }

@@ -1,12 +1,7 @@
 import type { CaptureRow, MachineRow } from '../db/database.ts'
 import { completeCapture, failCapture } from '../domain/capture-outcome.ts'
-import {
-  claimReleasedCaptures,
-  finishRemoval,
-  releaseCaptureClaim,
-  renewCaptureClaims,
-  retryCapture,
-} from '../domain/capture-work.ts'
+import { claimReleasedCaptures, finishRemoval, retryCapture } from '../domain/capture-work.ts'
+import { releaseClaim, renewClaims } from '../domain/claims.ts'
 import { guestRef } from '../domain/guests.ts'
 import { DriverError, PoolFull, type MachineRef } from '../drivers/machine-driver.ts'
 import type { WorkerApp } from './machines.ts'
@@ -69,8 +64,8 @@ export function removalQueue(app: WorkerApp): Queue<CaptureRow> {
   return {
     maxAtOnce: maxRemovalsAtOnce,
     claim: (workerId, limit) => claimReleasedCaptures(app, workerId, limit),
-    renew: (workerId, ids) => renewCaptureClaims(app, workerId, ids),
-    release: (workerId, id) => releaseCaptureClaim(app, workerId, id),
+    renew: (workerId, ids) => renewClaims(app, 'captures', workerId, ids),
+    release: (workerId, id) => releaseClaim(app, 'captures', workerId, id),
     work: (capture) => remove(app, capture),
   }
 }

@@ -2,18 +2,13 @@ import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import { findNextCapture } from '../domain/capture-work.ts'
 import { getCapture } from '../domain/captures.ts'
+import { releaseClaim, renewClaims } from '../domain/claims.ts'
 import { announce } from '../domain/leases.ts'
 import { getDefaultImage } from '../domain/images.ts'
 import { moveMade } from '../domain/machine-base.ts'
 import { finishDeletion } from '../domain/machine-deletion.ts'
 import { moveMachine } from '../domain/machine-states.ts'
-import {
-  claimMachines,
-  noteReady,
-  postpone,
-  releaseClaim,
-  renewClaims,
-} from '../domain/machine-work.ts'
+import { claimMachines, noteReady, postpone } from '../domain/machine-work.ts'
 import { comeToRest } from '../domain/stop-snapshots.ts'
 import { DriverError, ImageMissing } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
@@ -46,8 +41,8 @@ export function machineQueue(app: WorkerApp): Queue<MachineRow> {
   return {
     maxAtOnce,
     claim: (workerId, limit) => claimMachines(app, workerId, limit),
-    renew: (workerId, ids) => renewClaims(app, workerId, ids),
-    release: (workerId, id) => releaseClaim(app, workerId, id),
+    renew: (workerId, ids) => renewClaims(app, 'machines', workerId, ids),
+    release: (workerId, id) => releaseClaim(app, 'machines', workerId, id),
     work: (machine) => advance(app, machine),
     // A desktop coming up is looked at again that soon.
     againAfterMs: desktopPollMs,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { App } from '../app.ts'
-import { renewEveryMs } from '../domain/machine-work.ts'
+import { renewEveryMs } from '../domain/claims.ts'
 
 /** Rows that need work and that all workers share: each is one worker's at a time, by a claim. */
 export type Queue<Row extends { readonly id: string }> = {
