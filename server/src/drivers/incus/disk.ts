@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DriverError } from '../machine-driver.ts'
 import type { Engine } from './engine.ts'
 import { diskSizeKey } from './instance.ts'
@@ -44,8 +45,15 @@ export async function raiseLimit(instances: Instances, name: string): Promise<vo
   if (!instance) return
   const limit = sizeOf(instance) + used
   // Full quota groups charge a machine with hardly anything once it is captured.
-  if (limit > limitOf(instance) * 1.01)
-    await change(instances, name, { devices: rootOf(instance, limit) })
+  if (limit <= limitOf(instance) * 1.01) return
+  // A disk that is full to its last block may refuse this, too, until the file system has committed.
+  let refused: Error | undefined
+  for (const pauseMs of [0, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000]) {
+    await sleep(pauseMs)
+    refused = await tryFull(() => change(instances, name, { devices: rootOf(instance, limit) }))
+    if (!refused) return
+  }
+  throw refused
 }
 
 /**
