@@ -17,6 +17,7 @@ import { ErrorCode } from './errors.ts'
 import { ExecBody, ExecResult } from './exec.ts'
 import { DirectoryEntry, MovedFile, MoveFileBody } from './files.ts'
 import { guestProcessRoutes } from './guest-processes.ts'
+import { guestSecretRoutes } from './guest-secrets.ts'
 import { guestTerminalRoutes } from './guest-terminals.ts'
 
 /**
@@ -24,12 +25,13 @@ import { guestTerminalRoutes } from './guest-terminals.ts'
  * guest channel, to the agent's unix socket. Only the server can reach it, so it carries no
  * credential. JSON both ways unless a route says bytes.
  *
- * The fence. The agent remembers the highest fence it was told. Every input names its fence: a
- * lower one is refused (`fence_stale`), and before the agent was told any, all are
- * (`fence_unknown`): it has just started, and the server tells it the current one and tries again.
- * POST /fence for another holder answers only when nothing of an earlier one can reach the display
- * any more: its work in progress is broken off and what it holds pressed is released. For the same
- * holder it is a renewal: work in progress goes on.
+ * The fence. The agent remembers the highest fence it was told, and at which one the holding that it
+ * belongs to began. Every input names its fence: one from before the holding is refused
+ * (`fence_stale`), and so is one that the agent was not told yet (`fence_unknown`): it has just
+ * started, and the server tells it the current one and tries again. POST /fence for another holding
+ * answers only when nothing of an earlier one can reach the display any more: its work in progress is
+ * broken off and what it holds pressed is released. Within a holding it is a renewal: what was granted
+ * before it stays as good (docs/decisions/0009).
  */
 export const guestRoutes = {
   health: { method: 'GET', path: '/health' },
@@ -53,6 +55,7 @@ export const guestRoutes = {
   flush: { method: 'POST', path: '/flush' },
   ...guestTerminalRoutes,
   ...guestProcessRoutes,
+  ...guestSecretRoutes,
 } as const
 
 /** Where the agent listens, inside the machine. */
@@ -80,8 +83,8 @@ export type GuestIdentity = z.infer<typeof GuestIdentity>
 
 export const GuestFence = z.strictObject({
   fence: z.int().min(0),
-  /** The session that holds the lease, null when it was released or has expired. */
-  holder: z.string().nullable(),
+  /** The first fence of the present holding; of the release, where nobody holds the lease. */
+  since: z.int().min(0),
 })
 export type GuestFence = z.infer<typeof GuestFence>
 

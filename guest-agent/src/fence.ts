@@ -11,18 +11,17 @@ import { Refusal } from './refusal.ts'
  * - `raise` queues behind them, lets go of everything still pressed and waits until the X server
  *   has done all of it.
  *
- * A renewal raises the number for the same holder. It takes nothing from anybody, so what that
- * holder has in progress goes on (a long text outlives the renewals of its lease), and `raise`
- * answers as soon as its
- * holder's own grant is settled.
+ * A renewal raises the number and keeps where the holding began: `since`. It takes nothing from
+ * anybody, so every number from there on is as good as the newest: what the holder has in progress
+ * goes on (a long text outlives the renewals of its lease), what it has on its way is admitted (a key
+ * that did not go up would be stuck), and `raise` answers as soon as its own grant is settled.
  *
  * An input with a higher number than was ever told is refused like one before any was: the server
  * then tells the number, and what that implies happens first.
  */
 export class Fence {
   current: number | null = null
-  #holder: string | null = null
-  /** The first fence of the present holder: what began under it or later may go on. */
+  /** The first fence of the present holding. */
   #since = 0
   #turn: Promise<unknown> = Promise.resolve()
   /** Resolves when nothing of an earlier holder is left: a renewal too waits for that. */
@@ -46,16 +45,15 @@ export class Fence {
 
   /** `settle` releases what is pressed and makes what was sent take effect. */
   raise(
-    told: { readonly fence: number; readonly holder: string | null },
+    told: { readonly fence: number; readonly since: number },
     settle: () => Promise<void>,
   ): Promise<number> {
     if (this.current !== null && told.fence < this.current) return Promise.resolve(this.current)
-    const isRenewal = this.current !== null && this.#holder === told.holder
+    const isRenewal = this.current !== null && this.#since === told.since
     this.current = told.fence
     if (isRenewal) return this.#settled.then(() => this.current ?? told.fence)
-    this.#holder = told.holder
-    this.#since = told.fence
-    if (this.#running && this.#running.fence < told.fence) this.#running.abort.abort()
+    this.#since = told.since
+    if (this.#running && this.#running.fence < told.since) this.#running.abort.abort()
     this.#settled = this.#enqueue(settle)
     return this.#settled.then(() => this.current ?? told.fence)
   }
@@ -67,7 +65,7 @@ export class Fence {
         reason: 'fence_unknown',
       })
     }
-    if (fence < this.current) throw stale(fence, this.current)
+    this.#goOn(fence)
   }
 
   /** Whether one that has begun may go on. */
@@ -90,8 +88,8 @@ export type Grant = {
   readonly signal: AbortSignal
 }
 
-function stale(fence: number, current: number): Refusal {
-  return new Refusal('conflict', `fence ${fence} was followed by ${current}`, {
+function stale(fence: number, since: number): Refusal {
+  return new Refusal('conflict', `fence ${fence} was followed by ${since}`, {
     reason: 'fence_stale',
   })
 }

@@ -47,8 +47,7 @@ after(async () => {
 })
 beforeEach(async () => {
   // Lets go of what the test before held.
-  await take('nobody')
-  first = await take('first')
+  first = await take()
   await painter.session.x.sync()
   seen = []
 })
@@ -120,7 +119,7 @@ test('a takeover in a flood of motion: nothing of it lands after the answer, all
   viewer.input(first, { type: 'key', keysym: 0x62, down: true })
   for (let x = 0; x < 400; x++) viewer.input(first, { type: 'pointer', x, y: 9, buttons: 1 })
   await seeing(() => seen.some(({ x }) => x > 3))
-  const answered = take('second')
+  const answered = take()
   for (let x = 400; x < 800; x++) viewer.input(first, { type: 'pointer', x, y: 9, buttons: 1 })
   await answered
   assert.equal(await heldKeys(), 0)
@@ -143,8 +142,11 @@ test('a renewal loses nothing that is held; a stream that closes lets go of its 
   viewer.input(first, { type: 'key', keysym: 0x63, down: true })
   viewer.input(first, { type: 'pointer', x: 5, y: 5, buttons: 0b1 })
   await seeing(() => buttons().length === 1)
-  await take('first')
+  await renew()
   assert.equal(await heldKeys(), 1)
+  // On its way when the renewal was told.
+  viewer.input(first, { type: 'pointer', x: 6, y: 5, buttons: 0b1 })
+  await seeing(() => last(eventCode.motionNotify)?.x === 6)
   const seat = (await desktop.current())!
   await fence.input(first + 1, (grant) =>
     seat.pointer.click(grant, { button: 'right', count: 1, down: true }),
@@ -220,9 +222,15 @@ function watch(): ScreenViewer {
   return new ScreenViewer((stream) => screens.open(stream))
 }
 
-/** Another holder than before, or the same once more. */
-async function take(holder: string): Promise<number> {
-  return fence.raise({ fence: (fence.current ?? 0) + 1, holder }, () => settle(desktop))
+/** A takeover: the first fence of another holding. */
+async function take(): Promise<number> {
+  const next = (fence.current ?? 0) + 1
+  return fence.raise({ fence: next, since: next }, () => settle(desktop))
+}
+
+/** Of the holding that began with `first`. */
+async function renew(): Promise<number> {
+  return fence.raise({ fence: fence.current! + 1, since: first }, () => assert.fail('it settled'))
 }
 
 async function seeing(isSo: () => boolean): Promise<void> {

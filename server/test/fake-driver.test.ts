@@ -48,7 +48,7 @@ test('an unknown image and an unknown machine are final failures', async (t) => 
 
 test('files outlast a stop and end with the machine; the agent forgets with each boot', async (t) => {
   const { driver, guests, ref } = await running(t)
-  await guests.setFence(ref, { fence: 3, holder: null })
+  await guests.setFence(ref, { fence: 3, since: 3 })
   await guests.writeFile(ref, { path: 'kept', mode: '0600' }, Buffer.from('bytes'))
   await driver.stop(ref, { graceMs: 0 })
   await assert.rejects(driver.connect(ref), { name: 'DriverError', retryable: true })
@@ -146,14 +146,14 @@ test('a boot that is held does not answer until it is released', async (t) => {
 test('a higher fence breaks off the drag in flight, and nothing of it lands later', async (t) => {
   const { engine, guests, ref } = await running(t)
   const { desktop } = engine.controls.guest(ref)
-  await guests.setFence(ref, { fence: 1, holder: 'ses_a' })
+  await guests.setFence(ref, { fence: 1, since: 1 })
   const hold = desktop.holdInput()
   const dragging = guests.input(ref, { fence: 1, action: drag })
   await hold.reached
   const waiting = guests.input(ref, { fence: 1, action: { type: 'move', x: 9, y: 9 } })
   const stale = { code: 'conflict', reason: 'fence_stale' }
   const refused = [assert.rejects(dragging, stale), assert.rejects(waiting, stale)]
-  assert.deepEqual(await guests.setFence(ref, { fence: 2, holder: 'ses_b' }), { fence: 2 })
+  assert.deepEqual(await guests.setFence(ref, { fence: 2, since: 2 }), { fence: 2 })
   const landed = [...desktop.events]
   hold.release()
   await Promise.all(refused)
@@ -164,18 +164,19 @@ test('a higher fence breaks off the drag in flight, and nothing of it lands late
 test('what one holder keeps pressed is released for the next, and kept for the same', async (t) => {
   const { engine, guests, ref } = await running(t)
   const { desktop } = engine.controls.guest(ref)
-  await guests.setFence(ref, { fence: 1, holder: 'ses_a' })
+  await guests.setFence(ref, { fence: 1, since: 1 })
   await guests.input(ref, { fence: 1, action: { type: 'key', key: 'shift', down: true } })
-  await guests.setFence(ref, { fence: 2, holder: 'ses_a' })
+  await guests.setFence(ref, { fence: 2, since: 1 })
   assert.deepEqual([...desktop.pressed], ['Shift_L'])
-  await guests.setFence(ref, { fence: 3, holder: null })
+  await guests.input(ref, { fence: 1, action: { type: 'move', x: 3, y: 4 } })
+  await guests.setFence(ref, { fence: 3, since: 3 })
   assert.deepEqual([...desktop.pressed], [])
-  assert.deepEqual(await guests.setFence(ref, { fence: 1, holder: 'ses_a' }), { fence: 3 })
+  assert.deepEqual(await guests.setFence(ref, { fence: 1, since: 1 }), { fence: 3 })
 })
 
 test('input is refused whole: outside the display, or an unknown key', async (t) => {
   const { engine, guests, ref } = await running(t)
-  await guests.setFence(ref, { fence: 1, holder: 'ses_a' })
+  await guests.setFence(ref, { fence: 1, since: 1 })
   const refused: GuestAction[] = [
     { type: 'move', x: 1280, y: 0 },
     { type: 'click', at: { x: -1, y: 0 }, button: 'left', count: 1 },

@@ -123,7 +123,7 @@ test('a request the agent did not take up is sent again, whatever it does', asyn
     stream.session?.goaway(constants.NGHTTP2_NO_ERROR, stream.id! - 2)
   })
   await agent.guests.health(ref)
-  assert.deepEqual(await agent.guests.setFence(ref, { fence: 7, holder: null }), { fence: 7 })
+  assert.deepEqual(await agent.guests.setFence(ref, { fence: 7, since: 7 }), { fence: 7 })
 })
 
 test('a request that an agent may have acted on is not sent again unless it only reads', async (t) => {
@@ -135,7 +135,7 @@ test('a request that an agent may have acted on is not sent again unless it only
   })
   await agent.guests.health(ref)
   dying = true
-  const fence = agent.guests.setFence(ref, { fence: 7, holder: null })
+  const fence = agent.guests.setFence(ref, { fence: 7, since: 7 })
   await assert.rejects(fence, { name: 'GuestUnavailable', sent: true })
   await agent.guests.health(ref)
   dying = true
@@ -150,7 +150,7 @@ test('a machine takes 256 requests at once, and the fence even then', async (t) 
   const reads = Array.from({ length: 256 }, () => agent.guests.display(ref))
   await until(() => agent.waiting.length === 256)
   await assert.rejects(agent.guests.display(ref), { name: 'GuestUnavailable', sent: false })
-  await agent.guests.setFence(ref, { fence: 1, holder: null })
+  await agent.guests.setFence(ref, { fence: 1, since: 1 })
   for (const stream of agent.waiting) respond(stream, '{"width":1,"height":1,"up":true}')
   assert.equal((await Promise.all(reads)).length, 256)
 })

@@ -43,7 +43,7 @@ test('a flush that nobody answers ends in the time that it was given', async (t)
 
 test('screenshots have the display geometry and change with input', async (t) => {
   const { guests, ref } = await running(t)
-  await guests.setFence(ref, { fence: 1, holder: 'ses_a' })
+  await guests.setFence(ref, { fence: 1, since: 1 })
   for (const format of ['png', 'jpeg', 'webp'] as const) {
     const before = await guests.screenshot(ref, { format })
     assert.deepEqual([before.width, before.height], [1280, 800])
@@ -81,7 +81,7 @@ test('what the agent declines comes as GuestRefusal with its code and reason', a
   await assert.rejects(missing, { name: 'GuestRefusal', code: 'not_found', reason: undefined })
   const move = { fence: 1, action: { type: 'move', x: 1, y: 1 } } as const
   await assert.rejects(guests.input(ref, move), { code: 'conflict', reason: 'fence_unknown' })
-  assert.deepEqual(await guests.setFence(ref, { fence: 2, holder: 'ses_a' }), { fence: 2 })
+  assert.deepEqual(await guests.setFence(ref, { fence: 2, since: 2 }), { fence: 2 })
   await assert.rejects(guests.input(ref, move), { code: 'conflict', reason: 'fence_stale' })
   engine.controls.guest(ref).desktop.up = false
   await assert.rejects(guests.screenshot(ref, {}), (error) => {

@@ -1,12 +1,13 @@
-import type { InputLease, inputLease, MachineId, Session, sessions } from '@computer/contract'
+import type { inputLease, Session, sessions } from '@computer/contract'
 import type { App } from '../app.ts'
-import { acquireLease, getLease, releaseLease, type Lease } from '../domain/leases.ts'
+import { acquireLease, getLease, releaseLease } from '../domain/leases.ts'
 import { listSessions, openSession, type SessionWithState } from '../domain/sessions.ts'
 import { closeSession } from '../domain/session-closing.ts'
+import { showLease } from '../show-lease.ts'
 import type { Routes } from './route.ts'
 import { showTime } from './show.ts'
 
-type Dependencies = Pick<App, 'db' | 'guests' | 'log'>
+type Dependencies = Pick<App, 'db' | 'guests' | 'changes' | 'log'>
 
 export function sessionRoutes(app: Dependencies): Routes<typeof sessions> {
   return {
@@ -40,19 +41,5 @@ function show(row: SessionWithState): Session {
     created_at: row.created_at.toISOString(),
     last_active_at: row.last_active_at.toISOString(),
     closed_at: showTime(row.closed_at),
-  }
-}
-
-function showLease(machineId: MachineId, lease: Lease): InputLease {
-  return {
-    machine_id: machineId,
-    holder: lease.holder && {
-      session_id: lease.holder.sessionId,
-      type: lease.holder.type,
-      opened_by: lease.holder.openedBy,
-    },
-    fence: lease.fence,
-    acquired_at: showTime(lease.acquiredAt),
-    expires_at: showTime(lease.expiresAt),
   }
 }

@@ -18,10 +18,15 @@ import { getOwnSession, touchSession } from './sessions.ts'
  * the grant answered: once a takeover has answered, nothing of the earlier holder can reach the
  * display, whatever is still on its way. If telling fails, the caller learns that and asks again;
  * the row's fence has risen meanwhile, which harms nobody but the holder that lost it.
+ *
+ * The row also says with which fence the present holding began. The agent is told that too, and
+ * admits every fence from there on: a renewal makes nothing of its holder stale.
  */
 
 export type Lease = {
   readonly fence: number
+  /** The first fence of the present holding; of the release, where nobody holds it. */
+  readonly since: number
   readonly holder: {
     readonly sessionId: SessionId
     readonly type: 'agent' | 'human' | 'view'
@@ -31,10 +36,14 @@ export type Lease = {
   } | null
   readonly acquiredAt: Date | null
   readonly expiresAt: Date | null
+  /** How long it lasts from when it was read, by the database's clock; 0 without a holder. */
+  readonly remainingMs: number
 }
 
+type LeaseApp = Pick<App, 'db' | 'guests' | 'changes' | 'log'>
+
 export async function acquireLease(
-  app: Pick<App, 'db' | 'guests' | 'log'>,
+  app: LeaseApp,
   actor: Actor,
   machineId: MachineId,
   wish: { readonly session_id: SessionId; readonly ttl_seconds: number; readonly force: boolean },
@@ -54,21 +63,26 @@ export async function acquireLease(
         fence: sql`fence + 1`,
         session_id: session.id,
         expires_at: sql`clock_timestamp() + make_interval(secs => ${wish.ttl_seconds})`,
-        ...(held !== session.id && { acquired_at: sql`clock_timestamp()` }),
+        ...(held !== session.id && {
+          since_fence: sql`fence + 1`,
+          acquired_at: sql`clock_timestamp()`,
+        }),
       })
       .where('machine_id', '=', machineId)
       .execute()
-    await touchSession(tx, session.id)
-    if (held === session.id) return
-    if (held) {
+    if (held && held !== session.id) {
       await appendEvent(tx, machineId, {
         type: 'session.control_released',
         sessionId: held,
         message: `taken over by session ${session.id}`,
       })
     }
-    await appendEvent(tx, machineId, { type: 'session.control_acquired', sessionId: session.id })
+    if (held !== session.id) {
+      await appendEvent(tx, machineId, { type: 'session.control_acquired', sessionId: session.id })
+    }
+    await touchSession(tx, session.id)
   })
+  app.changes.publish(machineId)
   const lease = await callGuest(() => announce(app, machine))
   if (lease.holder?.sessionId === session.id) return lease
   // Taken over, or released, before the agent had heard of this grant: it was never usable.
@@ -83,7 +97,7 @@ export async function getLease(db: Database, actor: Actor, machineId: MachineId)
 
 /** Only the holder's session releases it. */
 export async function releaseLease(
-  app: Pick<App, 'db' | 'guests' | 'log'>,
+  app: LeaseApp,
   actor: Actor,
   machineId: MachineId,
   sessionId: SessionId,
@@ -97,10 +111,14 @@ export async function releaseLease(
     const lease = await readLease(app.db, machineId)
     throw lease.holder ? heldBy(lease) : conflict('nobody holds the input lease')
   }
+  app.changes.publish(machineId)
   return tellFence(app, actor, machineId)
 }
 
-/** Takes the lease from a session if it holds it. The caller tells the agent after the commit. */
+/**
+ * Takes the lease from a session if it holds it. After the commit the caller says that it changed and
+ * tells the agent.
+ */
 export async function clearHolder(tx: Tx, machineId: MachineId, sessionId: SessionId) {
   const lease = await lockLease(tx, machineId)
   if (lease.holder?.sessionId !== sessionId) return null
@@ -118,7 +136,7 @@ export async function requireNoHolder(tx: Tx, machineId: MachineId): Promise<voi
  * Writes down that grants have run out and lets go of what the lost holders still hold pressed.
  * Whoever reads such a lease sees no holder before that.
  */
-export async function expireLeases(app: Pick<App, 'db' | 'guests' | 'log'>): Promise<void> {
+export async function expireLeases(app: LeaseApp): Promise<void> {
   const expired = await app.db
     .selectFrom('input_leases')
     .select(['machine_id', 'fence'])
@@ -130,11 +148,7 @@ export async function expireLeases(app: Pick<App, 'db' | 'guests' | 'log'>): Pro
 }
 
 /** Unless it was renewed since it was read. */
-async function expireLease(
-  app: Pick<App, 'db' | 'guests' | 'log'>,
-  machineId: MachineId,
-  fence: number,
-): Promise<void> {
+async function expireLease(app: LeaseApp, machineId: MachineId, fence: number): Promise<void> {
   const machine = await app.db.transaction().execute(async (tx) => {
     const lost = await tx
       .selectFrom('input_leases')
@@ -154,6 +168,7 @@ async function expireLease(
       .where('state', '=', 'running')
       .executeTakeFirst()
   })
+  app.changes.publish(machineId)
   if (machine) await tellRunning(app, machine)
 }
 
@@ -179,7 +194,7 @@ export async function announce(
   const lease = await readLease(app.db, machine.id)
   await app.guests.setFence(guestRef(machine), {
     fence: lease.fence,
-    holder: lease.holder?.sessionId ?? null,
+    since: lease.since,
   })
   return lease
 }
@@ -190,14 +205,21 @@ export async function readLease(db: Database, machineId: MachineId): Promise<Lea
     .leftJoin('sessions as s', (join) =>
       join.onRef('s.id', '=', 'l.session_id').on(sql<boolean>`l.expires_at > clock_timestamp()`),
     )
-    .select(['l.fence', 'l.acquired_at', 'l.expires_at'])
+    .select(['l.fence', 'l.since_fence', 'l.acquired_at', 'l.expires_at'])
+    .select(
+      sql<number>`extract(epoch from l.expires_at - clock_timestamp()) * 1000`.as('remaining_ms'),
+    )
     .select(['s.id', 's.type', 's.opened_by_type', 's.opened_by_id', 's.opened_by_name'])
     .select(sql<boolean>`s.last_active_at < now() - interval '10 seconds'`.as('is_quiet'))
     .where('l.machine_id', '=', machineId)
     .executeTakeFirst()
-  if (!row?.id) return { fence: row?.fence ?? 0, holder: null, acquiredAt: null, expiresAt: null }
+  const [fence, since] = [row?.fence ?? 0, row?.since_fence ?? 0]
+  if (!row?.id) {
+    return { fence, since, holder: null, acquiredAt: null, expiresAt: null, remainingMs: 0 }
+  }
   return {
-    fence: row.fence,
+    fence,
+    since,
     holder: {
       sessionId: row.id,
       type: row.type!,
@@ -206,6 +228,7 @@ export async function readLease(db: Database, machineId: MachineId): Promise<Lea
     },
     acquiredAt: row.acquired_at,
     expiresAt: row.expires_at,
+    remainingMs: Number(row.remaining_ms),
   }
 }
 
@@ -222,7 +245,13 @@ export function heldBy(lease: Lease): ApiError {
 async function vacate(tx: Tx, machineId: MachineId, sessionId: SessionId, message?: string) {
   await tx
     .updateTable('input_leases')
-    .set({ fence: sql`fence + 1`, session_id: null, acquired_at: null, expires_at: null })
+    .set({
+      fence: sql`fence + 1`,
+      since_fence: sql`fence + 1`,
+      session_id: null,
+      acquired_at: null,
+      expires_at: null,
+    })
     .where('machine_id', '=', machineId)
     .execute()
   await appendEvent(tx, machineId, {

@@ -2,8 +2,7 @@ import type { SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
-import type { Database } from '../db/database.ts'
-import { appendEvent } from './events.ts'
+import { noteClosed } from './session-sockets.ts'
 import { clearHolder, tellFence } from './leases.ts'
 import { abandonedAfter, getSession, requireOpener, type SessionWithState } from './sessions.ts'
 
@@ -12,7 +11,7 @@ import { abandonedAfter, getSession, requireOpener, type SessionWithState } from
  * session may be closed by whoever could take its lease anyway.
  */
 export async function closeSession(
-  app: Pick<App, 'db' | 'guests' | 'log'>,
+  app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>,
   actor: Actor,
   id: SessionId,
 ): Promise<SessionWithState> {
@@ -22,23 +21,17 @@ export async function closeSession(
     if (found.state === 'closed') return { session: found, released: null }
     // The lease first, as whoever acquires it does.
     const lease = await clearHolder(tx, found.machine_id, id)
-    const closed = await tx
-      .updateTable('sessions')
-      .set({ closed_at: sql`now()` })
-      .where('id', '=', id)
-      .where('closed_at', 'is', null)
-      .executeTakeFirst()
-    if (closed.numUpdatedRows === 0n) return { session: found, released: null }
-    await appendEvent(tx, found.machine_id, { type: 'session.disconnected', sessionId: id })
+    await noteClosed(tx, found.machine_id, id)
     return { session: await getSession(tx, actor, id), released: lease }
   })
+  app.changes.publish(session.machine_id)
   if (released) await tellFence(app, actor, session.machine_id)
   return session
 }
 
 /** Writes down that sessions were abandoned. Whoever reads one sees it closed before that. */
-export async function closeAbandonedSessions(db: Database): Promise<void> {
-  const abandoned = await db
+export async function closeAbandonedSessions(app: Pick<App, 'db' | 'changes'>): Promise<void> {
+  const abandoned = await app.db
     .selectFrom('sessions')
     .select(['id', 'machine_id'])
     .where('closed_at', 'is', null)
@@ -46,19 +39,9 @@ export async function closeAbandonedSessions(db: Database): Promise<void> {
     .limit(100)
     .execute()
   for (const { id, machine_id: machineId } of abandoned) {
-    await db.transaction().execute(async (tx) => {
-      const { numUpdatedRows } = await tx
-        .updateTable('sessions')
-        .set({ closed_at: sql`now()` })
-        .where('id', '=', id)
-        .where('closed_at', 'is', null)
-        .executeTakeFirst()
-      if (numUpdatedRows === 0n) return
-      await appendEvent(tx, machineId, {
-        type: 'session.disconnected',
-        sessionId: id,
-        message: 'idle for 24 hours',
-      })
+    await app.db.transaction().execute(async (tx) => {
+      await noteClosed(tx, machineId, id, 'idle for 24 hours')
     })
+    app.changes.publish(machineId)
   }
 }

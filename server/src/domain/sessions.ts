@@ -16,8 +16,8 @@ export type SessionWithState = SessionRow & { readonly state: SessionState }
 export const abandonedAfter = sql`interval '24 hours'`
 
 /**
- * Active while it holds the lease or made a call in the last minute. Derived, never stored: nothing
- * has to run for a session to become idle.
+ * Active while it holds the lease or made a call in the last minute; the gateway calls for as long as
+ * it has a socket open. Derived, never stored: nothing has to run for a session to become idle.
  */
 const state = sql<SessionState>`case
   when closed_at is not null or last_active_at < now() - ${abandonedAfter} then 'closed'
@@ -35,12 +35,12 @@ const closedAt = sql<Date | null>`case
 
 /** Called again with the id of an earlier call that was cut off, it answers the session of that call. */
 export async function openSession(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'changes'>,
   actor: Actor,
   id: SessionId,
   wish: { readonly machine_id: MachineId; readonly type?: SessionType | undefined },
 ): Promise<SessionWithState> {
-  return app.db.transaction().execute(async (tx) => {
+  const session = await app.db.transaction().execute(async (tx) => {
     const existing = await findSession(tx, actor, id)
     if (existing) return existing
     const machine = await getMachine(tx, actor, wish.machine_id)
@@ -60,6 +60,8 @@ export async function openSession(
     await appendEvent(tx, machine.id, { type: 'session.connected', sessionId: id })
     return getSession(tx, actor, id)
   })
+  app.changes.publish(session.machine_id)
+  return session
 }
 
 export async function listSessions(

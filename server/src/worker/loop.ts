@@ -1,9 +1,11 @@
 import { measureEveryMs, recordPool } from '../domain/pool.ts'
 import { sweepAccounts } from '../domain/account-sweep.ts'
 import { forgetGatewayTokens } from '../domain/gateway-tokens.ts'
+import { forgetPreviewCredentials } from '../domain/preview-credentials.ts'
 import { forgetOldKeys } from '../domain/idempotency.ts'
 import { expireLeases } from '../domain/leases.ts'
 import { closeAbandonedSessions } from '../domain/session-closing.ts'
+import { forgetUnseenSockets } from '../domain/session-sockets.ts'
 import { removalQueue } from './captures.ts'
 import { placeNewEvents } from './event-outbox.ts'
 import { pause } from './pause.ts'
@@ -32,9 +34,11 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
     every(measureEveryMs, measure),
     every(tendEveryMs, () => app.driver.tendDisks()),
     every(sweepEveryMs, () => expireLeases(app)),
-    every(observeEveryMs, () => closeAbandonedSessions(app.db)),
+    every(sweepEveryMs, () => forgetUnseenSockets(app)),
+    every(observeEveryMs, () => closeAbandonedSessions(app)),
     every(observeEveryMs, () => forgetOldKeys(app.db)),
     every(observeEveryMs, () => forgetGatewayTokens(app.db)),
+    every(observeEveryMs, () => forgetPreviewCredentials(app.db)),
     every(observeEveryMs, () => sweepAccounts(app.db)),
   ]
   const others = [

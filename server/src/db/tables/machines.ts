@@ -75,10 +75,13 @@ export type MachinesTables = {
     created_at: At
     last_active_at: At
     closed_at: Date | null
+    connected: Generated<boolean>
   }
+  session_sockets: { id: Generated<string>; session_id: SessionId; seen_at: At }
   input_leases: {
     machine_id: MachineId
     fence: number
+    since_fence: Generated<number>
     session_id: SessionId | null
     acquired_at: Date | null
     expires_at: Date | null

@@ -27,8 +27,7 @@ export class FakeDesktop {
   /** Keys and buttons that are down. */
   readonly pressed = new Set<string>()
   up: boolean
-  #holder: string | null = null
-  /** The first fence of the present holder: what began under it or later may go on. */
+  /** The first fence of the present holding: what is under it or later is good. */
   #since = 0
   #width = 1280
   #height = 800
@@ -56,14 +55,13 @@ export class FakeDesktop {
   }
 
   /** Resolves with the fence now held, when nothing of an earlier grant can land any more. */
-  setFence({ fence, holder }: GuestFence): Promise<number> {
+  setFence({ fence, since }: GuestFence): Promise<number> {
     if (this.fence !== null && fence < this.fence) return Promise.resolve(this.fence)
-    const isRenewal = this.fence !== null && holder === this.#holder
+    const isRenewal = this.fence !== null && since === this.#since
     this.fence = fence
     if (isRenewal) return this.#settled.then(() => this.fence ?? fence)
-    this.#holder = holder
-    this.#since = fence
-    if (this.#running && this.#running.fence < fence) this.#running.breakOff()
+    this.#since = since
+    if (this.#running && this.#running.fence < since) this.#running.breakOff()
     this.#settled = this.#enqueue(() => this.#releaseAll(fence))
     return this.#settled.then(() => this.fence ?? fence)
   }
@@ -72,7 +70,6 @@ export class FakeDesktop {
     this.#running?.breakOff()
     this.#releaseAll(this.fence ?? 0)
     this.fence = null
-    this.#holder = null
   }
 
   /** Input that comes from now on stops after its first step until it is released. */
@@ -87,7 +84,7 @@ export class FakeDesktop {
   /** One at a time, in the order they come. */
   input({ fence, action }: GuestInput): Promise<{ display?: Display }> {
     return this.#enqueue(async () => {
-      this.#mustBeCurrent(fence)
+      this.#mustHold(fence)
       this.#mustBeUp()
       const steps = stepsOf(action, this.#pointer, this.display)
       const work: Work = { fence, pressed: new Set(), ...brokenOff() }
@@ -123,14 +120,14 @@ export class FakeDesktop {
     return result
   }
 
-  #mustBeCurrent(fence: number): void {
+  #mustHold(fence: number): void {
     if (this.fence === null || fence > this.fence) {
       throw new GuestFault('conflict', 'the agent does not know this fence yet', 'fence_unknown')
     }
-    if (fence < this.fence) throw staleFence()
+    this.#mustStillHold(fence)
   }
 
-  /** Work in progress outlives the renewals of its holder. */
+  /** Renewals take nothing from what their holder has in progress or on its way. */
   #mustStillHold(fence: number): void {
     if (this.fence === null || fence < this.#since) throw staleFence()
   }
