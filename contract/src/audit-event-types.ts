@@ -26,6 +26,8 @@ export const AuditEventType = z
     'invitation.accepted',
     'api_key.created',
     'api_key.revoked',
+    'port.published',
+    'port.unpublished',
   ])
   .meta({ id: 'AuditEventType' })
 export type AuditEventType = z.infer<typeof AuditEventType>

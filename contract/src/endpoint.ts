@@ -19,7 +19,7 @@ export type Endpoint = {
   readonly headers?: z.ZodType
   readonly status: 200 | 201 | 202 | 204
   /** Some calls are done at once where `status` says that the work goes on, or the other way round. */
-  readonly alsoStatus?: 201
+  readonly alsoStatus?: 200 | 201
   readonly response: z.ZodType
   /** A POST that creates something takes an idempotency-key. */
   readonly creates?: boolean

@@ -15,11 +15,24 @@ import { TerminalColumns, TerminalRows } from './terminals.ts'
  * received, and meanwhile gathers what changes, so nothing piles up anywhere.
  *
  * POST /terminal?id=. Kind 1 is the pty's bytes. The agent replays what it keeps, then goes on live.
+ *
+ * POST /port?port= has no frames: the bytes of a TCP connection to that port of the machine itself, as
+ * they are, both ways, each side ending when its own is done. It is accepted once the connection stands;
+ * where nothing listens the answer is precondition_failed.
  */
 export const guestStreams = {
   screen: { method: 'POST', path: '/screen' },
   terminal: { method: 'POST', path: '/terminal' },
+  port: { method: 'POST', path: '/port' },
 } as const
+
+/** A port is written in one way alone, so that what is compared is what is connected to. */
+export const GuestPortQuery = z.strictObject({
+  port: z
+    .string()
+    .regex(/^[1-9]\d{0,4}$/)
+    .refine((port) => Number(port) <= 65_535),
+})
 
 export const frameKind = { control: 0, payload: 1 } as const
 export const maxFrameBytes = 16 * 1024 * 1024

@@ -12,6 +12,7 @@ import { invitations } from './invitations.ts'
 import { machines } from './machines.ts'
 import { members } from './members.ts'
 import { organizations } from './organizations.ts'
+import { ports } from './ports.ts'
 import { processes } from './processes.ts'
 import { inputLease, sessions } from './sessions.ts'
 import { snapshots } from './snapshots.ts'
@@ -45,6 +46,7 @@ export * from './members.ts'
 export * from './openapi.ts'
 export * from './organizations.ts'
 export * from './permissions.ts'
+export * from './ports.ts'
 export * from './processes.ts'
 export * from './sessions.ts'
 export * from './snapshots.ts'
@@ -69,6 +71,7 @@ export const endpoints = {
   files,
   terminals,
   processes,
+  ports,
   sessions,
   input_lease: inputLease,
   events,

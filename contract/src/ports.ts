@@ -13,10 +13,10 @@ export const Preview = z
     id: PreviewId,
     organization_id: OrganizationId,
     machine_id: MachineId,
-    port: z.int().describe('Inside the machine.'),
+    port: z.int().min(1).max(65_535).describe('Inside the machine.'),
     name: z.string().nullable(),
     access: PreviewAccess,
-    url: z.string().describe('Where it answers.'),
+    url: z.string().describe('Where it answers, for as long as it is published.'),
     secret: z
       .string()
       .nullable()
@@ -24,12 +24,19 @@ export const Preview = z
     access_url: z
       .string()
       .nullable()
-      .describe('A link that opens a private one in a browser, once. Shown once.'),
+      .describe('A link that opens a private one in a browser, once, within a day. Shown once.'),
     created_at: Timestamp,
-    last_request_at: Timestamp.nullable(),
+    last_request_at: Timestamp.nullable().describe('When it was last reached, to a few seconds.'),
   })
   .meta({ id: 'Preview' })
 export type Preview = z.infer<typeof Preview>
+
+export const PublishPort = z.strictObject({
+  port: z.int().min(1).max(65_535).describe('Nothing has to listen on it.'),
+  name: text(100, 1).optional(),
+  access: PreviewAccess.default('private').describe('Public: for everybody who has the address.'),
+})
+export type PublishPort = z.infer<typeof PublishPort>
 
 const params = z.object({ machine_id: MachineId })
 const oneOf = z.object({ machine_id: MachineId, preview_id: PreviewId })
@@ -42,14 +49,12 @@ export const ports = {
     summary: 'Publish a port of a machine. One that is published already answers what there is.',
     requires: 'ports:write',
     params,
-    body: z.strictObject({
-      port: z.int().min(1).max(65_535),
-      name: text(100, 1).optional(),
-      access: PreviewAccess.default('private'),
-    }),
+    body: PublishPort,
     status: 201,
+    alsoStatus: 200,
     response: Preview,
     creates: true,
+    audits: 'port.published',
   }),
   list: endpoint({
     method: 'GET',
@@ -78,6 +83,7 @@ export const ports = {
     params: oneOf,
     status: 204,
     response: NoContent,
+    audits: 'port.unpublished',
   }),
   listAll: endpoint({
     method: 'GET',

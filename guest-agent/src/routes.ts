@@ -30,6 +30,7 @@ import type { FileSpace } from './files/space.ts'
 import { writeFile } from './files/write.ts'
 import { flushDisk } from './flush.ts'
 import { Identity } from './identity/identity.ts'
+import { portRoutes } from './ports/routes.ts'
 import { processRoutes } from './processes/routes.ts'
 import { Refusal } from './refusal.ts'
 import { Screens } from './screen/screens.ts'
@@ -94,6 +95,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
       return { json: await runCommand(shells, { ...request, ...login }, signal) }
     },
     ...terminalRoutes(loginOf),
+    ...portRoutes(),
     ...processRoutes(join(config.rootPath, 'var/lib/computer-agent/processes'), loginOf),
     listFiles: async ({ query }) => ({
       json: await listDirectory(files(), parse(GuestListQuery, query)),

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { previewEnvironment, readPreviewConfig, type PreviewConfig } from './preview-config.ts'
 
 const commaList = (item: z.ZodType<string, string>) =>
   z
@@ -33,6 +34,7 @@ const environment = z.object({
     .string()
     .regex(/^[^\r\n]*@[^\r\n]*$/, 'must be an address that mail is sent from')
     .optional(),
+  ...previewEnvironment,
   COMPUTER_REGION: z.string().min(1).max(63).default('local'),
   COMPUTER_UID_BASE: z.coerce.number().int().min(65_536).default(1_000_000),
   COMPUTER_POOL_SIZE_GB: z.coerce.number().int().min(5).optional(),
@@ -67,6 +69,7 @@ export type Config = {
   /** The mail server; null: no mail is sent. */
   readonly smtpUrl: string | null
   readonly mailFrom: string
+  readonly previews: PreviewConfig | null
   readonly region: string
   /** First host uid that machines may be mapped to; machine number n starts 65,536 × n above it. */
   readonly uidBase: number
@@ -116,6 +119,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     signupPlan: values.COMPUTER_SIGNUP_PLAN,
     smtpUrl: values.COMPUTER_SMTP_URL ?? null,
     mailFrom: values.COMPUTER_MAIL_FROM ?? `computer@${new URL(baseUrl).hostname}`,
+    previews: readPreviewConfig(values, {
+      baseUrl,
+      trustsProxy: (values.COMPUTER_TRUST_PROXY ?? []).length > 0,
+    }),
     region: values.COMPUTER_REGION,
     uidBase: values.COMPUTER_UID_BASE,
     engine:

@@ -43,6 +43,10 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
     const { body } = await call('POST', `${path}/terminals`, {})
     return { machine_id, terminal_id: body.id as string }
   }
+  const newPreview = async () => {
+    const { body } = await call('POST', `${path}/ports`, { port: 2280 })
+    return { machine_id, preview_id: body.id as string }
+  }
   const newProcess = async () => {
     const { body } = await call('POST', `${path}/processes`, { command: ['cat'] })
     return { machine_id, process_id: body.id as string }
@@ -138,6 +142,13 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       logs: async () => ({ ids: await newProcess() }),
       stdin: async () => ({ ids: await newProcess(), body: { content: 'é', eof: true } }),
       signal: async () => ({ ids: await newProcess(), body: {} }),
+    },
+    ports: {
+      publish: async () => ({ ids: { machine_id }, body: { port: 8080 } }),
+      list: running,
+      get: async () => ({ ids: await newPreview() }),
+      unpublish: async () => ({ ids: await newPreview() }),
+      listAll: none,
     },
     sessions: {
       open: async () => ({ body: { machine_id } }),

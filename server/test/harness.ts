@@ -46,7 +46,7 @@ export async function startTestServer(
   const url = server.url(name)
 
   const log = pino({ level: process.env['COMPUTER_LOG_LEVEL'] ?? 'silent' })
-  const config = readConfig({ COMPUTER_DATA: '/nonexistent', ...options.env })
+  const config = readConfig({ COMPUTER_DATA: '/nonexistent', ...previewEnv, ...options.env })
   const db = openDatabase(url, { log, maxConnections: 12 })
   const changes = new Changes({ db, databaseUrl: url, log })
   await changes.listen()
@@ -150,6 +150,13 @@ export async function startTestServer(
 }
 
 export { endpoints }
+
+const previewEnv = {
+  COMPUTER_PREVIEW_DOMAIN: 'preview.test',
+  COMPUTER_PREVIEW_PUBLIC_PORT: '443',
+  COMPUTER_PREVIEW_CERT: '/nonexistent/cert.pem',
+  COMPUTER_PREVIEW_KEY: '/nonexistent/key.pem',
+}
 
 const templateName = 'computer_template'
 

@@ -23,6 +23,8 @@ import { invitationRoutes } from './invitations.ts'
 import { machineRoutes } from './machines.ts'
 import { memberRoutes } from './members.ts'
 import { organizationRoutes } from './organizations.ts'
+import { portRoutes } from './ports.ts'
+import { addPreviewExchange } from './preview-exchange.ts'
 import { processRoutes } from './processes.ts'
 import { mount, type Authenticate, type Doors } from './route.ts'
 import { addSecurityHeaders } from './security-headers.ts'
@@ -50,6 +52,7 @@ export function createApi(
   addSecurityHeaders(http, app.config)
   addHealthRoutes(http, app)
   addDocumentRoutes(http, app.config.baseUrl)
+  addPreviewExchange(http, app)
   mount(http, accountDoors, endpoints.auth, authRoutes(app))
   mount(http, accountDoors, endpoints.organizations, organizationRoutes(app))
   mount(http, accountDoors, endpoints.members, memberRoutes(app))
@@ -64,6 +67,7 @@ export function createApi(
   mount(http, doors, endpoints.files, fileRoutes(app))
   mount(http, doors, endpoints.terminals, terminalRoutes(app))
   mount(http, doors, endpoints.processes, processRoutes(app))
+  mount(http, doors, endpoints.ports, portRoutes(app))
   mount(http, doors, endpoints.sessions, sessionRoutes(app))
   mount(http, doors, endpoints.input_lease, inputLeaseRoutes(app))
   mount(http, doors, endpoints.events, eventRoutes(app))

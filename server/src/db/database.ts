@@ -6,8 +6,9 @@ import type { AccountsTables } from './tables/accounts.ts'
 import type { CatalogTables } from './tables/catalog.ts'
 import type { DisksTables } from './tables/disks.ts'
 import type { MachinesTables } from './tables/machines.ts'
+import type { PreviewsTables } from './tables/previews.ts'
 
-export type Schema = CatalogTables & AccountsTables & MachinesTables & DisksTables
+export type Schema = CatalogTables & AccountsTables & MachinesTables & DisksTables & PreviewsTables
 
 /** Reads and single statements. A `Tx` is one too, so what takes a Database also runs inside one. */
 export type Database = Kysely<Schema>
@@ -25,6 +26,7 @@ export type AuditEventRow = Selectable<Schema['audit_events']>
 export type CaptureRow = Selectable<Schema['captures']>
 export type SnapshotRow = Selectable<Schema['snapshots']>
 export type TemplateRow = Selectable<Schema['templates']>
+export type PreviewRow = Selectable<Schema['previews']>
 
 export function openDatabase(
   url: string,

@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 /** What a token opens; it says so itself, so that one in a leaked file is known for what it is. */
-type Purpose = 'session' | 'reset' | 'invitation' | 'gateway'
+type Purpose = 'session' | 'reset' | 'invitation' | 'gateway' | PreviewPurpose
+type PreviewPurpose = 'preview' | 'preview_link' | 'preview_cookie'
 
 const shape = /^[\w-]{43}$/
 

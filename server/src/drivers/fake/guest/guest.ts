@@ -10,6 +10,7 @@ import {
   GuestReadQuery,
   guestRoutes,
   guestStreams,
+  GuestPortQuery,
   GuestOpenTerminal,
   GuestScreenshotQuery,
   GuestLogQuery,
@@ -31,6 +32,7 @@ import { runCommand } from './exec.ts'
 import { json, parse, parseJson, serve, type GuestHandlers } from './http.ts'
 import { hostKeyOf, hostnameOf, machineOf, takeIdentity } from './identity.ts'
 import { drawScreen } from './image.ts'
+import { FakePorts } from './ports.ts'
 import { FakeProcesses } from './processes.ts'
 import { FakeTerminals } from './terminals.ts'
 
@@ -49,6 +51,7 @@ export class FakeGuest {
   readonly disk: FakeDisk
   readonly desktop: FakeDesktop
   readonly terminals = new FakeTerminals(() => this.#host())
+  readonly ports = new FakePorts()
   readonly processes = new FakeProcesses(() => this.#host())
   /** How often the disk was flushed. */
   flushes = 0
@@ -197,6 +200,9 @@ export class FakeGuest {
         await this.#flushGate?.pass()
         this.flushes += 1
         return json({})
+      },
+      [keyOf(guestStreams.port)]: {
+        admit: (query) => this.ports.connect(Number(parse(GuestPortQuery, query).port)),
       },
       ...this.#terminalRoutes(),
       ...this.#processRoutes(),

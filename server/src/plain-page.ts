@@ -1,0 +1,21 @@
+/** A page of a sentence or two, which loads nothing. What is given it must need no escaping. */
+export function plainPage(
+  title: string,
+  text: string,
+  link?: { readonly to: string; readonly text: string },
+): string {
+  const after = link ? `\n<p><a href="${escapeHtml(link.to)}">${link.text}</a></p>` : ''
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${title}</title>
+<h1>${title}</h1>
+<p>${text}</p>${after}
+</html>
+`
+}
+
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
