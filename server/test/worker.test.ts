@@ -68,6 +68,14 @@ test('a step that always fails is given up', async (t) => {
   assert.equal(await instancesOf(server, id), 1)
 })
 
+test('a machine waits for an engine that is away, and is not given up', async (t) => {
+  hurry(t, server)
+  controls.failNext('start', { times: 20, ofEngine: true })
+  const { id, state } = await server.machine()
+  assert.equal(state, 'running')
+  assert.equal(await instancesOf(server, id), 1)
+})
+
 test('a stop that always fails leaves the machine running, in the run it was in', async (t) => {
   const { id } = await server.machine()
   await ready(server, id)

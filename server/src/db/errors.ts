@@ -19,6 +19,8 @@ export function isUnreachable(error: unknown): boolean {
   return (
     /^(ECONNRESET|EPIPE|57P0[123]|08...)$/.test(code) ||
     (isConnect && /^(ECONNREFUSED|ENOENT)$/.test(code)) ||
-    error.message.startsWith('Connection terminated')
+    error.message.startsWith('Connection terminated') ||
+    // What follows on a connection that broke, such as the end of its transaction.
+    error.message.endsWith('is not queryable')
   )
 }

@@ -62,8 +62,11 @@ export interface MachineDriver extends AsyncDisposable {
   lastExit(ref: MachineRef): Promise<LastExit>
   /** Every machine in our engine project, also those no row knows. */
   list(): Promise<readonly EngineMachine[]>
-  /** Machines whose state changed in the engine. A hint: gaps are possible, `list` is the truth. */
-  watch(signal: AbortSignal): AsyncIterable<MachineRef>
+  /**
+   * Machines whose state changed in the engine; `all` where some may have been missed. A hint: gaps
+   * are possible, `list` is the truth.
+   */
+  watch(signal: AbortSignal): AsyncIterable<MachineRef | 'all'>
   /** Removes what failed starts leave behind (network links, half-made instances). */
   sweep(): Promise<void>
 
@@ -105,10 +108,16 @@ export type LastExit = { readonly kind: 'poweroff' | 'died' | 'unknown'; readonl
 export class DriverError extends Error {
   override name = 'DriverError'
   readonly retryable: boolean
+  /** The engine is away, or not ready for any machine: it says nothing about this one. */
+  readonly ofEngine: boolean
 
-  constructor(message: string, options: ErrorOptions & { readonly retryable: boolean }) {
+  constructor(
+    message: string,
+    options: ErrorOptions & { readonly retryable: boolean; readonly ofEngine?: boolean },
+  ) {
     super(message, options)
     this.retryable = options.retryable
+    this.ofEngine = options.ofEngine ?? false
   }
 }
 

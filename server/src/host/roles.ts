@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
+import { endNameServers } from './engine-dnsmasq.ts'
 import { ensureLxcfs } from './engine-lxcfs.ts'
 import { engineCommand, engineSocketPath, prepareEngineFiles, waitEngineReady } from './engine.ts'
 import { databaseUrl, ensureCluster, findDatabaseDelay, postgresCommand } from './postgres.ts'
@@ -24,6 +25,7 @@ export function engineRole({ dataDir }: Config): Role {
     async prepare() {
       await ensureLxcfs()
       await prepareEngineFiles(dataDir)
+      await endNameServers(dataDir)
       trimLog(join(dataDir, 'engine', 'logs', 'incusd.log'))
     },
     command() {

@@ -68,7 +68,7 @@ async function watchEngine(app: WorkerApp, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await safely(app, async () => {
       for await (const ref of app.driver.watch(signal)) {
-        void safely(app, () => observeMachine(app, ref))
+        void safely(app, () => (ref === 'all' ? observeAll(app) : observeMachine(app, ref)))
       }
     })
     await pause(watchAgainMs, signal)

@@ -34,6 +34,8 @@ const maxAttempts = 6
 const desktopPollMs = 250
 const desktopTimeoutMs = 2_000
 const imagePollMs = 1_000
+/** A machine waits for an engine that is away, however long. */
+const enginePollMs = 1_000
 /** A desktop that has not come up in that time is asked for less often. */
 const desktopPatienceMs = 120_000
 
@@ -170,6 +172,7 @@ async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown
   if (error instanceof ImageMissing && (await isImageComing(app, machine))) {
     return postpone(app, machine, imagePollMs)
   }
+  if (error instanceof DriverError && error.ofEngine) return postpone(app, machine, enginePollMs)
   const isOver = isFinal || machine.attempts + 1 >= maxAttempts
   const retry = () => postpone(app, machine, Math.min(500 * 2 ** machine.attempts, 30_000), error)
   // A deletion is never given up, and a desktop is not worth a machine.

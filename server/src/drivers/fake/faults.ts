@@ -14,6 +14,7 @@ export type FailOptions = {
   /** How many calls fail. */
   readonly times?: number
   readonly retryable?: boolean
+  readonly ofEngine?: boolean
   readonly message?: string
   /** The call takes effect, and its caller is told that it failed. */
   readonly afterEffect?: boolean
@@ -39,11 +40,12 @@ export class Faults {
     const {
       times = 1,
       retryable = true,
+      ofEngine = false,
       message = `${method} failed`,
       afterEffect = false,
     } = options
     const failures = this.#failures.get(method) ?? []
-    failures.push({ times, retryable, message, afterEffect })
+    failures.push({ times, retryable, ofEngine, message, afterEffect })
     this.#failures.set(method, failures)
   }
 

@@ -5,17 +5,18 @@ import { refOf } from './instance.ts'
 
 /**
  * Machines whose state changed, as the engine's lifecycle events tell it. A broken connection is
- * opened again for as long as the signal lets us; what happened in between is not told.
+ * opened again for as long as the signal lets us; what happened before it was open is not told.
  */
 export async function* watchMachines(
   client: IncusClient,
   project: string,
   signal: AbortSignal,
-): AsyncIterable<MachineRef> {
+): AsyncIterable<MachineRef | 'all'> {
   let delayMs = 100
   while (!signal.aborted) {
     for await (const event of readEvents(client, project, signal)) {
       delayMs = 100
+      if (event === 'open') yield 'all'
       if (event === 'open' || !changesState.has(event.action)) continue
       const ref = event.project === project ? refOf(event.name) : undefined
       if (ref) yield ref

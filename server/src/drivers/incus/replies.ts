@@ -18,7 +18,11 @@ export class EngineError extends DriverError {
 
   constructor(
     message: string,
-    options: ErrorOptions & { readonly status: number; readonly ofOperation?: boolean },
+    options: ErrorOptions & {
+      readonly status: number
+      readonly ofOperation?: boolean
+      readonly ofEngine?: boolean
+    },
   ) {
     // What was refused at the door stays refused, unless for the instance's state of the moment. Work
     // that failed halfway may succeed later.
@@ -27,6 +31,8 @@ export class EngineError extends DriverError {
     super(message, {
       ...options,
       retryable: options.ofOperation === true || !refused || (options.status === 400 && momentary),
+      // A daemon that has just come up may not have its network yet.
+      ofEngine: options.ofEngine === true || /unavailable on this server/i.test(message),
     })
     this.status = options.status
   }
@@ -38,7 +44,10 @@ export function unreachable(
   cause: unknown,
 ): EngineError {
   const why = timeoutMs === undefined ? reasonOf(cause) : `no answer within ${timeoutMs} ms`
-  return new EngineError(`the engine cannot be reached (${what}): ${why}`, { status: 503, cause })
+  // One call that takes too long may be for what it is about.
+  const ofEngine = timeoutMs === undefined
+  const message = `the engine cannot be reached (${what}): ${why}`
+  return new EngineError(message, { status: 503, cause, ofEngine })
 }
 
 /** The metadata of an answer: a value, or the operation that was begun. */
