@@ -26,6 +26,7 @@ import { dirname, join, resolve } from 'node:path'
 export async function buildGuestAgent(outDir: string): Promise<void> {
   await mkdir(join(outDir, 'bin'), { recursive: true, mode: 0o755 })
   await writeIfOther(join(outDir, 'bin', 'agent'), launcher, 0o755)
+  await writeIfOther(join(outDir, 'bin', 'wait-for-secrets'), waiting, 0o755)
   await copyNode(join(outDir, 'bin', 'node'))
   for (const name of nativePackages) await copyPackage(name, join(outDir, 'node_modules', name))
   // Last, since it is what uses the others.
@@ -40,6 +41,18 @@ const launcher = `#!/bin/sh
 export MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=4194304 MALLOC_MMAP_THRESHOLD_=1048576
 exec /opt/computer/bin/node --max-semi-space-size=1 --optimize-for-size --v8-pool-size=1 \\
   /opt/computer/agent.mjs
+`
+
+/**
+ * What a boot waits for before the first program of a user (src/secrets/boot.ts). A machine that
+ * reboots itself while the server is away is held up no longer than this.
+ */
+const waiting = `#!/bin/sh
+for _ in $(seq 250); do
+  [ -e /run/computer/told ] && exit 0
+  sleep 0.02
+done
+echo 'nobody told this machine its secrets' >&2
 `
 
 const require = createRequire(import.meta.url)

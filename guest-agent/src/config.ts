@@ -8,6 +8,8 @@ export type Config = {
   readonly rfbSocketPath: string
   /** Directory and everything below it that the file routes never touch. */
   readonly deniedPaths: readonly string[]
+  /** In memory; where the machine's secrets lie. */
+  readonly secretsFolder: string
   /** Of the machine's disk. */
   readonly rootPath: string
 }
@@ -20,6 +22,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     xAuthorityPath: env.COMPUTER_AGENT_XAUTHORITY ?? '/home/agent/.Xauthority',
     rfbSocketPath: env.COMPUTER_AGENT_RFB_SOCKET ?? '/run/xvnc/rfb.sock',
     deniedPaths: ['/run/computer', '/opt/computer', '/dev/incus', '/run/xvnc'],
+    secretsFolder: env.COMPUTER_AGENT_SECRETS ?? '/run/computer',
     rootPath: env.COMPUTER_AGENT_ROOT ?? '/',
   }
 }

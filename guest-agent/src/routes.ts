@@ -12,6 +12,7 @@ import {
   GuestScreenshotQuery,
   GuestWriteQuery,
 } from '@computer/contract/guest'
+import { GuestSecrets } from '@computer/contract/guest-secrets'
 import { guestStreams } from '@computer/contract/guest-streams'
 import { join } from 'node:path'
 import { parse, parseBody } from './body.ts'
@@ -34,6 +35,8 @@ import { portRoutes } from './ports/routes.ts'
 import { processRoutes } from './processes/routes.ts'
 import { Refusal } from './refusal.ts'
 import { Screens } from './screen/screens.ts'
+import { letUsersIn, wereUsersLetIn } from './secrets/boot.ts'
+import { Secrets } from './secrets/secrets.ts'
 import type { Route, Routes } from './server.ts'
 import { terminalRoutes } from './terminals/routes.ts'
 import { Usage } from './usage.ts'
@@ -44,6 +47,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
   const users = new Users(join(config.rootPath, 'etc'))
   const identity = new Identity(config.rootPath)
   const shells = new WaitingShells()
+  const secrets = new Secrets(config.secretsFolder)
   const deny = new DenyList(config.deniedPaths)
   const usage = new Usage()
   const desktop = new Desktop(config)
@@ -51,9 +55,12 @@ export function createRoutes(config: Config, fence: Fence): Routes {
   const screens = new Screens(inputHost)
   const files = (): FileSpace => ({ deny, users, owner: findUser(users, config.agentUser) })
 
+  const secretsState = () => ({ revision: secrets.revision, told: wereUsersLetIn(config) })
+
   const loginOf = (asked: string) => {
     const name = asked === 'agent' ? config.agentUser : asked
-    return { user: findUser(users, name), ownsDesktop: name === config.agentUser }
+    const ownsDesktop = name === config.agentUser
+    return { user: findUser(users, name), ownsDesktop, secrets: secrets.environment }
   }
 
   const routes: Record<
@@ -62,8 +69,15 @@ export function createRoutes(config: Config, fence: Fence): Routes {
   > = {
     identity: async ({ body }) => {
       await identity.take(await parseBody(GuestIdentity, body))
+      letUsersIn(config)
       return { json: {} }
     },
+    setSecrets: async ({ body }) => {
+      const told = await parseBody(GuestSecrets, body)
+      if (secrets.take(told, users.find(config.agentUser))) shells.forget()
+      return { json: secretsState() }
+    },
+    readSecrets: async () => ({ json: secretsState() }),
     fence: async ({ body }) => {
       const told = await parseBody(GuestFence, body)
       return { json: { fence: await fence.raise(told, () => settle(desktop)) } }

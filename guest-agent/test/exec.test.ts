@@ -155,11 +155,11 @@ test('a character cut by the limit is left out', () => {
 
 function shell(script: string, change: Partial<ExecRequest> = {}): ExecRequest {
   const command = ['sh', '-c', script]
-  return { command, user: root, ownsDesktop: false, timeout_ms: 60_000, ...change }
+  return { command, user: root, ownsDesktop: false, secrets: {}, timeout_ms: 60_000, ...change }
 }
 
 function loginOf(request: ExecRequest): Login {
-  return { user: request.user, environment: loginEnvironment(request.user, request) }
+  return { user: request.user, environment: loginEnvironment(request) }
 }
 
 /** Runs it in a shell that waited, and makes sure of that. */

@@ -145,7 +145,7 @@ test('a log is its last bytes, whatever the chunks and the ranges', async () => 
   }
 })
 
-const login = { user: root, ownsDesktop: false }
+const login = { user: root, ownsDesktop: false, secrets: {} }
 
 let lastId = 0
 function newId(): ProcessId {
@@ -157,7 +157,7 @@ async function start(script: string, user = root): Promise<ProcessId> {
   return (
     await processes.start(
       { ...request, command: [...request.command] },
-      { user, ownsDesktop: false },
+      { user, ownsDesktop: false, secrets: {} },
     )
   ).id
 }

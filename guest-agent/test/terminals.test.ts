@@ -176,7 +176,7 @@ test('nothing that is started later has a hand on a terminal', async () => {
   const client = attach(open({ command }))
   assert.equal(await client.exit, 0)
   assert.doesNotMatch(client.text, /ptmx/)
-  const request = { command, user: root, ownsDesktop: false, timeout_ms: 60_000 }
+  const request = { command, user: root, ownsDesktop: false, secrets: {}, timeout_ms: 60_000 }
   const never = new AbortController().signal
   const { stdout } = await runCommand(new WaitingShells(), request, never)
   assert.match(stdout, /\/proc/)
@@ -195,7 +195,7 @@ test('the same call twice opens one terminal, and there are at most 64', async (
   const request = (id: TerminalId) => ({ ...base, id, command: ['cat'] })
   const ids = Array.from({ length: 64 }, newId)
   t.after(() => Promise.all(crowd.list().map(({ id }) => crowd.kill(id))))
-  const login = { user: root, ownsDesktop: false }
+  const login = { user: root, ownsDesktop: false, secrets: {} }
   for (const id of ids) crowd.open(request(id), login)
   const again = crowd.open(request(ids[0]!), login)
   assert.equal(again.id, ids[0])
@@ -217,7 +217,7 @@ function newId(): TerminalId {
 
 function open(wish: Wish, user = root): TerminalId {
   const request = { ...base, id: newId(), ...wish }
-  return terminals.open(request, { user, ownsDesktop: false }).id
+  return terminals.open(request, { user, ownsDesktop: false, secrets: {} }).id
 }
 
 function attach(id: TerminalId, options: { isSlow?: boolean } = {}) {

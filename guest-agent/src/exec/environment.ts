@@ -1,7 +1,18 @@
 import type { User } from '../users.ts'
 
+/** Whose login it is, and what it finds beyond what is every user's. */
+export type LoginWish = {
+  readonly user: User
+  readonly ownsDesktop: boolean
+  readonly secrets: Readonly<Record<string, string>>
+}
+
 /** What a login of this user would find, plus the desktop for the user that owns it. */
-export function loginEnvironment(
+export function loginEnvironment({ user, ...options }: LoginWish): Record<string, string> {
+  return { ...baseEnvironment(user, options), ...options.secrets }
+}
+
+function baseEnvironment(
   user: User,
   options: { readonly ownsDesktop: boolean },
 ): Record<string, string> {

@@ -4,17 +4,13 @@ import { resolve } from 'node:path'
 import type { ExecBody, ExecResult } from '@computer/contract'
 import { withoutInherited } from '../descriptors.ts'
 import { invalid, Refusal } from '../refusal.ts'
-import type { User } from '../users.ts'
 import { argvFor, checkCommand } from './command.ts'
-import { loginEnvironment } from './environment.ts'
+import { loginEnvironment, type LoginWish } from './environment.ts'
 import { resetOomScore } from './oom-score.ts'
 import { TailBuffer } from './tail-buffer.ts'
 import type { WaitingShells } from './waiting-shells.ts'
 
-export type ExecRequest = Omit<ExecBody, 'user'> & {
-  readonly user: User
-  readonly ownsDesktop: boolean
-}
+export type ExecRequest = Omit<ExecBody, 'user'> & LoginWish
 
 /**
  * Runs a command in a session of its own and waits for it. A timeout, or `signal` (the caller went
@@ -28,7 +24,7 @@ export async function runCommand(
 ): Promise<ExecResult> {
   const { user, command, stdin } = request
   const cwd = resolve(user.home, request.cwd ?? '.')
-  const login = { user, environment: loginEnvironment(user, request) }
+  const login = { user, environment: loginEnvironment(request) }
   const environment: Record<string, string> = { ...login.environment, ...request.env }
   checkCommand(user, command[0] ?? '', { cwd, path: environment.PATH ?? '' })
   signal.throwIfAborted()

@@ -45,6 +45,12 @@ export class WaitingShells {
     this.#shells.set(name, { key: keyOf(login), process })
     return process
   }
+
+  /** Ends those that wait: what they were started with is to be known no more. */
+  forget(): void {
+    for (const { process } of this.#shells.values()) process.stdin?.end()
+    this.#shells.clear()
+  }
 }
 
 type Shell = { readonly key: string; readonly process: ChildProcess }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import {
   closeSync,
   constants,
+  fchownSync,
   fstatSync,
   lstatSync,
   mkdirSync,
@@ -69,7 +70,7 @@ export class Folder implements Disposable {
   }
 
   /** The text of a regular file; undefined for anything else and for what is absurdly long. */
-  read(name: string): string | undefined {
+  read(name: string, maxBytes = 4 * 1024 * 1024): string | undefined {
     if (!this.isFile(name)) return undefined
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
     const fd = openSync(this.#at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
@@ -82,11 +83,17 @@ export class Folder implements Disposable {
   }
 
   /** A new file that takes the place of whatever had the name, at once. A directory stays. */
-  write(name: string, text: string, mode: number): void {
+  write(
+    name: string,
+    text: string,
+    mode: number,
+    owner?: { readonly uid: number; readonly gid: number },
+  ): void {
     const partial = `.${randomBytes(9).toString('base64url')}.partial`
     const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
     const fd = openSync(this.#at(partial), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode)
     try {
+      if (owner) fchownSync(fd, owner.uid, owner.gid)
       writeFileSync(fd, text)
       renameSync(this.#at(partial), this.#at(name))
     } catch (error) {
@@ -131,7 +138,6 @@ export class Folder implements Disposable {
 }
 
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
-const maxBytes = 4 * 1024 * 1024
 
 function componentsOf(path: string): string[] {
   return path.split('/').filter((name) => name !== '')

@@ -3,10 +3,9 @@ import type { GuestStartProcess } from '@computer/contract/guest-processes'
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { argvFor, checkCommand } from '../exec/command.ts'
-import { loginEnvironment } from '../exec/environment.ts'
+import { loginEnvironment, type LoginWish } from '../exec/environment.ts'
 import { startCommand } from '../exec/run.ts'
 import { Refusal } from '../refusal.ts'
-import type { User } from '../users.ts'
 import { LogFile } from './log-file.ts'
 import { BackgroundProcess } from './process.ts'
 
@@ -27,10 +26,7 @@ export class Processes {
   }
 
   /** One that has the id already is answered as it is: the call was made twice. */
-  async start(
-    request: GuestStartProcess,
-    login: { readonly user: User; readonly ownsDesktop: boolean },
-  ): Promise<ProcessInfo> {
+  async start(request: GuestStartProcess, login: LoginWish): Promise<ProcessInfo> {
     const { id } = request
     const known = this.#processes.get(id) ?? this.#starting.get(id)
     if (known) return (await known).info
@@ -57,11 +53,11 @@ export class Processes {
 
   async #start(
     { id, command, cwd: wished = '.', env }: GuestStartProcess,
-    login: { readonly user: User; readonly ownsDesktop: boolean },
+    login: LoginWish,
   ): Promise<BackgroundProcess> {
     const { user } = login
     const cwd = resolve(user.home, wished)
-    const environment: Record<string, string> = { ...loginEnvironment(user, login), ...env }
+    const environment: Record<string, string> = { ...loginEnvironment(login), ...env }
     checkCommand(user, command[0] ?? '', { cwd, path: environment['PATH'] ?? '' })
     const exited = [...this.#processes.values()].filter(({ hasExited }) => hasExited)
     if (this.#processes.size - exited.length + this.#starting.size >= maxRunning) {

@@ -2,23 +2,20 @@ import type { Terminal as TerminalInfo } from '@computer/contract'
 import type { GuestOpenTerminal } from '@computer/contract/guest-terminals'
 import { resolve } from 'node:path'
 import { argvFor, checkCommand } from '../exec/command.ts'
-import { loginEnvironment } from '../exec/environment.ts'
+import { loginEnvironment, type LoginWish } from '../exec/environment.ts'
 import { Refusal } from '../refusal.ts'
-import type { User } from '../users.ts'
 import { Terminal } from './terminal.ts'
 
 const maxTerminals = 64
 /** How long a client may take to come for what a command wrote that is over already. */
 const keptAfterExitMs = 60_000
 
-export type TerminalLogin = { readonly user: User; readonly ownsDesktop: boolean }
-
 /** The terminals of a machine. They end with their commands, with the agent, or are killed. */
 export class Terminals {
   readonly #terminals = new Map<string, Terminal>()
 
   /** One that has the id already is answered as it is: the call was made twice. */
-  open(request: GuestOpenTerminal, login: TerminalLogin): TerminalInfo {
+  open(request: GuestOpenTerminal, login: LoginWish): TerminalInfo {
     const known = this.#terminals.get(request.id)
     if (known) return known.info
     this.#makeRoom()
@@ -27,7 +24,7 @@ export class Terminals {
     const cwd = resolve(user.home, request.cwd ?? '.')
     const command = request.command ?? [user.shell, '-l']
     const environment: Record<string, string> = {
-      ...loginEnvironment(user, login),
+      ...loginEnvironment(login),
       TERM: 'xterm-256color',
       ...request.env,
     }
