@@ -1,8 +1,15 @@
-import type { ClipboardSelection, Display, GuestFence, GuestInput } from '@computer/contract'
+import type {
+  ClipboardSelection,
+  Display,
+  GuestFence,
+  GuestInput,
+  GuestInputEvent,
+} from '@computer/contract'
 import type { z } from 'zod'
 import { Gate, type Hold } from '../faults.ts'
 import { GuestFault } from './fault.ts'
 import { stepsOf, type Step } from './input-steps.ts'
+import { stepsOfEvent } from './viewer-steps.ts'
 
 type Selection = z.output<typeof ClipboardSelection>
 
@@ -26,7 +33,9 @@ export class FakeDesktop {
   readonly events: DesktopEvent[] = []
   /** Keys and buttons that are down. */
   readonly pressed = new Set<string>()
-  up: boolean
+  /** Called when it comes up or its size changes. */
+  onDisplay: () => void = () => {}
+  #up: boolean
   /** The first fence of the present holding: what is under it or later is good. */
   #since = 0
   #width = 1280
@@ -41,7 +50,16 @@ export class FakeDesktop {
   #gate: Gate | null = null
 
   constructor(options: { readonly up: boolean }) {
-    this.up = options.up
+    this.#up = options.up
+  }
+
+  get up(): boolean {
+    return this.#up
+  }
+
+  set up(isUp: boolean) {
+    this.#up = isUp
+    this.onDisplay()
   }
 
   get display(): Display {
@@ -104,6 +122,21 @@ export class FakeDesktop {
     })
   }
 
+  /** One thing that a viewer did, in its turn; `held` is what its stream holds pressed. */
+  follow(fence: number, event: GuestInputEvent, held: Set<string>): Promise<void> {
+    return this.#enqueue(() => {
+      this.#mustHold(fence)
+      this.#mustBeUp()
+      const work: Work = { fence, pressed: held, ...brokenOff() }
+      for (const step of stepsOfEvent(event, held, this.display)) this.#apply(step, work)
+    })
+  }
+
+  letGo(held: Set<string>): void {
+    for (const name of held) if (this.pressed.has(name)) this.#release(name, this.fence ?? 0)
+    held.clear()
+  }
+
   readClipboard(selection: Selection): string {
     this.#mustBeUp()
     return this.#clipboard[selection]
@@ -153,6 +186,7 @@ export class FakeDesktop {
       case 'resize':
         this.#width = step.width
         this.#height = step.height
+        this.onDisplay()
         return this.#record(fence, `resize ${step.width}x${step.height}`)
       case 'write_clipboard':
         this.#clipboard[step.selection] = step.text

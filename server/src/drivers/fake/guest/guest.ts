@@ -34,6 +34,7 @@ import { hostKeyOf, hostnameOf, machineOf, takeIdentity } from './identity.ts'
 import { drawScreen } from './image.ts'
 import { FakePorts } from './ports.ts'
 import { FakeProcesses } from './processes.ts'
+import { FakeScreens } from './screen.ts'
 import { FakeTerminals } from './terminals.ts'
 
 export type FakeGuestOptions = {
@@ -50,6 +51,7 @@ export class FakeGuest {
   readonly bootId: string
   readonly disk: FakeDisk
   readonly desktop: FakeDesktop
+  readonly screens: FakeScreens
   readonly terminals = new FakeTerminals(() => this.#host())
   readonly ports = new FakePorts()
   readonly processes = new FakeProcesses(() => this.#host())
@@ -65,6 +67,7 @@ export class FakeGuest {
     this.bootId = options.bootId
     this.disk = options.disk
     this.desktop = new FakeDesktop({ up: options.desktopUp })
+    this.screens = new FakeScreens(this.desktop)
     this.#options = options
     this.#handlers = this.#routes()
   }
@@ -204,6 +207,7 @@ export class FakeGuest {
       [keyOf(guestStreams.port)]: {
         admit: (query) => this.ports.connect(Number(parse(GuestPortQuery, query).port)),
       },
+      [keyOf(guestStreams.screen)]: { admit: () => (stream) => this.screens.open(stream) },
       ...this.#terminalRoutes(),
       ...this.#processRoutes(),
     }
