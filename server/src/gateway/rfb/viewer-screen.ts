@@ -1,0 +1,121 @@
+import type { ScreenFromGuest } from '@computer/contract/guest-streams'
+import { readAbilities, type Abilities } from './encodings.ts'
+import { RfbError } from './error.ts'
+import { hasTightPixels, naturalFormat, pixelPacker, type PixelFormat } from './pixel-format.ts'
+import {
+  cursorRectangle,
+  rawRectangle,
+  rectangleHeadBytes,
+  sendUpdate,
+  sizeReason,
+  sizeRectangle,
+  sizeStatus,
+  tightRectangle,
+} from './rectangles.ts'
+import { decodeTile } from './tile-pixels.ts'
+import { isJpeg, type Geometry, type Tile } from './tile.ts'
+
+/** The pointer's picture, as the agent tells it. */
+export type Cursor = Extract<ScreenFromGuest, { type: 'cursor' }>
+
+/** What one viewer is shown: how it wants pixels, and what of geometry and cursor it was told. */
+export class ViewerScreen {
+  readonly #send: (bytes: Buffer) => void
+  geometry: Geometry
+  #toldGeometry: Geometry
+  #cursor: Cursor | undefined
+  #toldCursor: Cursor | undefined
+  #can: Abilities = readAbilities([])
+  #format: PixelFormat = naturalFormat
+  #pack = pixelPacker(naturalFormat)
+
+  constructor(send: (bytes: Buffer) => void, geometry: Geometry) {
+    this.#send = send
+    this.geometry = geometry
+    this.#toldGeometry = geometry
+  }
+
+  setFormat(format: PixelFormat): void {
+    this.#format = format
+    this.#pack = pixelPacker(format)
+  }
+
+  setAbilities(can: Abilities): void {
+    if (can.cursor !== this.#can.cursor) this.#toldCursor = undefined
+    this.#can = can
+  }
+
+  setCursor(cursor: Cursor): void {
+    if (isPicture(cursor)) this.#cursor = cursor
+  }
+
+  get hasNews(): boolean {
+    return this.#hasNewGeometry || this.#hasNewCursor
+  }
+
+  sizeOf(tile: Tile): number {
+    const { width, height, body } = tile
+    const pixelBytes = this.#format.bitsPerPixel / 8
+    return rectangleHeadBytes + (this.#takes(tile) ? body.length : width * height * pixelBytes)
+  }
+
+  /** The newest, which the viewer knows from now on. */
+  tellGeometry(): Geometry {
+    return (this.#toldGeometry = this.geometry)
+  }
+
+  /** In an update of its own: with a size there may be no pixels. */
+  sendSize(reason: number = sizeReason.machine, status: number = sizeStatus.ok): void {
+    const { resize } = this.#can
+    if (!resize) throw new RfbError('the screen has a new size, which this viewer cannot take')
+    sendUpdate([sizeRectangle(resize, this.tellGeometry(), reason, status)], this.#send)
+  }
+
+  /** At once if the viewer takes all tiles as they are. See RfbViewer. */
+  async show(tiles: readonly Tile[]): Promise<void> {
+    const { geometry } = this
+    const pixels = new Map<Tile, Buffer>()
+    // The viewer may change its mind about the format while tiles are decoded.
+    for (;;) {
+      const closed = tiles.filter((tile) => !this.#takes(tile) && !pixels.has(tile))
+      if (closed.length === 0) break
+      const opened = await Promise.all(closed.map(decodeTile))
+      for (const [index, tile] of closed.entries()) pixels.set(tile, opened[index]!)
+    }
+    if (this.#hasNewGeometry) this.sendSize()
+    const rectangles = this.#hasNewCursor ? [this.#tellCursor()] : []
+    for (const tile of geometry === this.geometry ? tiles : []) {
+      const isAsIs = this.#takes(tile)
+      rectangles.push(
+        isAsIs ? tightRectangle(tile) : rawRectangle(tile, this.#pack(pixels.get(tile)!, 3)),
+      )
+    }
+    if (rectangles.length > 0) sendUpdate(rectangles, this.#send)
+  }
+
+  #tellCursor(): Buffer[] {
+    this.#toldCursor = this.#cursor
+    return cursorRectangle(this.#can.cursor!, this.#cursor!, this.#pack)
+  }
+
+  get #hasNewGeometry(): boolean {
+    const told = this.#toldGeometry
+    return told.width !== this.geometry.width || told.height !== this.geometry.height
+  }
+
+  get #hasNewCursor(): boolean {
+    return this.#can.cursor !== undefined && this.#cursor !== this.#toldCursor
+  }
+
+  #takes(tile: Tile): boolean {
+    return this.#can.tight && hasTightPixels(this.#format) && (this.#can.jpeg || !isJpeg(tile))
+  }
+}
+
+function isPicture({ x, y, width, height, pixels }: Cursor): boolean {
+  const isPlace = (value: number) => value >= 0 && value <= mostCursorSide
+  const bytes = Buffer.byteLength(pixels, 'base64')
+  return [x, y, width, height].every(isPlace) && bytes === width * height * 4
+}
+
+const mostCursorSide = 1024
