@@ -103,14 +103,14 @@ except OSError as error:
   test('the engine is told nothing but numbers and our own choices', async () => {
     for (const { config } of await listInstances({ client: engine.client, project })) {
       const keys = Object.keys(config)
-      // One raw setting, whose only variable part is a hash of the machine's id (record 0007).
-      assert.deepEqual(keys.filter((key) => /^(raw|user)\./.test(key)).sort(), [
-        'raw.lxc',
+      assert.deepEqual(keys.filter((key) => /^(raw|user|environment)\./.test(key)).sort(), [
+        'environment.SYSTEMD_PROC_CMDLINE',
         'user.disk_bytes',
       ])
+      // A hash of the machine's id (record 0007).
       assert.match(
-        config['raw.lxc']!,
-        /^lxc\.init\.cmd = \/sbin\/init systemd\.machine_id=[0-9a-f]{32}$/,
+        config['environment.SYSTEMD_PROC_CMDLINE']!,
+        /^systemd\.machine_id=[0-9a-f]{32}$/,
       )
       assert.match(config['user.disk_bytes']!, /^\d+$/)
       assert.equal(config['security.privileged'], 'false')

@@ -96,7 +96,7 @@ export function captureBody(settings: Pick<InstanceSettings, 'pool'>) {
       'security.idmap.isolated': 'false',
       'security.idmap.base': '',
       'security.idmap.size': '',
-      'raw.lxc': '',
+      [initOptionsKey]: '',
       [diskSizeKey]: '',
     },
     devices: {
@@ -106,6 +106,9 @@ export function captureBody(settings: Pick<InstanceSettings, 'pool'>) {
     },
   }
 }
+
+/** What systemd takes for the kernel's command line (systemd, docs/ENVIRONMENT.md). */
+const initOptionsKey = 'environment.SYSTEMD_PROC_CMDLINE'
 
 /**
  * The size that a machine's disk has for its owner. What the engine calls the root's size is only the
@@ -149,7 +152,7 @@ function isolation(spec: MachineSpec) {
  */
 function identity({ id }: MachineRef) {
   const machineId = createHash('sha256').update(`machine-id ${id}`).digest('hex').slice(0, 32)
-  return { 'raw.lxc': `lxc.init.cmd = /sbin/init systemd.machine_id=${machineId}` }
+  return { [initOptionsKey]: `systemd.machine_id=${machineId}` }
 }
 
 /**
