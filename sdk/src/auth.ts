@@ -1,0 +1,68 @@
+import type { CallOptions } from './options.ts'
+import { List, type PageOptions } from './pages.ts'
+import type { Body, Transport } from './transport.ts'
+import type { AuthSession, Principal } from './wire/records.ts'
+
+/** Signing in, for a page in a browser: the cookie is its business. Programs use an API key. */
+export class Auth {
+  readonly #transport: Transport
+
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /** Who is calling, in which organization, and what it may do. */
+  async me(options: CallOptions = {}): Promise<Principal> {
+    return this.#transport.call('GET /v1/auth/me', {}, options)
+  }
+
+  async signUp(body: Body<'POST /v1/auth/signup'>, options: CallOptions = {}): Promise<Principal> {
+    return this.#transport.call('POST /v1/auth/signup', { body }, options)
+  }
+
+  async logIn(body: Body<'POST /v1/auth/login'>, options: CallOptions = {}): Promise<Principal> {
+    return this.#transport.call('POST /v1/auth/login', { body }, options)
+  }
+
+  async logOut(options: CallOptions = {}): Promise<void> {
+    await this.#transport.call('POST /v1/auth/logout', {}, options)
+  }
+
+  async switchOrganization(organizationId: string, options: CallOptions = {}): Promise<Principal> {
+    const body = { organizationId }
+    return this.#transport.call('POST /v1/auth/switch-organization', { body }, options)
+  }
+
+  /** Your browser sessions that can still be used, newest first. */
+  listSessions({ signal, ...query }: PageOptions & CallOptions = {}): List<AuthSession> {
+    return new List(
+      (cursor) =>
+        this.#transport.call('GET /v1/auth/sessions', { query: { ...query, cursor } }, { signal }),
+      query.cursor,
+    )
+  }
+
+  async revokeSession(authSessionId: string, options: CallOptions = {}): Promise<void> {
+    const params = { authSessionId }
+    await this.#transport.call('DELETE /v1/auth/sessions/{auth_session_id}', { params }, options)
+  }
+
+  async changePassword(
+    body: Body<'POST /v1/auth/password'>,
+    options: CallOptions = {},
+  ): Promise<void> {
+    await this.#transport.call('POST /v1/auth/password', { body }, options)
+  }
+
+  /** Mails a link, if the address has an account. */
+  async requestPasswordReset(email: string, options: CallOptions = {}): Promise<void> {
+    await this.#transport.call('POST /v1/auth/password-reset', { body: { email } }, options)
+  }
+
+  async resetPassword(
+    body: Body<'POST /v1/auth/password-reset/confirm'>,
+    options: CallOptions = {},
+  ): Promise<void> {
+    await this.#transport.call('POST /v1/auth/password-reset/confirm', { body }, options)
+  }
+}

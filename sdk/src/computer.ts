@@ -1,0 +1,74 @@
+import { Auth } from './auth.ts'
+import { Client } from './client.ts'
+import { Events } from './events.ts'
+import { Machines } from './machines.ts'
+import { configure, type CallOptions, type ComputerOptions } from './options.ts'
+import {
+  AllPorts,
+  AllSecrets,
+  ApiKeys,
+  AuditEvents,
+  Images,
+  Invitations,
+  Members,
+  Organizations,
+} from './organization.ts'
+import type { Sessions } from './sessions.ts'
+import { Snapshots } from './snapshots.ts'
+import { Templates } from './templates.ts'
+import type { Principal } from './wire/records.ts'
+
+/**
+ * A client of a Computer server.
+ *
+ *     const computer = new Computer()
+ *     const machine = await computer.machines.create({ name: 'first' })
+ *
+ * Disposing of it (`await using`) closes the sessions that it opened. Machines stay as they are.
+ */
+export class Computer {
+  readonly machines: Machines
+  readonly snapshots: Snapshots
+  readonly templates: Templates
+  readonly images: Images
+  readonly sessions: Sessions
+  readonly ports: AllPorts
+  readonly secrets: AllSecrets
+  readonly events: Events
+  readonly apiKeys: ApiKeys
+  readonly members: Members
+  readonly invitations: Invitations
+  readonly organizations: Organizations
+  readonly auditEvents: AuditEvents
+  readonly auth: Auth
+  readonly #client: Client
+
+  constructor(options: ComputerOptions = {}) {
+    const client = new Client(configure(options), options.sessionType ?? 'agent')
+    const { transport } = client
+    this.#client = client
+    this.machines = new Machines(client)
+    this.snapshots = new Snapshots(client)
+    this.templates = new Templates(client)
+    this.images = new Images(transport)
+    this.sessions = client.sessions
+    this.ports = new AllPorts(transport)
+    this.secrets = new AllSecrets(transport)
+    this.events = new Events(client)
+    this.apiKeys = new ApiKeys(transport)
+    this.members = new Members(transport)
+    this.invitations = new Invitations(transport)
+    this.organizations = new Organizations(transport)
+    this.auditEvents = new AuditEvents(transport)
+    this.auth = new Auth(transport)
+  }
+
+  /** Who is calling, in which organization, and what it may do. */
+  async me(options: CallOptions = {}): Promise<Principal> {
+    return this.auth.me(options)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,148 @@
+import { ApiError } from './errors.ts'
+import type { CallOptions } from './options.ts'
+import { List, type PageOptions } from './pages.ts'
+import type { Transport } from './transport.ts'
+import type { DirectoryEntry } from './wire/records.ts'
+
+/** What a file is written from. A stream is sent once; everything else is tried again if need be. */
+export type FileContents = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>
+
+export type ReadOptions = CallOptions & {
+  /** A longer file is refused with `too_large`. Default: 64 MiB. */
+  readonly maxBytes?: number | undefined
+}
+export type WriteOptions = CallOptions & {
+  readonly append?: boolean | undefined
+  /** Default: true. */
+  readonly createParents?: boolean | undefined
+  /** Octal permissions, e.g. "0644". */
+  readonly mode?: string | undefined
+}
+
+const content = '/v1/machines/{machine_id}/files/content'
+const rangeBytes = 4 * 1024 * 1024
+const defaultMaxBytes = 64 * 1024 * 1024
+
+/** The files of a machine. Paths are absolute, or relative to the agent user's home. */
+export class Files {
+  readonly #transport: Transport
+  readonly #params: { readonly machineId: string }
+
+  constructor(transport: Transport, machineId: string) {
+    this.#transport = transport
+    this.#params = { machineId }
+  }
+
+  /** A directory, by name. Default: the agent user's home. */
+  list(
+    path: string = '.',
+    { signal, ...query }: PageOptions & CallOptions = {},
+  ): List<DirectoryEntry> {
+    return new List(
+      (cursor) =>
+        this.#transport.call(
+          'GET /v1/machines/{machine_id}/files',
+          { params: this.#params, query: { ...query, path, cursor } },
+          { signal },
+        ),
+      query.cursor,
+    )
+  }
+
+  /** A whole file as text. One that is not UTF-8 is `invalid_request`: read its bytes. */
+  async readText(path: string, options: ReadOptions = {}): Promise<string> {
+    const bytes = await this.read(path, options)
+    try {
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    } catch (cause) {
+      const message = `${path} is not UTF-8: use read, which gives bytes`
+      throw new ApiError('invalid_request', message, { cause })
+    }
+  }
+
+  /** A whole file, in ranges that are each tried again if need be. */
+  async read(path: string, options: ReadOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    const { maxBytes = defaultMaxBytes, signal } = options
+    const ranges: Uint8Array[] = []
+    let length = 0
+    for (;;) {
+      const query = { path, offset: length, length: rangeBytes, encoding: 'base64' as const }
+      const range = await this.#transport.call(
+        `GET ${content}`,
+        { params: this.#params, query },
+        { signal },
+      )
+      if (Math.max(range.size, length + range.length) > maxBytes) {
+        const message = `${path} has ${range.size} bytes, more than ${maxBytes}: raise maxBytes, or use stream`
+        throw new ApiError('too_large', message)
+      }
+      ranges.push(Uint8Array.from(atob(range.content), (character) => character.charCodeAt(0)))
+      length += range.length
+      // A range without a byte ends the file too, whatever it says: asking again would not end.
+      if (range.eof || range.length === 0) return joined(ranges, length)
+    }
+  }
+
+  /** The bytes of a file as they come, of any length, from an offset. */
+  async stream(
+    path: string,
+    { offset = 0, signal }: CallOptions & { readonly offset?: number | undefined } = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    const headers = offset > 0 ? { range: `bytes=${offset}-` } : {}
+    return this.#transport.bytes(
+      `GET ${content}`,
+      { params: this.#params, query: { path } },
+      'application/octet-stream',
+      ({ body }) => body ?? new ReadableStream({ start: (controller) => controller.close() }),
+      { signal, headers, timeoutMs: Infinity },
+    )
+  }
+
+  /** Writes a file of any length. A reader sees the old file or the new one, unless it is appended to. */
+  async write(path: string, contents: FileContents, options: WriteOptions = {}) {
+    const { append, createParents, mode, signal } = options
+    const query = { path, append: flag(append), createParents: flag(createParents), mode }
+    const isStream = contents instanceof ReadableStream
+    return this.#transport.call(
+      `PUT ${content}`,
+      { params: this.#params, query },
+      { signal, content: contents, isRepeatable: !append && !isStream, timeoutMs: Infinity },
+    )
+  }
+
+  async delete(
+    path: string,
+    { recursive, signal }: CallOptions & { readonly recursive?: boolean | undefined } = {},
+  ): Promise<void> {
+    await this.#transport.call(
+      'DELETE /v1/machines/{machine_id}/files',
+      { params: this.#params, query: { path, recursive: flag(recursive) } },
+      { signal },
+    )
+  }
+
+  /** Moves a file or a directory. `to` is its new path itself, not a directory to move into. */
+  async move(
+    from: string,
+    to: string,
+    { overwrite, signal }: CallOptions & { readonly overwrite?: boolean | undefined } = {},
+  ): Promise<void> {
+    const body = { from, to, overwrite }
+    const route = 'POST /v1/machines/{machine_id}/files/move'
+    await this.#transport.call(route, { params: this.#params, body }, { signal })
+  }
+}
+
+function flag(value: boolean | undefined): 'true' | 'false' | undefined {
+  return value === undefined ? undefined : value ? 'true' : 'false'
+}
+
+function joined(ranges: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(length)
+  let offset = 0
+  for (const range of ranges) {
+    whole.set(range, offset)
+    offset += range.length
+  }
+  return whole
+}

@@ -1,0 +1,137 @@
+import { ApiError } from './errors.ts'
+import { deferred } from './retry.ts'
+import type { Transport } from './transport.ts'
+
+export type Frame = string | Uint8Array<ArrayBuffer>
+
+/** What the gateway closes a connection for that connecting again does not mend. */
+const finalCodes: Readonly<Record<number, readonly [ApiError['code'], string]>> = {
+  1002: ['invalid_request', 'what was sent is not the protocol of this channel'],
+  4401: ['unauthenticated', 'the credential expired or was revoked'],
+  4403: ['permission_denied', 'the permission was lost'],
+  4404: ['not_found', 'it is gone'],
+  4409: ['conflict', 'the terminal has a client already'],
+  4410: ['precondition_failed', 'the session was closed'],
+  4413: ['invalid_request', 'a message was too large'],
+  4429: ['rate_limited', 'too many input messages'],
+}
+
+/** The real-time gateway: connections with a credential that every runtime can send. */
+export class Gateway {
+  readonly #transport: Transport
+  #url: Promise<string> | undefined
+
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /** This runtime has WebSockets. */
+  get isUsable(): boolean {
+    return this.#transport.configuration.WebSocket !== undefined
+  }
+
+  /** Resolves when the connection stands. */
+  async connect(path: string, signal?: AbortSignal): Promise<Socket> {
+    const { WebSocket } = this.#transport.configuration
+    if (!WebSocket) {
+      const message = 'this runtime has no WebSocket: pass one, new Computer({ WebSocket })'
+      throw new ApiError('unsupported_operation', message)
+    }
+    const [url, { token }] = await Promise.all([
+      this.#findUrl(),
+      // A token that was made for nothing harms nobody: it ends within the minute.
+      this.#transport.call('POST /v1/gateway-tokens', {}, { signal, isRepeatable: true }),
+    ])
+    signal?.throwIfAborted()
+    const socket = new Socket(new WebSocket(url + path, [`bearer.${token}`]), signal)
+    await socket.opened
+    return socket
+  }
+
+  async #findUrl(): Promise<string> {
+    const { gatewayUrl } = this.#transport.configuration
+    const finding = (this.#url ??= gatewayUrl
+      ? Promise.resolve(gatewayUrl)
+      : this.#transport.call('GET /v1/auth/me', {}).then((me) => me.gatewayUrl))
+    finding.catch(() => (this.#url = undefined))
+    return (await finding).replace(/\/+$/, '').replace(/^http/, 'ws')
+  }
+}
+
+type RawSocket = InstanceType<NonNullable<Transport['configuration']['WebSocket']>>
+
+/** A connection whose frames are iterated over once. It ends without an error; `closed` says why. */
+export class Socket implements AsyncIterable<Frame> {
+  readonly opened: Promise<void>
+  /** The code it was closed with: 1006 if it broke off. */
+  readonly closed: Promise<number>
+  readonly #socket: RawSocket
+  readonly #frames: Frame[] = []
+  #arrived = deferred()
+  #isClosed = false
+  #readers: ((frame: Frame) => void) | undefined
+
+  constructor(socket: RawSocket, signal?: AbortSignal) {
+    this.#socket = socket
+    socket.binaryType = 'arraybuffer'
+    const opened = deferred()
+    const closed = deferred<number>()
+    this.opened = opened.promise
+    this.closed = closed.promise
+    const abort = () => this.close()
+    signal?.addEventListener('abort', abort)
+    socket.onopen = () => opened.resolve()
+    socket.onerror = () => {}
+    socket.onmessage = ({ data }: { data: string | ArrayBuffer }) => {
+      const frame = typeof data === 'string' ? data : new Uint8Array(data)
+      if (this.#readers) return this.#readers(frame)
+      this.#frames.push(frame)
+      this.#arrived.resolve()
+    }
+    socket.onclose = ({ code }: { code: number }) => {
+      signal?.removeEventListener('abort', abort)
+      this.#isClosed = true
+      this.#arrived.resolve()
+      closed.resolve(code)
+      const refused = new ApiError('connection_failed', 'the gateway did not take the connection')
+      opened.reject(signal?.aborted ? (signal.reason as Error) : refused)
+    }
+  }
+
+  get isOpen(): boolean {
+    return !this.#isClosed && this.#socket.readyState === 1
+  }
+
+  send(frame: string | Uint8Array<ArrayBuffer>): void {
+    if (this.isOpen) this.#socket.send(frame)
+  }
+
+  close(): void {
+    this.#socket.close(1000)
+  }
+
+  /** Hands over every frame as it comes, in place of iteration. */
+  deliver(read: (frame: Frame) => void): void {
+    for (const frame of this.#frames.splice(0)) read(frame)
+    this.#readers = read
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Frame, void, void> {
+    try {
+      for (;;) {
+        while (this.#frames.length > 0) yield this.#frames.shift()!
+        if (this.#isClosed) return
+        this.#arrived = deferred()
+        await this.#arrived.promise
+      }
+    } finally {
+      this.close()
+    }
+  }
+}
+
+/** The error a close code stands for, if connecting again is of no use. */
+export function finalError(code: number): ApiError | undefined {
+  const [name, message] = finalCodes[code] ?? []
+  return name && message ? new ApiError(name, message) : undefined
+}

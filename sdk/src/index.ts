@@ -1,0 +1,31 @@
+export { Computer } from './computer.ts'
+export { ApiError, type ClientErrorCode } from './errors.ts'
+export type { Auth } from './auth.ts'
+export type { Clipboard, ClipboardOptions } from './clipboard.ts'
+export type { Display as MachineDisplay, Screenshot, ScreenshotOptions } from './display.ts'
+export type { Events, MachineEvents, OrganizationEvent, Subscription } from './events.ts'
+export type { Command, ExecOptions } from './exec.ts'
+export type { FileContents, Files, ReadOptions, WriteOptions } from './files.ts'
+export type { AcquireOptions, Input } from './input.ts'
+export type { Keyboard } from './keyboard.ts'
+export type { Machine, MachineSnapshots } from './machine.ts'
+export type { CreateMachineOptions, MachineFilter, Machines } from './machines.ts'
+export type { ClickOptions, Mouse } from './mouse.ts'
+export type {
+  CallOptions,
+  ComputerOptions,
+  WaitOptions,
+  WebSocketConstructor,
+  WebSocketLike,
+} from './options.ts'
+export type { List, Page, PageOptions } from './pages.ts'
+export type { Ports } from './ports.ts'
+export type { Processes } from './processes.ts'
+export type { Screen, ScreenMessage, ScreenOptions } from './screen.ts'
+export type { Secrets } from './secrets.ts'
+export type { Sessions } from './sessions.ts'
+export type { SnapshotFilter, Snapshots } from './snapshots.ts'
+export type { Templates } from './templates.ts'
+export type { AttachOptions, TerminalConnection } from './terminal-connection.ts'
+export type { Terminals } from './terminals.ts'
+export type * from './wire/records.ts'

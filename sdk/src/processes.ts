@@ -1,0 +1,99 @@
+import type { Client } from './client.ts'
+import { argv, type Command } from './exec.ts'
+import type { CallOptions } from './options.ts'
+import type { Body, Query } from './transport.ts'
+import type { Process, ProcessLog } from './wire/records.ts'
+
+const path = '/v1/machines/{machine_id}/processes'
+type Start = Omit<Body<`POST ${typeof path}`>, 'command'>
+type Stdin = Omit<Body<`POST ${typeof path}/{process_id}/stdin`>, 'content' | 'encoding'>
+type Signal = NonNullable<Body<`POST ${typeof path}/{process_id}/signal`>['signal']>
+type LogQuery = Query<`GET ${typeof path}/{process_id}/logs`>
+type Stream = NonNullable<LogQuery['stream']>
+
+/** As long as one call to the server may be held. */
+const holdSeconds = 60
+
+/** Commands of a machine that go on without their caller. */
+export class Processes {
+  readonly #client: Client
+  readonly #params: { readonly machineId: string }
+
+  constructor(client: Client, machineId: string) {
+    this.#client = client
+    this.#params = { machineId }
+  }
+
+  async start(command: Command, { signal, ...rest }: Start & CallOptions = {}): Promise<Process> {
+    const body = { ...rest, command: argv(command) }
+    const input = { params: this.#params, body, creates: true } as const
+    return this.#client.transport.call(`POST ${path}`, input, { signal })
+  }
+
+  /** Those that run and the last 100 that have exited, newest first. */
+  async list(options: CallOptions = {}): Promise<readonly Process[]> {
+    const { data } = await this.#client.transport.call(
+      `GET ${path}`,
+      { params: this.#params },
+      options,
+    )
+    return data
+  }
+
+  async get(processId: string, options: CallOptions = {}): Promise<Process> {
+    const params = { ...this.#params, processId }
+    return this.#client.transport.call(`GET ${path}/{process_id}`, { params }, options)
+  }
+
+  /** Resolves when it has exited, however long that takes. */
+  async wait(processId: string, options: CallOptions = {}): Promise<Process> {
+    const input = { params: { ...this.#params, processId }, query: { wait: holdSeconds } }
+    for (;;) {
+      const process = await this.#client.transport.call(`GET ${path}/{process_id}`, input, options)
+      if (process.state === 'exited') return process
+    }
+  }
+
+  /** A piece of what it wrote, from an offset. */
+  async readLog(
+    processId: string,
+    { signal, ...query }: LogQuery & CallOptions = {},
+  ): Promise<ProcessLog> {
+    const params = { ...this.#params, processId }
+    return this.#client.transport.call(
+      `GET ${path}/{process_id}/logs`,
+      { params, query },
+      { signal },
+    )
+  }
+
+  /** What it wrote and writes, piece by piece, until it has exited and all of it was read. */
+  async *logs(
+    processId: string,
+    { stream = 'stdout', signal }: CallOptions & { readonly stream?: Stream | undefined } = {},
+  ): AsyncGenerator<string, void, void> {
+    for (let offset = 0; ;) {
+      const query = { stream, offset, wait: holdSeconds }
+      const piece = await this.readLog(processId, { ...query, signal })
+      if (piece.content !== '') yield piece.content
+      if (piece.eof) return
+      offset = piece.nextOffset
+    }
+  }
+
+  /** Writes to its standard input; `eof` closes it. */
+  async write(
+    processId: string,
+    content: string,
+    { eof, signal }: Stdin & CallOptions = {},
+  ): Promise<void> {
+    const input = { params: { ...this.#params, processId }, body: { content, eof } }
+    await this.#client.transport.call(`POST ${path}/{process_id}/stdin`, input, { signal })
+  }
+
+  /** Sends a signal to its process group. Default: SIGTERM. */
+  async signal(processId: string, signal?: Signal, options: CallOptions = {}): Promise<void> {
+    const input = { params: { ...this.#params, processId }, body: { signal } }
+    await this.#client.transport.call(`POST ${path}/{process_id}/signal`, input, options)
+  }
+}

@@ -1,0 +1,44 @@
+import type { CallOptions } from './options.ts'
+import { List, type PageOptions } from './pages.ts'
+import type { Transport } from './transport.ts'
+import type { Secret } from './wire/records.ts'
+
+const path = '/v1/machines/{machine_id}/secrets'
+
+/** The secrets of a machine: variables of every login in it. No answer carries a value. */
+export class Secrets {
+  readonly #transport: Transport
+  readonly #params: { readonly machineId: string }
+
+  constructor(transport: Transport, machineId: string) {
+    this.#transport = transport
+    this.#params = { machineId }
+  }
+
+  /** Stores or replaces one. A running machine has it within seconds. */
+  async put(name: string, value: string, options: CallOptions = {}): Promise<Secret> {
+    const input = { params: this.#params, body: { name, value } }
+    return this.#transport.call(`PUT ${path}`, input, options)
+  }
+
+  /** By name. */
+  list({ signal, ...query }: PageOptions & CallOptions = {}): List<Secret> {
+    return new List(
+      (cursor) =>
+        this.#transport.call(
+          `GET ${path}`,
+          { params: this.#params, query: { ...query, cursor } },
+          { signal },
+        ),
+      query.cursor,
+    )
+  }
+
+  async delete(name: string, options: CallOptions = {}): Promise<void> {
+    await this.#transport.call(
+      `DELETE ${path}/{name}`,
+      { params: { ...this.#params, name } },
+      options,
+    )
+  }
+}

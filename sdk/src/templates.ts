@@ -1,0 +1,68 @@
+import type { Client } from './client.ts'
+import type { CallOptions, WaitOptions } from './options.ts'
+import { List } from './pages.ts'
+import { failed } from './snapshots.ts'
+import type { Body, Query } from './transport.ts'
+import { waitFor } from './waiting.ts'
+import type { Template } from './wire/records.ts'
+
+const one = '/v1/templates/{template_id}'
+
+/** What many machines begin from. */
+export class Templates {
+  readonly #client: Client
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /** Makes one of a snapshot, of a running machine, or of an image and a size. */
+  async create(body: Body<'POST /v1/templates'>, options: WaitOptions = {}): Promise<Template> {
+    const { signal } = options
+    const input = { body, creates: true } as const
+    const template = await this.#client.transport.call('POST /v1/templates', input, { signal })
+    if (options.wait === false || template.state === 'ready') return template
+    return this.waitUntilReady(template.id, options)
+  }
+
+  /** Newest first. */
+  list({ signal, ...query }: Query<'GET /v1/templates'> & CallOptions = {}): List<Template> {
+    return new List(
+      (cursor) =>
+        this.#client.transport.call(
+          'GET /v1/templates',
+          { query: { ...query, cursor } },
+          { signal },
+        ),
+      query.cursor,
+    )
+  }
+
+  async get(templateId: string, options: CallOptions = {}): Promise<Template> {
+    return this.#client.transport.call(`GET ${one}`, { params: { templateId } }, options)
+  }
+
+  async update(
+    templateId: string,
+    body: Body<`PATCH ${typeof one}`>,
+    options: CallOptions = {},
+  ): Promise<Template> {
+    return this.#client.transport.call(`PATCH ${one}`, { params: { templateId }, body }, options)
+  }
+
+  /** Machines made from it keep their disks and run on. */
+  async delete(templateId: string, options: CallOptions = {}): Promise<void> {
+    await this.#client.transport.call(`DELETE ${one}`, { params: { templateId } }, options)
+  }
+
+  /** Resolves when machines can be made from it; `operation_failed` if it could not be made. */
+  async waitUntilReady(templateId: string, options: WaitOptions = {}): Promise<Template> {
+    const { sourceMachineId: machineId } = await this.get(templateId, options)
+    const look = async () => {
+      const template = await this.get(templateId, options)
+      if (template.state === 'error') throw failed(`template ${templateId}`, template.error)
+      return template.state === 'ready' ? template : undefined
+    }
+    return waitFor(this.#client, { what: `template ${templateId}`, machineId, look }, options)
+  }
+}

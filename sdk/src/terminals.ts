@@ -1,0 +1,63 @@
+import type { Client } from './client.ts'
+import { argv, type Command } from './exec.ts'
+import type { CallOptions } from './options.ts'
+import { TerminalConnection, type AttachOptions } from './terminal-connection.ts'
+import type { Body } from './transport.ts'
+import type { Terminal } from './wire/records.ts'
+
+const path = '/v1/machines/{machine_id}/terminals'
+type Open = Omit<Body<`POST ${typeof path}`>, 'command'> & {
+  /** Default: the user's login shell. */
+  readonly command?: Command | undefined
+}
+
+/** The ptys of a machine. They live on without a client. */
+export class Terminals {
+  readonly #client: Client
+  readonly #params: { readonly machineId: string }
+
+  constructor(client: Client, machineId: string) {
+    this.#client = client
+    this.#params = { machineId }
+  }
+
+  async open({ signal, command, ...rest }: Open & CallOptions = {}): Promise<Terminal> {
+    const body = { ...rest, ...(command !== undefined && { command: argv(command) }) }
+    const input = { params: this.#params, body, creates: true } as const
+    return this.#client.transport.call(`POST ${path}`, input, { signal })
+  }
+
+  /** Those that are open, newest first. */
+  async list(options: CallOptions = {}): Promise<readonly Terminal[]> {
+    const { data } = await this.#client.transport.call(
+      `GET ${path}`,
+      { params: this.#params },
+      options,
+    )
+    return data
+  }
+
+  /** Connects to one: what it shows, what is typed into it, and how it ends. */
+  attach(terminalId: string, options: AttachOptions = {}): TerminalConnection {
+    const { machineId } = this.#params
+    const channel = `/v1/machines/${machineId}/terminals/${terminalId}`
+    const isThere = async () => (await this.list(options)).some(({ id }) => id === terminalId)
+    return new TerminalConnection(this.#client.gateway, channel, isThere, options)
+  }
+
+  async resize(
+    terminalId: string,
+    cols: number,
+    rows: number,
+    options: CallOptions = {},
+  ): Promise<Terminal> {
+    const input = { params: { ...this.#params, terminalId }, body: { cols, rows } }
+    return this.#client.transport.call(`PATCH ${path}/{terminal_id}`, input, options)
+  }
+
+  /** Kills what runs in it, and closes it. */
+  async kill(terminalId: string, options: CallOptions = {}): Promise<void> {
+    const params = { ...this.#params, terminalId }
+    await this.#client.transport.call(`DELETE ${path}/{terminal_id}`, { params }, options)
+  }
+}

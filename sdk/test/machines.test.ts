@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startServer } from './server.ts'
+
+test('a machine is created, driven, looked at and deleted', async (t) => {
+  const { connect } = await startServer(t)
+  const computer = connect()
+
+  const machine = await computer.machines.create({
+    name: 'first',
+    metadata: { my_key: 'kept_as_it_is' },
+  })
+  assert.equal(machine.state, 'running')
+  assert.deepEqual(machine.data.metadata, { my_key: 'kept_as_it_is' })
+  assert.equal(typeof machine.data.memoryMb, 'number')
+
+  await machine.mouse.click(10, 20)
+  await machine.mouse.doubleClick(10, 20)
+  await machine.keyboard.type('hällo')
+  await machine.keyboard.press('ctrl+shift+t')
+  const screenshot = await machine.screenshot({ format: 'png' })
+  assert.deepEqual([...screenshot.bytes.subarray(1, 4)], [...Buffer.from('PNG')])
+  assert.ok(screenshot.width > 0 && screenshot.height > 0)
+
+  await machine.stop()
+  assert.equal(machine.state, 'stopped')
+  await machine.start()
+  await machine.restart()
+  assert.equal(machine.state, 'running')
+  await machine.delete()
+  await assert.rejects(computer.machines.get(machine.id), { code: 'not_found', status: 404 })
+})
