@@ -38,10 +38,10 @@ export async function lockAnyMachine(tx: Tx, id: MachineId): Promise<MachineRow>
     .executeTakeFirstOrThrow()
 }
 
-type MachineKey = { readonly id: MachineId; readonly organizationId: OrganizationId }
+export type MachineKey = { readonly id: MachineId; readonly organizationId: OrganizationId }
 
 /** The most frequent read of all, since nearly every call begins with it. */
-const readMachine = batchReads<MachineKey, MachineRow>(async (db, keys) => {
+export const readMachine = batchReads<MachineKey, MachineRow>(async (db, keys) => {
   const ids = keys.map(({ id }) => id)
   const organizations = keys.map(({ organizationId }) => organizationId)
   const { rows } = await sql<MachineRow & { place: number }>`

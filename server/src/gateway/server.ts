@@ -10,6 +10,9 @@ import { Connections } from './connections.ts'
 import { EventFeeds } from './event-feeds.ts'
 import { mountEventChannels } from './events.ts'
 import { watchStanding } from './revocation.ts'
+import { mountScreenChannel } from './screen.ts'
+import { ScreenHubs } from './screens/screen-hubs.ts'
+import { SessionSockets } from './screens/session-sockets.ts'
 import { mountTerminalChannel } from './terminal.ts'
 
 /** Past this a frame is refused before it is whole; channels have smaller limits of their own. */
@@ -37,14 +40,19 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
     connections,
   }
   const feeds = new EventFeeds(app)
+  const hubs = new ScreenHubs(app)
+  const sockets = new SessionSockets(app)
   const watch = watchStanding(app, connections)
   http.addHook('onClose', async () => {
     watch[Symbol.dispose]()
     feeds[Symbol.dispose]()
+    hubs[Symbol.dispose]()
+    await sockets[Symbol.asyncDispose]()
   })
   addHealthRoutes(http, app)
   mountEventChannels(http, app, context, feeds)
   mountTerminalChannel(http, app, context)
+  mountScreenChannel(http, app, context, { hubs, sockets })
   return http
 }
 

@@ -1,0 +1,31 @@
+import type { MachineId } from '@computer/contract'
+import type { App } from '../../app.ts'
+import type { MachineKey } from '../../domain/find-machine.ts'
+import type { Connection } from '../connection.ts'
+import { ScreenHub } from './screen-hub.ts'
+
+/** The hubs of this process: one for each machine that somebody views; others cost nothing. */
+export class ScreenHubs implements Disposable {
+  readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>
+  readonly #hubs = new Map<MachineId, ScreenHub>()
+
+  constructor(app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>) {
+    this.#app = app
+  }
+
+  join(connection: Connection, machine: MachineKey & { readonly name: string }): void {
+    const { id, organizationId } = machine
+    const hub = this.#hubs.get(id) ?? new ScreenHub(this.#app, { id, organizationId })
+    this.#hubs.set(id, hub)
+    hub.join(connection, machine.name, () => {
+      if (!hub.isIdle || this.#hubs.get(id) !== hub) return
+      this.#hubs.delete(id)
+      hub[Symbol.dispose]()
+    })
+  }
+
+  [Symbol.dispose](): void {
+    for (const hub of this.#hubs.values()) hub[Symbol.dispose]()
+    this.#hubs.clear()
+  }
+}
