@@ -28,6 +28,8 @@ export const AuditEventType = z
     'api_key.revoked',
     'port.published',
     'port.unpublished',
+    'secret.stored',
+    'secret.deleted',
   ])
   .meta({ id: 'AuditEventType' })
 export type AuditEventType = z.infer<typeof AuditEventType>

@@ -14,6 +14,7 @@ import { members } from './members.ts'
 import { organizations } from './organizations.ts'
 import { ports } from './ports.ts'
 import { processes } from './processes.ts'
+import { secrets } from './secrets.ts'
 import { inputLease, sessions } from './sessions.ts'
 import { snapshots } from './snapshots.ts'
 import { templates } from './templates.ts'
@@ -34,6 +35,7 @@ export * from './gateway.ts'
 export * from './guest-frames.ts'
 export * from './guest-streams.ts'
 export * from './guest-processes.ts'
+export * from './guest-secrets.ts'
 export * from './guest-terminals.ts'
 export * from './guest.ts'
 export * from './ids.ts'
@@ -48,6 +50,7 @@ export * from './organizations.ts'
 export * from './permissions.ts'
 export * from './ports.ts'
 export * from './processes.ts'
+export * from './secrets.ts'
 export * from './sessions.ts'
 export * from './snapshots.ts'
 export * from './templates.ts'
@@ -72,6 +75,7 @@ export const endpoints = {
   terminals,
   processes,
   ports,
+  secrets,
   sessions,
   input_lease: inputLease,
   events,

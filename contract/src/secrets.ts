@@ -74,6 +74,7 @@ export const secrets = {
     body: PutSecret,
     status: 200,
     response: Secret,
+    audits: 'secret.stored',
   }),
   delete: endpoint({
     method: 'DELETE',
@@ -83,6 +84,7 @@ export const secrets = {
     params: params.extend({ name: SecretName }),
     status: 204,
     response: NoContent,
+    audits: 'secret.deleted',
   }),
   listAll: endpoint({
     method: 'GET',

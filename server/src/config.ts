@@ -41,6 +41,7 @@ const environment = z.object({
   COMPUTER_POOL_SOURCE: z.string().startsWith('/dev/').optional(),
   COMPUTER_NETWORK: z.cidrv4().optional(),
   COMPUTER_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  COMPUTER_SECRETS_KEYRING: z.string().startsWith('/').optional(),
   DATABASE_URL: z.string().optional(),
   ENGINE_URL: z.url().optional(),
   ENGINE_CERT: z.string().optional(),
@@ -84,6 +85,8 @@ export type Config = {
   readonly poolSizeGb: number | null
   readonly poolSource: string | null
   readonly networkCidr: string | null
+  /** The file with the keys that secrets are encrypted with; without it there are no secrets. */
+  readonly keyringPath: string
   /** An external Postgres; null: the embedded one of the data folder. */
   readonly databaseUrl: string | null
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
@@ -130,6 +133,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     poolSizeGb: values.COMPUTER_POOL_SIZE_GB ?? null,
     poolSource: values.COMPUTER_POOL_SOURCE ?? null,
     networkCidr: values.COMPUTER_NETWORK ?? null,
+    keyringPath: values.COMPUTER_SECRETS_KEYRING ?? `${values.COMPUTER_DATA}/secrets.keyring`,
     databaseUrl: values.DATABASE_URL ?? null,
     logLevel: values.COMPUTER_LOG_LEVEL,
   }

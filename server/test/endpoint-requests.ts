@@ -143,6 +143,15 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       stdin: async () => ({ ids: await newProcess(), body: { content: 'é', eof: true } }),
       signal: async () => ({ ids: await newProcess(), body: {} }),
     },
+    secrets: {
+      list: running,
+      put: input({ name: 'TOKEN', value: 'é' }),
+      delete: async () => {
+        await call('PUT', `${path}/secrets`, { name: 'GONE', value: '' })
+        return { ids: { machine_id, name: 'GONE' } }
+      },
+      listAll: none,
+    },
     ports: {
       publish: async () => ({ ids: { machine_id }, body: { port: 8080 } }),
       list: running,

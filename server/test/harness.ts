@@ -1,6 +1,10 @@
 import { ApiKeyScope, endpoints, type MachineId, type Role } from '@computer/contract'
 import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import pino from 'pino'
 import type { Actor } from '../src/actor.ts'
 import { createApi } from '../src/api/server.ts'
@@ -16,6 +20,7 @@ import { registerImage } from '../src/domain/images.ts'
 import { createFakeEngine } from '../src/drivers/fake/engine.ts'
 import { createGuestClient } from '../src/guest/client.ts'
 import { newId } from '../src/ids.ts'
+import { addKey } from '../src/keyring-file.ts'
 import { createPrincipalCache } from '../src/principal-cache.ts'
 import { runWorker } from '../src/worker/loop.ts'
 import { signUp } from './browser.ts'
@@ -46,7 +51,8 @@ export async function startTestServer(
   const url = server.url(name)
 
   const log = pino({ level: process.env['COMPUTER_LOG_LEVEL'] ?? 'silent' })
-  const config = readConfig({ COMPUTER_DATA: '/nonexistent', ...previewEnv, ...options.env })
+  const env = { ...previewEnv, COMPUTER_SECRETS_KEYRING: await keyringPath(), ...options.env }
+  const config = readConfig({ COMPUTER_DATA: '/nonexistent', ...env })
   const db = openDatabase(url, { log, maxConnections: 12 })
   const changes = new Changes({ db, databaseUrl: url, log })
   await changes.listen()
@@ -156,6 +162,19 @@ const previewEnv = {
   COMPUTER_PREVIEW_PUBLIC_PORT: '443',
   COMPUTER_PREVIEW_CERT: '/nonexistent/cert.pem',
   COMPUTER_PREVIEW_KEY: '/nonexistent/key.pem',
+}
+
+/** One for all servers of the file. */
+let keyring: Promise<string> | undefined
+function keyringPath(): Promise<string> {
+  return (keyring ??= makeKeyring())
+}
+
+async function makeKeyring(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'computer-keyring-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  await addKey(join(folder, 'keyring'))
+  return join(folder, 'keyring')
 }
 
 const templateName = 'computer_template'

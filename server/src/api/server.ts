@@ -28,6 +28,7 @@ import { addPreviewExchange } from './preview-exchange.ts'
 import { processRoutes } from './processes.ts'
 import { mount, type Authenticate, type Doors } from './route.ts'
 import { addSecurityHeaders } from './security-headers.ts'
+import { secretRoutes } from './secrets.ts'
 import { inputLeaseRoutes, sessionRoutes } from './sessions.ts'
 import { snapshotRoutes } from './snapshots.ts'
 import { templateRoutes } from './templates.ts'
@@ -68,6 +69,7 @@ export function createApi(
   mount(http, doors, endpoints.terminals, terminalRoutes(app))
   mount(http, doors, endpoints.processes, processRoutes(app))
   mount(http, doors, endpoints.ports, portRoutes(app))
+  mount(http, doors, endpoints.secrets, secretRoutes(app))
   mount(http, doors, endpoints.sessions, sessionRoutes(app))
   mount(http, doors, endpoints.input_lease, inputLeaseRoutes(app))
   mount(http, doors, endpoints.events, eventRoutes(app))

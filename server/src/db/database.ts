@@ -6,9 +6,15 @@ import type { AccountsTables } from './tables/accounts.ts'
 import type { CatalogTables } from './tables/catalog.ts'
 import type { DisksTables } from './tables/disks.ts'
 import type { MachinesTables } from './tables/machines.ts'
+import type { SecretsTables } from './tables/secrets.ts'
 import type { PreviewsTables } from './tables/previews.ts'
 
-export type Schema = CatalogTables & AccountsTables & MachinesTables & DisksTables & PreviewsTables
+export type Schema = CatalogTables &
+  AccountsTables &
+  MachinesTables &
+  DisksTables &
+  PreviewsTables &
+  SecretsTables
 
 /** Reads and single statements. A `Tx` is one too, so what takes a Database also runs inside one. */
 export type Database = Kysely<Schema>
@@ -25,6 +31,7 @@ export type MailRow = Selectable<Schema['mails']>
 export type AuditEventRow = Selectable<Schema['audit_events']>
 export type CaptureRow = Selectable<Schema['captures']>
 export type SnapshotRow = Selectable<Schema['snapshots']>
+export type SecretRow = Selectable<Schema['machine_secrets']>
 export type TemplateRow = Selectable<Schema['templates']>
 export type PreviewRow = Selectable<Schema['previews']>
 

@@ -10,7 +10,11 @@ import type { App } from '../app.ts'
 export const claimedFor = sql`interval '8 seconds'`
 export const renewEveryMs = 2_000
 
-type Claimed = { readonly machines: MachineId; readonly captures: CaptureId }
+type Claimed = {
+  readonly machines: MachineId
+  readonly captures: CaptureId
+  readonly secret_deliveries: MachineId
+}
 
 export async function renewClaims<Table extends keyof Claimed>(
   app: Pick<App, 'db'>,

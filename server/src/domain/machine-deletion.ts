@@ -29,6 +29,8 @@ export async function finishDeletion(
     for (const captureId of [current.base_capture_id, current.restore_capture_id]) {
       if (captureId) await releaseCapture(tx, captureId)
     }
+    await tx.deleteFrom('secret_deliveries').where('id', '=', machine.id).execute()
+    await tx.deleteFrom('machine_secrets').where('machine_id', '=', machine.id).execute()
     await tx.deleteFrom('previews').where('machine_id', '=', machine.id).execute()
     await tx
       .updateTable('uid_slots')

@@ -26,6 +26,17 @@ export async function pageByNumber<Row extends { readonly sequence: number }>(
   return cut(page, await fetch(before, page.limit + 1), (row) => String(row.sequence))
 }
 
+/** The same for rows whose position has another shape, in the order that `fetch` reads them. */
+export async function pageByKey<Row>(
+  page: PageRequest,
+  shape: RegExp,
+  positionOf: (row: Row) => string,
+  fetch: (after: string | null, count: number) => Promise<Row[]>,
+): Promise<Page<Row>> {
+  const after = page.cursor === undefined ? null : decode(page.cursor, shape)
+  return cut(page, await fetch(after, page.limit + 1), positionOf)
+}
+
 function cut<Row>(page: PageRequest, rows: Row[], position: (row: Row) => string): Page<Row> {
   const data = rows.slice(0, page.limit)
   const last = data.at(-1)

@@ -32,6 +32,7 @@ import type { GuestAnswer, GuestRequest } from './channel.ts'
 import { GuestChannels, type GuestChannelOptions, type GuestRef } from './channels.ts'
 import { GuestUnavailable } from './errors.ts'
 import { processCalls } from './processes.ts'
+import { secretCalls } from './secrets.ts'
 import { terminalCalls } from './terminals.ts'
 
 const mebibyte = 1024 * 1024
@@ -232,6 +233,7 @@ export function createGuestClient(
 
     ...terminalCalls(callJson),
     ...processCalls(callJson),
+    ...secretCalls(callJson),
 
     [Symbol.asyncDispose]: () => channels[Symbol.asyncDispose](),
   }

@@ -4,20 +4,25 @@ import { guestRef } from '../domain/guests.ts'
 import { hasNotMoved } from '../domain/machine-work.ts'
 import { DriverError } from '../drivers/machine-driver.ts'
 import type { WorkerApp } from './machines.ts'
+import { deliverAtBoot } from './secrets.ts'
 
 const bootTimeoutMs = 90_000
 const tryForMs = 5_000
 
 /**
- * Waits until the agent of a machine that was just started answers, and tells it the machine's name.
+ * Waits until the agent of a machine that was just started answers, gives it the machine's secrets and
+ * tells it the name, upon which it lets the boot go on to what users run there.
  * False when the row moved on meanwhile; throws when the machine went down or never answered.
  */
 export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<boolean> {
   const ref = guestRef(machine)
   const deadline = performance.now() + bootTimeoutMs
+  let hasSecrets = false
   for (;;) {
     try {
       const signal = AbortSignal.timeout(tryForMs)
+      if (!hasSecrets) await deliverAtBoot(app, machine, signal)
+      hasSecrets = true
       await app.guests.setIdentity(ref, { machine: machine.id, hostname: machine.name }, { signal })
       return true
     } catch (error) {

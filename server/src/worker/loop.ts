@@ -12,8 +12,9 @@ import { pause } from './pause.ts'
 import { prepareImages } from './images.ts'
 import { deliverMails } from './mails.ts'
 import { machineQueue, type WorkerApp } from './machines.ts'
-import { observeAll, observeMachine } from './observe.ts'
+import { greetDelivered, observeAll, observeMachine } from './observe.ts'
 import { runQueue, safely } from './queue.ts'
+import { secretQueue } from './secrets.ts'
 
 const watchAgainMs = 1_000
 const observeEveryMs = 60_000
@@ -49,10 +50,12 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   ]
   void safely(app, measure)
   await safely(app, () => observeAll(app))
+  void safely(app, () => greetDelivered(app))
 
   const queues = [
     runQueue(app, machineQueue(app), signal),
     runQueue(app, removalQueue(app), signal),
+    runQueue(app, secretQueue(app), signal),
   ]
   await new Promise((resolve) => {
     if (signal.aborted) resolve(undefined)

@@ -1,11 +1,15 @@
 import type { MachineRow } from '../db/database.ts'
 import { hasPendingCapture, listCapturesToKeep } from '../domain/capture-work.ts'
+import { guestRef } from '../domain/guests.ts'
 import { moveMachine } from '../domain/machine-states.ts'
 import { findByRef, listEverything, withClaim } from '../domain/machine-work.ts'
+import { listDelivered } from '../domain/secret-deliveries.ts'
 import { comeToRest } from '../domain/stop-snapshots.ts'
 import type { EngineMachine, EngineState, MachineRef } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
+import { awaitBoot } from './boot.ts'
 import type { WorkerApp } from './machines.ts'
+import { safely } from './queue.ts'
 import { stopGraceMs } from './spec.ts'
 
 /*
@@ -16,11 +20,30 @@ import { stopGraceMs } from './spec.ts'
 
 /** What no row knows is removed once it is this old: the rows were read before, and it may be new. */
 const orphanGraceMs = 10 * 60_000
+const greetForMs = 5_000
 
 /** Looks at one machine the engine said something about. */
 export async function observeMachine(app: WorkerApp, ref: MachineRef): Promise<void> {
   const machine = await findByRef(app, ref)
-  if (machine) await settle(app, machine, await app.driver.inspect(ref))
+  if (!machine) return
+  const seen = await app.driver.inspect(ref)
+  await settle(app, machine, seen)
+  if (machine.state === 'running' && seen === 'running') await greet(app, machine)
+}
+
+/** Machines that may have rebooted while nobody watched, and have forgotten their secrets. */
+export async function greetDelivered(app: WorkerApp): Promise<void> {
+  for (const machine of await listDelivered(app)) await safely(app, () => greet(app, machine))
+}
+
+/** A machine that rebooted by itself is told again what a boot begins with. */
+async function greet(app: WorkerApp, machine: MachineRow): Promise<void> {
+  const signal = AbortSignal.timeout(greetForMs)
+  const wasTold = await app.guests.readSecrets(guestRef(machine), { signal }).then(
+    ({ told }) => told,
+    () => false,
+  )
+  if (!wasTold) await awaitBoot(app, machine)
 }
 
 /** Compares all rows that rest with all instances and captures, and removes what no row knows. */

@@ -10,6 +10,8 @@ export type CommandHost = {
   readonly disk: FakeDisk
   readonly hostname: string
   readonly memoryMb: number
+  /** In the environment of every command. */
+  readonly secrets: Readonly<Record<string, string>>
   powerOff(): void
   reboot(): void
 }

@@ -25,7 +25,7 @@ export async function runCommand(
     ...host,
     user: body.user,
     cwd,
-    env: { HOME: userHome, USER: body.user, PATH: '/usr/bin:/bin', ...body.env },
+    env: { HOME: userHome, USER: body.user, PATH: '/usr/bin:/bin', ...host.secrets, ...body.env },
     stdin: Buffer.from(body.stdin ?? ''),
     out: (bytes) => stdout.push(Buffer.from(bytes)),
     err: (bytes) => stderr.push(Buffer.from(bytes)),

@@ -8,6 +8,7 @@ import {
   GuestListQuery,
   GuestMove,
   GuestReadQuery,
+  GuestSecrets,
   guestRoutes,
   guestStreams,
   GuestPortQuery,
@@ -34,6 +35,7 @@ import { hostKeyOf, hostnameOf, machineOf, takeIdentity } from './identity.ts'
 import { drawScreen } from './image.ts'
 import { FakePorts } from './ports.ts'
 import { FakeProcesses } from './processes.ts'
+import { FakeSecrets } from './secrets.ts'
 import { FakeScreens } from './screen.ts'
 import { FakeTerminals } from './terminals.ts'
 
@@ -55,6 +57,7 @@ export class FakeGuest {
   readonly terminals = new FakeTerminals(() => this.#host())
   readonly ports = new FakePorts()
   readonly processes = new FakeProcesses(() => this.#host())
+  readonly secrets = new FakeSecrets()
   /** How often the disk was flushed. */
   flushes = 0
   readonly #options: FakeGuestOptions
@@ -143,6 +146,7 @@ export class FakeGuest {
       },
       [keyOf(guestRoutes.identity)]: ({ body }) => {
         takeIdentity(disk, parseJson(GuestIdentity, body))
+        this.secrets.letUsersIn()
         return json({})
       },
       [keyOf(guestRoutes.fence)]: async ({ body }) =>
@@ -208,6 +212,9 @@ export class FakeGuest {
         admit: (query) => this.ports.connect(Number(parse(GuestPortQuery, query).port)),
       },
       [keyOf(guestStreams.screen)]: { admit: () => (stream) => this.screens.open(stream) },
+      [keyOf(guestRoutes.setSecrets)]: ({ body }) =>
+        json(this.secrets.take(parseJson(GuestSecrets, body))),
+      [keyOf(guestRoutes.readSecrets)]: () => json(this.secrets.state),
       ...this.#terminalRoutes(),
       ...this.#processRoutes(),
     }
@@ -263,7 +270,8 @@ export class FakeGuest {
   #host() {
     const { disk, hostname } = this
     const { powerOff, reboot, memoryMb } = this.#options
-    return { disk, hostname, memoryMb, powerOff, reboot }
+    const secrets = this.secrets.environment
+    return { disk, hostname, memoryMb, secrets, powerOff, reboot }
   }
 }
 

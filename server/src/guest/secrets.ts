@@ -1,0 +1,17 @@
+import { guestSecretRoutes, GuestSecretsState, type GuestSecrets } from '@computer/contract'
+import type { GuestRef } from './channels.ts'
+import type { CallJson, CallOptions } from './client.ts'
+
+/** The agent's routes of secrets, as functions. */
+export function secretCalls(callJson: CallJson) {
+  return {
+    /** What it answers tells whether the set was taken: a newer one stays. */
+    setSecrets: (ref: GuestRef, secrets: GuestSecrets, { signal }: CallOptions = {}) => {
+      const body = Buffer.from(JSON.stringify(secrets))
+      return callJson(ref, guestSecretRoutes.setSecrets, GuestSecretsState, { body, signal })
+    },
+
+    readSecrets: (ref: GuestRef, { signal }: CallOptions = {}) =>
+      callJson(ref, guestSecretRoutes.readSecrets, GuestSecretsState, { signal }),
+  }
+}
