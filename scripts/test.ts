@@ -15,7 +15,7 @@ import { startTestPostgres } from '../server/test/postgres.ts'
 const repoDir = fileURLToPath(new URL('../', import.meta.url))
 process.chdir(repoDir)
 
-const tests = globSync('{contract,server,guest-agent,cli,scripts,bench,e2e}/**/*.test.ts', {
+const tests = globSync('{contract,server,guest-agent,sdk,cli,mcp,scripts,bench,e2e}/**/*.test.ts', {
   exclude: (name) => name.includes('node_modules'),
 })
 const isReal = (file: string) => /^e2e\/|^server\/test\/incus/.test(file)
