@@ -25,7 +25,7 @@ export class MachineWatch implements Disposable {
   readonly #poll: NodeJS.Timeout
   readonly #unsubscribe: () => void
   #expiry: NodeJS.Timeout | undefined
-  #looking: Promise<void> | null = null
+  #isLooking = false
   #isNews = false
   #isDisposed = false
 
@@ -48,10 +48,7 @@ export class MachineWatch implements Disposable {
   look(): void {
     if (this.#isDisposed) return
     this.#isNews = true
-    this.#looking ??= this.#lookAll().finally(() => {
-      this.#looking = null
-      if (this.#isNews) this.look()
-    })
+    if (!this.#isLooking) void this.#lookAll()
   }
 
   [Symbol.dispose](): void {
@@ -63,6 +60,7 @@ export class MachineWatch implements Disposable {
   }
 
   async #lookAll(): Promise<void> {
+    this.#isLooking = true
     while (this.#isNews) {
       this.#isNews = false
       try {
@@ -77,6 +75,7 @@ export class MachineWatch implements Disposable {
         )
       }
     }
+    this.#isLooking = false
   }
 
   async #read(): Promise<Seen> {

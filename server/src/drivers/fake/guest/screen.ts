@@ -23,6 +23,9 @@ const framesInFlight = 2
  * that change when they are painted. Each stream misses some, and is sent them when it has room.
  */
 export class FakeScreens {
+  /** Frames that were sent, and inputs that came, to and from all streams together. */
+  frames = 0
+  inputs = 0
   readonly #desktop: FakeDesktop
   readonly #streams = new Set<FakeScreenStream>()
   #width = 0
@@ -40,14 +43,12 @@ export class FakeScreens {
     return this.#streams.size
   }
 
-  /** Frames that were sent to all streams together. */
-  frames = 0
-
   open(stream: Duplex): void {
     const opened = new FakeScreenStream(stream, this.#desktop, {
       tileOf: (index) => this.#tiles[index]!,
       all: () => this.#tiles.keys(),
       onFrame: () => (this.frames += 1),
+      onInput: () => (this.inputs += 1),
       onClose: () => this.#streams.delete(opened),
     })
     this.#streams.add(opened)
@@ -114,6 +115,7 @@ type Source = {
   readonly tileOf: (index: number) => Buffer
   readonly all: () => Iterable<number>
   readonly onFrame: () => void
+  readonly onInput: () => void
   readonly onClose: () => void
 }
 
@@ -186,6 +188,7 @@ class FakeScreenStream {
 
   async #perform(input: Extract<ScreenToGuest, { type: 'input' }>): Promise<void> {
     const { viewer, fence, event } = input
+    this.#source.onInput()
     try {
       await this.#desktop.follow(fence, event, this.#held)
     } catch (error) {

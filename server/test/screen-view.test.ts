@@ -1,0 +1,211 @@
+import { encodeControl, encodeFrame, frameKind } from '@computer/contract'
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { startTestGateway } from './gateway.ts'
+import { startTestServer } from './harness.ts'
+import { rfb as encodings } from './rfb-messages.ts'
+import { told, untilSeen, untilTold, view, type TestViewer } from './screen-viewer.ts'
+import { eventually } from './settled.ts'
+
+/* What viewers of one machine are shown, and told about it. */
+
+const server = await startTestServer({ after })
+const gateway = await startTestGateway({ after }, server.app)
+const background = 0x20_30_40
+
+test('a viewer is told the size, shown the screen and then each change once', async () => {
+  const { id } = await server.machine()
+  const viewer = await view(gateway, id, server.key)
+  const { rfb } = viewer
+  await untilSeen(viewer, 1279, 799, background)
+  assert.deepEqual([rfb.width, rfb.height], [1280, 800])
+  assert.equal(rfb.name, (await server.call('GET', `/v1/machines/${id}`)).body.name)
+  assert.deepEqual(viewer.socket.controls[0], { type: 'ready', width: 1280, height: 800 })
+  const lease = await server.call('GET', `/v1/machines/${id}/input-lease`)
+  assert.deepEqual(await untilTold(viewer, 'lease'), { type: 'lease', ...lease.body })
+
+  const before = rfb.updates.length
+  server.guest(id).screens.paint(300, 200, 0xff0000)
+  await untilSeen(viewer, 300, 200, 0xff0000)
+  const changes = rfb.updates.slice(before).flat()
+  assert.deepEqual(changes, [
+    { x: 256, y: 128, width: 256, height: 128, encoding: encodings.tight },
+  ])
+  assert.equal(rfb.pixel(0, 0), background)
+  await viewer.socket.close()
+})
+
+test('viewers share one stream; it opens with the first and closes with the last', async () => {
+  const { id } = await server.machine()
+  const { screens } = server.guest(id)
+  assert.equal(screens.streams, 0)
+  const first = await view(gateway, id, server.key)
+  await shown(first)
+  const sent = screens.frames
+  const others = await Promise.all([1, 2, 3].map(() => view(gateway, id, server.key)))
+  for (const other of others) await shown(other)
+  assert.deepEqual([screens.streams, screens.frames], [1, sent])
+  screens.paint(0, 0, 0x00ff00)
+  for (const viewer of [first, ...others]) await untilSeen(viewer, 5, 5, 0x00ff00)
+  await first.socket.close()
+  assert.equal(screens.streams, 1)
+  for (const other of others) await other.socket.close()
+  await eventually(async () => screens.streams === 0 || undefined)
+})
+
+test('a viewer that takes raw pixels is shown the same', async () => {
+  const { id } = await server.machine()
+  const viewer = await view(gateway, id, server.key, { encodings: [encodings.raw] })
+  server.guest(id).screens.paint(700, 300, 0x123456)
+  await untilSeen(viewer, 700, 300, 0x123456)
+  await untilSeen(viewer, 0, 0, background)
+})
+
+test('a frame is shown when it is whole, and a screen when all of it has come', async () => {
+  const { id } = await server.machine()
+  const { screens } = server.guest(id)
+  const viewer = await view(gateway, id, server.key)
+  await shown(viewer)
+  // A tile without the end of its frame, then a new size without all of its tiles.
+  screens.say(encodeFrame(frameKind.payload, tileOf(0, 0, 256, 128, 0xff0000)))
+  screens.say(encodeControl({ type: 'geometry', width: 512, height: 128 }))
+  screens.say(encodeFrame(frameKind.payload, tileOf(256, 0, 256, 128, 0x0000ff)))
+  screens.say(encodeControl({ type: 'frame', frame: 1000 }))
+  screens.say(
+    encodeControl({ type: 'cursor', width: 1, height: 1, x: 0, y: 0, pixels: 'AAAAAA==' }),
+  )
+  await viewer.rfb.until(({ cursor }) => cursor !== undefined)
+  assert.deepEqual([viewer.rfb.width, viewer.rfb.pixel(0, 0)], [1280, background])
+  screens.say(encodeFrame(frameKind.payload, tileOf(0, 0, 256, 128, 0x00ff00)))
+  screens.say(encodeControl({ type: 'frame', frame: 1001 }))
+  await untilTold(viewer, 'ready', ({ width }) => width === 512)
+  await untilSeen(viewer, 511, 127, 0x0000ff)
+  assert.deepEqual([viewer.rfb.width, viewer.rfb.height], [512, 128])
+  assert.equal(viewer.rfb.pixel(0, 0), 0x00ff00)
+})
+
+test('a stream that breaks is opened again; nothing of what was shown is sent twice', async () => {
+  const { id } = await server.machine()
+  const { screens } = server.guest(id)
+  const viewer = await view(gateway, id, server.key)
+  await shown(viewer)
+  server.guest(id).restartAgent()
+  await viewer.socket.until(() => told(viewer, 'ready').length === 2)
+  const before = viewer.rfb.updates.length
+  screens.paint(0, 0, 0x00ff00)
+  await untilSeen(viewer, 0, 0, 0x00ff00)
+  assert.deepEqual(
+    viewer.rfb.updates
+      .slice(before)
+      .flat()
+      .map(({ x, y }) => [x, y]),
+    [[0, 0]],
+  )
+  assert.equal(told(viewer, 'machine').length, 0)
+})
+
+test('an agent that talks nonsense is left and asked again', async () => {
+  const { id } = await server.machine()
+  const { screens } = server.guest(id)
+  const viewer = await view(gateway, id, server.key)
+  await shown(viewer)
+  const nonsense = [
+    Buffer.from([0xff, 0xff, 0xff, 0xff, 0]),
+    encodeControl({ type: 'nonsense' }),
+    encodeControl({ type: 'geometry', width: 100_000, height: 1 }),
+    encodeFrame(frameKind.payload, Buffer.from('short')),
+    ...[tileOf(1200, 0, 256, 128, 0), tileOf(1, 1, 255, 127, 0)].map((tile) =>
+      Buffer.concat([
+        encodeFrame(frameKind.payload, tile),
+        encodeControl({ type: 'frame', frame: 1000 }),
+      ]),
+    ),
+  ]
+  for (const [index, bytes] of nonsense.entries()) {
+    screens.say(bytes)
+    await viewer.socket.until(() => told(viewer, 'ready').length === index + 2)
+  }
+  screens.paint(0, 0, 0x00ff00)
+  await untilSeen(viewer, 0, 0, 0x00ff00)
+})
+
+test('a machine that stops and starts: the socket stays, and the screen comes back', async () => {
+  const { id } = await server.machine()
+  const viewer = await view(gateway, id, server.key)
+  await shown(viewer)
+  await server.call('POST', `/v1/machines/${id}/stop?wait=30`)
+  await untilTold(viewer, 'machine', ({ state }) => state === 'stopped')
+  await server.call('POST', `/v1/machines/${id}/start?wait=30`)
+  await viewer.socket.until(() => told(viewer, 'ready').length === 2)
+  await untilTold(viewer, 'machine', ({ state }) => state === 'running')
+  const states = told(viewer, 'machine').map(({ state }) => state)
+  assert.deepEqual([states.includes('stopped'), states.at(-1)], [true, 'running'])
+  server.guest(id).screens.paint(0, 0, 0x00ff00)
+  await untilSeen(viewer, 0, 0, 0x00ff00)
+})
+
+test('a machine that is not running is waited for', async () => {
+  const { id } = await server.machine({ start: false })
+  const viewer = await view(gateway, id, server.key)
+  await untilTold(viewer, 'lease')
+  assert.deepEqual(viewer.socket.controls[0], { type: 'machine', state: 'stopped' })
+  await server.call('POST', `/v1/machines/${id}/start?wait=30`)
+  await shown(viewer)
+  assert.equal(told(viewer, 'ready').length, 1)
+})
+
+test('a machine whose desktop comes up late shows its screen when it does', async () => {
+  const { id } = await server.machine()
+  server.guest(id).desktop.up = false
+  await server.call('POST', `/v1/machines/${id}/restart?wait=30`)
+  const viewer = await view(gateway, id, server.key)
+  await shown(viewer)
+})
+
+test('what is no RFB closes that socket alone', async () => {
+  const { id } = await server.machine()
+  const bystander = await view(gateway, id, server.key)
+  await shown(bystander)
+  for (const bytes of [Buffer.from('GET / HTTP/1.1\r\n'), Buffer.alloc(12)]) {
+    const { socket } = await view(gateway, id, server.key, { version: '003.008' })
+    socket.socket.send(bytes, { binary: true })
+    assert.equal((await socket.closed).code, 1002)
+  }
+  const shouting = await view(gateway, id, server.key)
+  shouting.socket.send({ type: 'nonsense' })
+  assert.equal((await shouting.socket.closed).code, 1002)
+  const endless = await view(gateway, id, server.key)
+  endless.socket.socket.send(Buffer.alloc(600 * 1024), { binary: true })
+  assert.equal((await endless.socket.closed).code, 4413)
+  server.guest(id).screens.paint(0, 0, 0x00ff00)
+  await untilSeen(bystander, 0, 0, 0x00ff00)
+})
+
+test('while nobody asks for frames, the machine is not asked for any', async () => {
+  const { id } = await server.machine()
+  const { screens } = server.guest(id)
+  const viewer = await view(gateway, id, server.key, { follows: false })
+  await viewer.rfb.until(({ isConnected }) => isConnected)
+  for (let colour = 1; colour <= 50; colour++) screens.paint(0, 0, colour)
+  await eventually(async () => screens.frames > 0 || undefined)
+  const idle = screens.frames
+  assert.ok(idle <= 3, `${idle} frames`)
+  viewer.rfb.requestUpdate(false)
+  // What it is shown is what is newest, whatever was between.
+  viewer.rfb.requestUpdate(true)
+  await eventually(async () => {
+    viewer.rfb.requestUpdate(true)
+    return (viewer.rfb.width > 0 && viewer.rfb.pixel(0, 0) === 50) || undefined
+  })
+})
+
+function shown(viewer: TestViewer): Promise<void> {
+  return untilSeen(viewer, 1279, 799, background)
+}
+
+/** A tile of one colour, as the agent frames it. */
+function tileOf(x: number, y: number, width: number, height: number, colour: number): Buffer {
+  const head = Buffer.alloc(8)
+  for (const [index, value] of [x, y, width, height].entries()) head.writeUInt16BE(value, index * 2)
+  return Buffer.concat([head, Buffer.of(0x80, colour >>> 16, colour >>> 8, colour)])
+}

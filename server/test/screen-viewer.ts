@@ -1,0 +1,45 @@
+import { GatewayClient, type startTestGateway } from './gateway.ts'
+import { RfbClient, type RfbClientOptions } from './rfb-client.ts'
+
+type Gateway = Awaited<ReturnType<typeof startTestGateway>>
+export type ViewWish = RfbClientOptions & { readonly session?: string | undefined }
+export type TestViewer = { readonly socket: GatewayClient; readonly rfb: RfbClient }
+
+/** Views a machine with an RFB client, which misses nothing from the handshake on. */
+export async function view(
+  gateway: Gateway,
+  machineId: string,
+  secret: string,
+  { session, ...options }: ViewWish = {},
+): Promise<TestViewer> {
+  const query = session === undefined ? '' : `?session_id=${session}`
+  const socket = await gateway.connect(`/v1/machines/${machineId}/screen${query}`, {
+    headers: { authorization: `Bearer ${secret}` },
+  })
+  const rfb = new RfbClient((bytes) => socket.socket.send(bytes, { binary: true }), options)
+  for (const frame of socket.frames) if ('payload' in frame) rfb.receive(frame.payload)
+  socket.socket.on('message', (data: Buffer, isBinary) => {
+    if (isBinary) rfb.receive(data)
+  })
+  socket.socket.once('close', (code) => rfb.end(new Error(`the connection has closed: ${code}`)))
+  return { socket, rfb }
+}
+
+/** The messages of a type that have come so far. */
+export function told(viewer: TestViewer, type: string): Record<string, unknown>[] {
+  return viewer.socket.controls.filter((message) => message['type'] === type)
+}
+
+/** Waits for a message of a type that comes or has come. */
+export function untilTold(
+  viewer: TestViewer,
+  type: string,
+  isIt: (message: Record<string, unknown>) => boolean = () => true,
+): Promise<Record<string, unknown>> {
+  return viewer.socket.until(() => told(viewer, type).find(isIt))
+}
+
+/** Waits until the viewer sees a colour there. */
+export async function untilSeen({ rfb }: TestViewer, x: number, y: number, colour: number) {
+  await rfb.until(() => x < rfb.width && y < rfb.height && rfb.pixel(x, y) === colour)
+}
