@@ -27,6 +27,7 @@ test('each command of the operator explains itself', () => {
   const commands = {
     user: ['create', 'reset-password', 'disable', 'enable', 'list'],
     org: ['list', 'set-plan'],
+    secrets: ['rotate'],
   }
   for (const [noun, verbs] of Object.entries(commands)) {
     const { stdout: help } = computer('admin', noun, '--help')

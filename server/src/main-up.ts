@@ -7,6 +7,7 @@ import { migrate } from './db/migrate.ts'
 import { describe, diagnose, isHealthy } from './host/doctor.ts'
 import {
   buildGuestBundle,
+  ensureKeyring,
   ensureOwnerKey,
   ownerKeyPath,
   registerBuiltImage,
@@ -78,6 +79,8 @@ async function prepareServer(config: Config, url: string, terminal: Terminal): P
   const db = openDatabase(url, { log, maxConnections: 1 })
   try {
     await ensureOwnerKey(db, config)
+    const withoutKeyring = await ensureKeyring(db, config)
+    if (withoutKeyring !== null) terminal.say(withoutKeyring)
     if (!(await registerBuiltImage(db, config))) {
       terminal.say(
         'the image of this recipe is not built, so the last one is used: run `npm run setup`',

@@ -179,17 +179,9 @@ test('a machine that is gone has left nothing', async () => {
   await eventually(
     async () => (await call('GET', `/v1/machines/${id}`)).status === 404 || undefined,
   )
-  for (const [table, column] of [
-    ['machine_secrets', 'machine_id'],
-    ['secret_deliveries', 'id'],
-  ] as const) {
-    const rows = await db
-      .selectFrom(table)
-      .selectAll()
-      .where(column as never, '=', id)
-      .execute()
-    assert.deepEqual(rows, [])
-  }
+  const secrets = db.selectFrom('machine_secrets').selectAll().where('machine_id', '=', id)
+  const deliveries = db.selectFrom('secret_deliveries').selectAll().where('id', '=', id)
+  assert.deepEqual([await secrets.execute(), await deliveries.execute()], [[], []])
 })
 
 function put(id: string, name: string, value: string) {

@@ -9,6 +9,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { ensureOwner } from '../domain/bootstrap.ts'
 import { registerImage } from '../domain/images.ts'
+import { addKey, readKeyring } from '../keyring-file.ts'
 
 const repoDir = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -25,6 +26,22 @@ export async function ensureOwnerKey(db: Database, { dataDir }: Config): Promise
   const { key } = await ensureOwner(db, { renew })
   if (key !== null) await writeWhole(ownerKeyPath(dataDir), `${key}\n`)
   await rm(mark)
+}
+
+/**
+ * Makes the keyring of a server that has none and no secrets yet. Otherwise says what to do: keys that
+ * were lost are not to be replaced by others, and servers that share a database share theirs.
+ */
+export async function ensureKeyring(db: Database, config: Config): Promise<string | null> {
+  const { keyringPath: path } = config
+  if (await readKeyring(path)) return null
+  const stored = await db.selectFrom('machine_secrets').select('name').limit(1).executeTakeFirst()
+  if (stored) return `the keyring ${path} is gone, and with it all secrets of machines: put it back`
+  if (config.databaseUrl !== null) {
+    return 'machines have no secrets: see docs/secrets.md for the keyring of servers that share a database'
+  }
+  await addKey(path)
+  return null
 }
 
 const ImageFacts = z.object({ name: z.string(), description: z.string(), recipe_hash: z.string() })

@@ -1,11 +1,13 @@
 import { Command } from '@commander-js/extra-typings'
 import { org } from './org.ts'
+import { secrets } from './secrets.ts'
 import { user } from './user.ts'
 
 export const admin = new Command('admin')
-  .description('Manage accounts and plans, as the operator of this server.')
+  .description('Manage accounts, plans and the keys of secrets, as the operator of this server.')
   .addCommand(user)
   .addCommand(org)
+  .addCommand(secrets)
   .addHelpText(
     'after',
     `

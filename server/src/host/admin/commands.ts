@@ -9,6 +9,7 @@ import {
   replacePassword,
   type Operator,
 } from '../../domain/operator-users.ts'
+import { rotate } from './secrets.ts'
 import { generatePassword, readPassword } from './password.ts'
 import type { AdminRequest } from './request.ts'
 import { formatTable } from './table.ts'
@@ -54,6 +55,8 @@ export async function runAdminCommand(
         text: `${organization.name} has the plan ${describePlan(organization)}`,
       }
     }
+    case 'secrets rotate':
+      return rotate(app, request)
   }
 }
 

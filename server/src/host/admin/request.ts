@@ -25,6 +25,7 @@ const requests = z.discriminatedUnion('command', [
     planId: z.string(),
     limits: z.record(z.string(), z.string()),
   }),
+  z.strictObject({ command: z.literal('secrets rotate'), newKey: z.boolean() }),
 ])
 export type AdminRequest = z.infer<typeof requests>
 

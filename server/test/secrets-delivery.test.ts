@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import pino from 'pino'
+import type { MachineId } from '@computer/contract'
+import type { App } from '../src/app.ts'
+import { GuestRefusal, GuestUnavailable } from '../src/guest/errors.ts'
+import { deliverAtBoot, secretQueue } from '../src/worker/secrets.ts'
+import { startTestServer } from './harness.ts'
+
+/* What can go wrong on the way into a running machine, step by step: no worker runs but the tests'. */
+
+const server = await startTestServer({ after })
+const { call } = server
+const { db } = server.app
+
+test('what comes into the set during a delivery is delivered after it', async () => {
+  const id = await machineWithout()
+  await put(id, 'TOKEN', 'first')
+  await put(id, 'OTHER', 'other')
+  const { guests } = server.app
+  const setSecrets: typeof guests.setSecrets = async (...args) => {
+    const held = await guests.setSecrets(...args)
+    if (held.revision === 2) {
+      // The set has been read and taken, and its delivery is not noted yet.
+      await put(id, 'TOKEN', 'second')
+      await call('DELETE', `/v1/machines/${id}/secrets/OTHER`)
+      await put(id, 'OTHER', 'another')
+    }
+    return held
+  }
+  assert.equal(await work(id, { guests: { ...guests, setSecrets } }), 1)
+  assert.deepEqual(await states(id), { TOKEN: [2, false], OTHER: [1, false] })
+  assert.equal(await work(id), 1)
+  assert.deepEqual(await states(id), { TOKEN: [2, true], OTHER: [1, true] })
+  assert.equal(await work(id), 0)
+  const { environment } = server.guest(id).secrets
+  assert.deepEqual({ ...environment }, { TOKEN: 'second', OTHER: 'another' })
+})
+
+test('a delivery that comes late undoes nothing', async () => {
+  const id = await machineWithout()
+  await put(id, 'TOKEN', 'first')
+  const { guests } = server.app
+  const late: (() => Promise<unknown>)[] = []
+  const setSecrets: typeof guests.setSecrets = async (...args) => {
+    late.push(() => guests.setSecrets(...args))
+    throw new GuestUnavailable('stalled', { sent: false })
+  }
+  await work(id, { guests: { ...guests, setSecrets } })
+  await put(id, 'TOKEN', 'second')
+  assert.equal(await work(id), 1)
+  await late[0]!()
+  assert.deepEqual({ ...server.guest(id).secrets.environment }, { TOKEN: 'second' })
+  assert.deepEqual(await states(id), { TOKEN: [2, true] })
+})
+
+test('a delivery is one worker’s at a time, and what fails is tried again later', async () => {
+  const id = await machineWithout()
+  await put(id, 'TOKEN', 'value')
+  const [first, second] = [secretQueue(server.app), secretQueue(server.app)]
+  const claimed = await first.claim('first', 10)
+  assert.ok(claimed.some((one) => one.id === id))
+  assert.ok(!(await second.claim('second', 10)).some((one) => one.id === id))
+  await first.release('first', id)
+
+  const { guests } = server.app
+  const setSecrets = () => Promise.reject(new GuestUnavailable('silent', { sent: true }))
+  assert.equal(await work(id, { guests: { ...guests, setSecrets } }), 1)
+  assert.equal(await work(id), 0, 'not at once')
+  const past = { next_attempt_at: new Date(0) }
+  await db.updateTable('secret_deliveries').set(past).where('id', '=', id).execute()
+  assert.equal(await work(id), 1)
+  assert.deepEqual(await states(id), { TOKEN: [1, true] })
+})
+
+test('what a guest or the database says of a delivery brings no value into the log', async () => {
+  const canary = 'canary-that-a-guest-repeats'
+  const id = await machineWithout()
+  await put(id, 'TOKEN', canary)
+  const { guests } = server.app
+  for (const error of [
+    new GuestRefusal({ code: 'internal_error', message: canary }),
+    new GuestUnavailable('nonsense', { sent: true, cause: new Error(canary) }),
+  ]) {
+    const lines: string[] = []
+    const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
+    const setSecrets = () => Promise.reject(error)
+    const past = { next_attempt_at: new Date(0) }
+    await db.updateTable('secret_deliveries').set(past).where('id', '=', id).execute()
+    assert.equal(await work(id, { log, guests: { ...guests, setSecrets } }), 1)
+    assert.equal(lines.length, 1)
+    assert.match(lines[0]!, /secrets were not delivered yet/)
+    assert.ok(!lines[0]!.includes(canary))
+  }
+})
+
+test('a guest that declines its secrets boots all the same', async () => {
+  const id = await machineWithout()
+  await put(id, 'TOKEN', 'value')
+  const { guests } = server.app
+  const refusal = new GuestRefusal({ code: 'precondition_failed', message: 'no memory' })
+  const app = { ...server.app, guests: { ...guests, setSecrets: () => Promise.reject(refusal) } }
+  const machine = await db
+    .selectFrom('machines')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  await deliverAtBoot(app, machine, AbortSignal.timeout(5_000))
+  const silent = new GuestUnavailable('not up', { sent: false })
+  app.guests.setSecrets = () => Promise.reject(silent)
+  const early = deliverAtBoot(app, machine, AbortSignal.timeout(5_000))
+  await assert.rejects(early, silent)
+  assert.deepEqual(await states(id), { TOKEN: [1, false] })
+})
+
+/** A machine that runs, with no worker any more. */
+async function machineWithout(): Promise<MachineId> {
+  server.startWorker()
+  const { id } = await server.machine()
+  await server.stopWorkers()
+  return id
+}
+
+/** One pass of a worker for one machine; answers how many deliveries it had to make. */
+async function work(id: MachineId, instead: Partial<App> = {}): Promise<number> {
+  const queue = secretQueue({ ...server.app, ...instead })
+  const claimed = await queue.claim('a worker', 100)
+  const ours = claimed.filter((one) => one.id === id)
+  for (const one of ours) await queue.work(one)
+  for (const one of claimed) await queue.release('a worker', one.id)
+  return ours.length
+}
+
+async function put(id: string, name: string, value: string): Promise<void> {
+  const { status } = await call('PUT', `/v1/machines/${id}/secrets`, { name, value })
+  assert.equal(status, 200)
+}
+
+/** By name: the version, and whether it was delivered. */
+async function states(id: string) {
+  const { body } = await call('GET', `/v1/machines/${id}/secrets`)
+  type Listed = { name: string; version: number; delivered_at: string | null }
+  return Object.fromEntries(
+    body.data.map((one: Listed) => [one.name, [one.version, one.delivered_at !== null]]),
+  )
+}
