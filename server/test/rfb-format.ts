@@ -18,6 +18,14 @@ export const formatOfServer: TestFormat = {
 /** What noVNC asks for. */
 export const formatOfNovnc: TestFormat = { ...formatOfServer, shift: [0, 8, 16] }
 
+export const formatOf16Bits: TestFormat = {
+  bits: 16,
+  depth: 16,
+  bigEndian: false,
+  max: [31, 63, 31],
+  shift: [11, 5, 0],
+}
+
 export function writeFormat({ bits, depth, bigEndian, max, shift }: TestFormat): Buffer {
   const maxima = Buffer.alloc(6)
   for (const [index, value] of max.entries()) maxima.writeUInt16BE(value, index * 2)

@@ -46,7 +46,7 @@ export const messages = {
     Buffer.concat([Buffer.of(6, 0, 0, 0), s32(-4 - body.length, flags), body]),
   /** Text as the extended clipboard gives it, with the line ends it has there. */
   provide: (text: string) => {
-    const bytes = Buffer.from(text.replaceAll('\n', '\r\n') + '\0')
+    const bytes = Buffer.from(text.replaceAll(/\r\n|\r|\n/g, '\r\n') + '\0')
     const body = deflateSync(Buffer.concat([s32(bytes.length), bytes]))
     return messages.clipboard(clipboardFlag.provide | clipboardFlag.text, body)
   },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatOfServer } from '../../../test/rfb-format.ts'
+import { formatOf16Bits } from '../../../test/rfb-format.ts'
 import { rfb } from '../../../test/rfb-messages.ts'
 import { paintTile, pictures } from '../../../test/rfb-pictures.ts'
 import { startViewing } from '../../../test/rfb-viewing.ts'
@@ -132,10 +132,9 @@ test("a cursor's mask has a bit a pixel, each row from a byte of its own", async
   for (let index = 0; index < width * height; index++) {
     if (isSet(index)) rgba.fill(255, index * 4, index * 4 + 4)
   }
-  const format = { ...formatOfServer, bits: 16, depth: 16, max: [31, 63, 31], shift: [11, 5, 0] }
   const { client, viewer } = await startViewing({
     encodings: [rfb.cursor],
-    format: format as typeof formatOfServer,
+    format: formatOf16Bits,
     follows: false,
   })
   viewer.setCursor({ type: 'cursor', width, height, x: 0, y: 0, pixels: rgba.toString('base64') })
