@@ -64,7 +64,10 @@ export class MachineEvents {
     )
   }
 
-  /** What happens from now on, or after an event of the log. Ends with the machine's deletion. */
+  /**
+   * What happens from now on, or after an event of the log. Ends when the machine is gone; its last
+   * event, `machine.deleted`, reaches who is connected then.
+   */
   subscribe(
     options: CallOptions & { readonly afterSequence?: number | undefined } = {},
   ): Subscription<MachineEvent> {
@@ -89,10 +92,12 @@ export class MachineEvents {
         for await (const event of eventsOf<MachineEvent>(socket)) yield take(event)
         signal?.throwIfAborted()
         const error = finalError(await socket.closed)
-        if (error && !isOver) throw error
+        if (error?.code === 'not_found') return
+        if (error) throw error
       } else {
         // No gateway now, or none ever: the log tells the same, and says what is wrong.
         const missed = await tries.run(() => this.#missed(after, signal))
+        if (missed === 'gone') return
         for (const event of missed ?? []) yield take(event)
       }
       if (!isOver) await tries.pause()
@@ -104,12 +109,17 @@ export class MachineEvents {
     return data[0]?.sequence ?? -1
   }
 
-  /** What came after an event, oldest first. */
-  async #missed(after: number, signal?: AbortSignal): Promise<MachineEvent[]> {
+  /** What came after an event, oldest first. The log goes with its machine. */
+  async #missed(after: number, signal?: AbortSignal): Promise<MachineEvent[] | 'gone'> {
     const missed: MachineEvent[] = []
-    for await (const event of this.list({ limit: 100, signal })) {
-      if (event.sequence <= after) break
-      missed.unshift(event)
+    try {
+      for await (const event of this.list({ limit: 100, signal })) {
+        if (event.sequence <= after) break
+        missed.unshift(event)
+      }
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'not_found') return 'gone'
+      throw error
     }
     return missed
   }

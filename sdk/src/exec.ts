@@ -16,11 +16,11 @@ export async function runCommand(
   { signal, ...rest }: ExecOptions,
 ): Promise<ExecResult> {
   const body = { ...rest, command: argv(command) }
-  const timeoutMs = (rest.timeoutMs ?? defaultTimeoutMs) + 30_000
+  const tryTimeoutMs = (rest.timeoutMs ?? defaultTimeoutMs) + 30_000
   return transport.call(
     'POST /v1/machines/{machine_id}/exec',
     { params: { machineId }, body },
-    { signal, timeoutMs },
+    { signal, tryTimeoutMs },
   )
 }
 

@@ -20,6 +20,7 @@ export type WriteOptions = CallOptions & {
 }
 
 const content = '/v1/machines/{machine_id}/files/content'
+const octets = 'application/octet-stream'
 const rangeBytes = 4 * 1024 * 1024
 const defaultMaxBytes = 64 * 1024 * 1024
 
@@ -64,22 +65,12 @@ export class Files {
   async read(path: string, options: ReadOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     const { maxBytes = defaultMaxBytes, signal } = options
     const ranges: Uint8Array[] = []
-    let length = 0
-    for (;;) {
-      const query = { path, offset: length, length: rangeBytes, encoding: 'base64' as const }
-      const range = await this.#transport.call(
-        `GET ${content}`,
-        { params: this.#params, query },
-        { signal },
-      )
-      if (Math.max(range.size, length + range.length) > maxBytes) {
-        const message = `${path} has ${range.size} bytes, more than ${maxBytes}: raise maxBytes, or use stream`
-        throw new ApiError('too_large', message)
-      }
-      ranges.push(Uint8Array.from(atob(range.content), (character) => character.charCodeAt(0)))
-      length += range.length
-      // A range without a byte ends the file too, whatever it says: asking again would not end.
-      if (range.eof || range.length === 0) return joined(ranges, length)
+    for (let offset = 0; ;) {
+      const { bytes, size } = await this.#readRange(path, offset, maxBytes, signal)
+      ranges.push(bytes)
+      offset += bytes.length
+      // A range without a byte ends the file, whatever it says: asking again would not end.
+      if (offset >= size || bytes.length === 0) return joined(ranges, offset)
     }
   }
 
@@ -92,9 +83,9 @@ export class Files {
     return this.#transport.bytes(
       `GET ${content}`,
       { params: this.#params, query: { path } },
-      'application/octet-stream',
+      octets,
       ({ body }) => body ?? new ReadableStream({ start: (controller) => controller.close() }),
-      { signal, headers, timeoutMs: Infinity },
+      { signal, headers, tryTimeoutMs: Infinity },
     )
   }
 
@@ -106,7 +97,7 @@ export class Files {
     return this.#transport.call(
       `PUT ${content}`,
       { params: this.#params, query },
-      { signal, content: contents, isRepeatable: !append && !isStream, timeoutMs: Infinity },
+      { signal, content: contents, isRepeatable: !append && !isStream, tryTimeoutMs: Infinity },
     )
   }
 
@@ -130,6 +121,28 @@ export class Files {
     const body = { from, to, overwrite }
     const route = 'POST /v1/machines/{machine_id}/files/move'
     await this.#transport.call(route, { params: this.#params, body }, { signal })
+  }
+
+  async #readRange(path: string, offset: number, maxBytes: number, signal?: AbortSignal) {
+    const read = async (response: Response) => {
+      const size = Number(response.headers.get('content-range')?.split('/')[1] ?? 0)
+      if (size > maxBytes) {
+        await response.body?.cancel()
+        const message = `${path} has ${size} bytes, more than ${maxBytes}: raise maxBytes, or use stream`
+        throw new ApiError('too_large', message)
+      }
+      return { bytes: new Uint8Array(await response.arrayBuffer()), size }
+    }
+    try {
+      const input = { params: this.#params, query: { path } }
+      const headers = { range: `bytes=${offset}-${offset + rangeBytes - 1}` }
+      return await this.#transport.bytes(`GET ${content}`, input, octets, read, { signal, headers })
+    } catch (error) {
+      // No byte is there: the file is empty, or has become shorter meanwhile.
+      const isEnd = error instanceof ApiError && error.status === 416
+      if (isEnd) return { bytes: new Uint8Array(), size: offset }
+      throw error
+    }
   }
 }
 

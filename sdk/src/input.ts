@@ -137,12 +137,12 @@ export class Input {
     const headers = { 'x-session-id': grant.sessionId }
     // Typing takes its time: up to 10,000 characters with a pause after each.
     const { text = '', delayMs = 0 } = body as { text?: string; delayMs?: number }
-    const timeoutMs = 150_000 + text.length * delayMs
+    const tryTimeoutMs = 150_000 + text.length * delayMs
     try {
       await this.#transport.call(route, input, {
         ...options,
         headers,
-        timeoutMs,
+        tryTimeoutMs,
         isRepeatable: false,
       })
     } catch (error) {

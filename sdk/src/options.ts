@@ -7,8 +7,8 @@ export type ComputerOptions = {
   readonly gatewayUrl?: string | undefined
   /** Default: the global one. */
   readonly fetch?: typeof globalThis.fetch | undefined
-  /** Default: the global one. Without any, waits and event subscriptions poll. */
-  readonly WebSocket?: WebSocketConstructor | undefined
+  /** Default: the global one. Without any, or with null, waits and machine events poll. */
+  readonly WebSocket?: WebSocketConstructor | null | undefined
   /** Tries after the first, for rate limits and connections that fail. Default: 4. */
   readonly maxRetries?: number | undefined
   /** What typing and clicking is done as. A page that a person drives says `human`. Default: `agent`. */
@@ -63,7 +63,10 @@ export function configure(options: ComputerOptions): Configuration {
     gatewayUrl: options.gatewayUrl ?? variable('COMPUTER_GATEWAY_URL'),
     // Looked up at each call: a test or a polyfill may replace the global one later.
     fetch: options.fetch ?? ((...request) => globalThis.fetch(...request)),
-    WebSocket: options.WebSocket ?? (globalThis as { WebSocket?: WebSocketConstructor }).WebSocket,
+    WebSocket:
+      options.WebSocket === null
+        ? undefined
+        : (options.WebSocket ?? (globalThis as { WebSocket?: WebSocketConstructor }).WebSocket),
     maxRetries: options.maxRetries ?? 4,
     unavailableTimeoutMs: options.unavailableTimeoutMs ?? 60_000,
   }

@@ -19,7 +19,7 @@ export type RequestOptions = CallOptions & {
   /** Sending it twice does it once. Default: every call but a POST that creates nothing. */
   readonly isRepeatable?: boolean | undefined
   /** How long one try may take. Default: 150 s; none for an answer that is streamed. */
-  readonly timeoutMs?: number | undefined
+  readonly tryTimeoutMs?: number | undefined
 }
 
 type Content = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>
@@ -32,7 +32,7 @@ type AnyInput = {
 }
 
 /** Longer than the server holds any answer of its own accord. */
-const tryTimeoutMs = 150_000
+const defaultTryTimeoutMs = 150_000
 
 /** Sends calls to the API: credentials, names, retries and errors are its business. */
 export class Transport {
@@ -100,11 +100,14 @@ export class Transport {
   async #try<T>(
     url: string,
     init: RequestInit,
-    { signal, timeoutMs = tryTimeoutMs }: RequestOptions,
+    { signal, tryTimeoutMs = defaultTryTimeoutMs }: RequestOptions,
     read: (response: Response) => Promise<T> | T,
   ): Promise<{ value: T } | { error: ApiError; retryAfter: number | undefined }> {
     signal?.throwIfAborted()
-    const bounds = [signal, timeoutMs === Infinity ? undefined : AbortSignal.timeout(timeoutMs)]
+    const bounds = [
+      signal,
+      tryTimeoutMs === Infinity ? undefined : AbortSignal.timeout(tryTimeoutMs),
+    ]
     const ends = bounds.filter((one) => one !== undefined)
     try {
       const bound = ends.length > 0 ? { signal: AbortSignal.any(ends) } : {}

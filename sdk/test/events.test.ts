@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import type { MachineEvent } from '../src/index.ts'
+import { startServer } from './server.ts'
+
+const server = await startServer({ after })
+
+/** WebSockets that a test breaks off as a network would. */
+function breakable() {
+  const open = new Set<WebSocket>()
+  const Breakable = class extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols)
+      open.add(this)
+      this.addEventListener('close', () => open.delete(this))
+    }
+  }
+  return { WebSocket: Breakable, breakOff: () => open.forEach((socket) => socket.close()), open }
+}
+
+for (const how of ['a connection that breaks off', 'polling'] as const) {
+  test(`events come in order, each once, over ${how}`, async () => {
+    const { WebSocket, breakOff } = breakable()
+    const computer = server.connect({ WebSocket: how === 'polling' ? null : WebSocket })
+    const machine = await computer.machines.create({ start: false })
+    const subscription = machine.events.subscribe({ afterSequence: -1 })
+    for (let round = 0; round < 3; round++) {
+      await machine.start()
+      await machine.stop()
+    }
+    const log = (await machine.events.list().all()).toReversed()
+    const seen: MachineEvent[] = []
+    for await (const event of subscription) {
+      seen.push(event)
+      if (seen.length === log.length) break
+      // What happens while there is no connection is not missed.
+      breakOff()
+    }
+    assert.deepEqual(seen, log)
+    assert.deepEqual(
+      seen.map(({ sequence }) => sequence),
+      seen.map((_, index) => index + seen[0]!.sequence),
+    )
+  })
+}
+
+test('a subscription begins when it is ready, and ends with its signal', async () => {
+  const machine = await server.connect().machines.create({ start: false })
+  const ending = new AbortController()
+  const subscription = machine.events.subscribe({ signal: ending.signal })
+  await subscription.ready
+  await machine.update({ name: 'renamed' })
+  const types: string[] = []
+  const following = (async () => {
+    for await (const event of subscription) {
+      types.push(event.type)
+      ending.abort(new Error('enough'))
+    }
+  })()
+  await assert.rejects(following, /enough/)
+  assert.deepEqual(types, ['machine.updated'])
+})
+
+test('leaving the loop closes the connection', async () => {
+  const { WebSocket, open } = breakable()
+  const machine = await server.connect({ WebSocket }).machines.create({ start: false })
+  for await (const event of machine.events.subscribe({ afterSequence: -1 })) {
+    assert.equal(event.machineId, machine.id)
+    break
+  }
+  const [socket] = open
+  if (socket) await new Promise((resolve) => socket.addEventListener('close', resolve))
+  assert.equal(open.size, 0)
+})
+
+test("the organization's events go on where they were", async () => {
+  const { WebSocket, breakOff } = breakable()
+  const computer = server.connect({ WebSocket })
+  const subscription = computer.events.subscribe()
+  await subscription.ready
+  const names = ['a', 'b', 'c']
+  const creating = (async () => {
+    for (const name of names) await computer.machines.create({ name: `org-${name}`, start: false })
+  })()
+  const ids: string[] = []
+  for await (const event of subscription) {
+    if (event.type === 'machine.created') ids.push(event.machineId)
+    breakOff()
+    if (ids.length === names.length) break
+  }
+  await creating
+  const machines = await Promise.all(ids.map((id) => computer.machines.get(id)))
+  assert.deepEqual(
+    machines.map(({ name }) => name),
+    names.map((name) => `org-${name}`),
+  )
+})
+
+test('a subscription ends with its machine', async () => {
+  const computer = server.connect()
+  for (const wish of [{}, { WebSocket: null }]) {
+    const { id } = await computer.machines.create({ start: false })
+    const machine = await server.connect(wish).machines.get(id)
+    const subscription = machine.events.subscribe()
+    await subscription.ready
+    const deleting = machine.delete()
+    for await (const event of subscription) assert.equal(event.machineId, id)
+    await deleting
+  }
+})
+
+test('a machine that is not there has no events', async () => {
+  const machine = await server.connect().machines.create({ start: false })
+  await machine.delete()
+  await assert.rejects(machine.events.subscribe().ready, { code: 'not_found' })
+})

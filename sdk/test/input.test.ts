@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { eventually } from '../../server/test/settled.ts'
+import { createNetwork } from './network.ts'
+import { startServer } from './server.ts'
+
+const server = await startServer({ after })
+const leases = (id: string) => `POST /v1/machines/${id}/input-lease`
+
+test('the first call that types or clicks opens a session and acquires the lease, once', async () => {
+  const network = createNetwork()
+  const computer = server.connect({ fetch: network.fetch })
+  const machine = await computer.machines.create()
+  await machine.screenshot()
+  await machine.clipboard.read()
+  assert.equal(machine.input.state, 'none')
+  assert.equal(network.count('POST /v1/sessions'), 0)
+
+  const twin = await computer.machines.get(machine.id)
+  await Promise.all([
+    machine.mouse.move(1, 1),
+    machine.keyboard.type('a'),
+    twin.mouse.click(),
+    twin.clipboard.write('text'),
+  ])
+  assert.equal(network.count('POST /v1/sessions'), 1)
+  assert.equal(network.count(leases(machine.id)), 1)
+  assert.equal(machine.input.state, 'held')
+  const { holder } = await machine.input.holder()
+  const [session] = await machine.sessions().all()
+  assert.deepEqual([holder?.sessionId, holder?.type], [session?.id, 'agent'])
+})
+
+test('the lease is renewed at half its time, and typing goes on through it', async () => {
+  const network = createNetwork()
+  const machine = await server.connect({ fetch: network.fetch }).machines.create()
+  const granted = await machine.input.acquire({ ttlSeconds: 5 })
+  const renewed = await eventually(async () => {
+    await machine.mouse.move(2, 2)
+    const lease = await machine.input.holder()
+    return lease.expiresAt! > granted.expiresAt! ? lease : undefined
+  })
+  assert.equal(renewed.acquiredAt, granted.acquiredAt)
+  assert.ok(network.count(leases(machine.id)) >= 2)
+})
+
+test('a lost lease is never acquired again; the next input surfaces the conflict', async () => {
+  const network = createNetwork()
+  const machine = await server.connect({ fetch: network.fetch }).machines.create()
+  await machine.input.acquire({ ttlSeconds: 5 })
+  const { sessionId } = await server.lease(machine.id, { force: true })
+
+  // The renewal is refused, and is the last one.
+  await eventually(async () => {
+    const renewal = network.sent.findLast(({ what }) => what === leases(machine.id))
+    return renewal?.status === 409 || undefined
+  })
+  assert.equal(machine.input.state, 'lost')
+  const asked = network.count(leases(machine.id))
+  const refused = { code: 'conflict', message: new RegExp(sessionId) }
+  await assert.rejects(machine.mouse.click(1, 1), refused)
+  // Nobody holds it any more: it is not taken for that.
+  await server.call('DELETE', `/v1/machines/${machine.id}/input-lease?session_id=${sessionId}`)
+  await assert.rejects(machine.keyboard.type('a'), { code: 'conflict' })
+  assert.equal(network.count(leases(machine.id)), asked)
+
+  await machine.input.acquire()
+  await machine.mouse.click(1, 1)
+  assert.equal(machine.input.state, 'held')
+})
+
+test('a takeover that no renewal has noticed yet shows at the next input', async () => {
+  const machine = await server.connect().machines.create()
+  await machine.mouse.click(1, 1)
+  await server.lease(machine.id, { force: true })
+  await assert.rejects(machine.mouse.click(1, 1), { code: 'conflict' })
+  assert.equal(machine.input.state, 'lost')
+  await machine.input.acquire({ force: true })
+  await machine.mouse.click(1, 1)
+})
+
+test('a lease that another holds is a conflict, which later may be none', async () => {
+  const machine = await server.connect().machines.create()
+  const { sessionId } = await server.lease(machine.id)
+  await assert.rejects(machine.mouse.click(1, 1), { code: 'conflict' })
+  assert.equal(machine.input.state, 'none')
+  await server.call('DELETE', `/v1/sessions/${sessionId}`)
+  await machine.mouse.click(1, 1)
+})
+
+test('a session that somebody closed is replaced when the lease is asked for again', async () => {
+  const machine = await server.connect().machines.create()
+  await machine.mouse.click(1, 1)
+  const { id } = await machine.input.session()
+  await server.call('DELETE', `/v1/sessions/${id}`)
+  await assert.rejects(machine.mouse.click(1, 1))
+  await machine.input.acquire()
+  await machine.mouse.click(1, 1)
+  assert.notEqual((await machine.input.session()).id, id)
+})
+
+test('leaving the scope closes the session and frees the lease', async () => {
+  const computer = server.connect()
+  const { id } = await computer.machines.create()
+  {
+    await using machine = await computer.machines.get(id)
+    await machine.mouse.click(1, 1)
+  }
+  const machine = await computer.machines.get(id)
+  assert.equal((await machine.input.holder()).holder, null)
+  assert.deepEqual(
+    (await machine.sessions().all()).map(({ state }) => state),
+    ['closed'],
+  )
+  {
+    await using other = server.connect()
+    await (await other.machines.get(id)).mouse.click(1, 1)
+  }
+  assert.equal((await machine.input.holder()).holder, null)
+})
+
+test('a restart is not hindered by our own lease, and typing goes on after it', async () => {
+  const machine = await server.connect().machines.create()
+  await machine.mouse.click(1, 1)
+  await machine.restart()
+  await machine.mouse.click(1, 1)
+  const snapshot = await machine.snapshots.create()
+  await machine.restore(snapshot.id)
+  await machine.mouse.click(1, 1)
+})

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { eventually } from '../../server/test/settled.ts'
+import { createNetwork } from './network.ts'
+import { startServer } from './server.ts'
+
+const server = await startServer({ after })
+
+for (const [how, wish] of [
+  ['by events', {}],
+  ['by polling', { WebSocket: null }],
+] as const) {
+  test(`captures, forks and restores are waited for ${how}`, async () => {
+    const computer = server.connect(wish)
+    const machine = await computer.machines.create()
+    await machine.files.write('plan.txt', 'the good plan')
+
+    const capture = server.engine.controls.hangNext('capture')
+    const taking = machine.snapshots.create({ name: 'before' })
+    await capture.reached
+    const [pending] = await machine.snapshots.list().all()
+    assert.equal(pending?.state, 'pending')
+    capture.release()
+    const snapshot = await taking
+    assert.deepEqual([snapshot.state, snapshot.name], ['ready', 'before'])
+
+    await machine.files.write('plan.txt', 'a bad plan')
+    await machine.restore(snapshot.id)
+    assert.equal(machine.state, 'running')
+    assert.equal(await machine.files.readText('plan.txt'), 'the good plan')
+
+    const fork = await machine.fork({ name: `fork-${how.replace(' ', '-')}` })
+    assert.equal(fork.state, 'running')
+    assert.equal(await fork.files.readText('plan.txt'), 'the good plan')
+
+    const template = await computer.templates.create({ name: `of ${how}`, machineId: machine.id })
+    assert.equal(template.state, 'ready')
+    const other = await computer.machines.create({ template: template.id })
+    assert.equal(await other.files.readText('plan.txt'), 'the good plan')
+
+    await machine.stop()
+    await machine.restore(snapshot.id)
+    assert.equal(machine.state, 'stopped')
+    await computer.templates.delete(template.id)
+  })
+}
+
+test('a snapshot that cannot be taken is an error that says why', async () => {
+  const machine = await server.connect().machines.create()
+  server.engine.controls.failNext('capture', { retryable: false })
+  await assert.rejects(machine.snapshots.create(), { code: 'operation_failed' })
+})
+
+test('nothing is waited for when that is not wanted', async () => {
+  const machine = await server.connect().machines.create()
+  const capture = server.engine.controls.hangNext('capture')
+  const snapshot = await machine.snapshots.create({ wait: false })
+  assert.equal(snapshot.state, 'pending')
+  capture.release()
+})
+
+test('waiting ends with its time or its signal', async (t) => {
+  const network = createNetwork()
+  const machine = await server.connect({ fetch: network.fetch }).machines.create()
+  const capture = server.engine.controls.hangNext('capture')
+  t.after(() => capture.release())
+  await assert.rejects(machine.snapshots.create({ timeoutMs: 1 }), { code: 'timed_out' })
+  const ending = new AbortController()
+  const waiting = machine.snapshots.create({ signal: ending.signal })
+  await eventually(async () => network.count('GET /v1/snapshots/') > 3 || undefined)
+  ending.abort(new Error('enough'))
+  await assert.rejects(waiting, /enough/)
+})
