@@ -1,0 +1,21 @@
+import type { Tool } from '../tool.ts'
+import { browserTools } from './browser.ts'
+import { commandTools } from './commands.ts'
+import { fileTools } from './files.ts'
+import { inputTools } from './input.ts'
+import { machineTools } from './machines.ts'
+import { portTools } from './ports.ts'
+import { screenTools } from './screen.ts'
+import { snapshotTools } from './snapshots.ts'
+
+/** In the order in which a model reads them. */
+export const tools: readonly Tool[] = [
+  ...machineTools,
+  ...screenTools,
+  ...inputTools,
+  ...browserTools,
+  ...commandTools,
+  ...fileTools,
+  ...snapshotTools,
+  ...portTools,
+]

@@ -1,0 +1,39 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
+import { findMachine, machine } from '../machine-input.ts'
+import { showPicture } from '../pictures.ts'
+import { looks, tool, type Tool } from '../tool.ts'
+
+export const screenTools: readonly Tool[] = [
+  tool({
+    name: 'screenshot',
+    title: 'Take a screenshot',
+    description:
+      'Look at the screen of a machine. Use it before you click anywhere and after each action, to ' +
+      'see what it did. The coordinates that other tools take are pixels of this picture, counted ' +
+      'from its top left corner.',
+    input: z.strictObject({
+      machine,
+      wait_seconds: z
+        .number()
+        .min(0)
+        .max(10)
+        .optional()
+        .describe('Wait first, for a page or a window that is still opening. Default: 0.'),
+    }),
+    annotations: looks,
+    async run(call, input) {
+      const { connection, signal } = call
+      const found = await findMachine(call, input.machine)
+      if (input.wait_seconds) await pause(input.wait_seconds * 1000, undefined, { signal })
+      const { bytes, width, height } = await found.screenshot({ format: 'png', signal })
+      const { content, shown } = await showPicture(bytes)
+      connection.shown.set(found.id, { width, height })
+      const size = `${shown.width}x${shown.height}`
+      const isSmaller = shown.width !== width
+      const scaled = isSmaller ? `, a smaller picture of a display of ${width}x${height}` : ''
+      const text = `The screen of ${found.name}: ${size} pixels${scaled}. Give coordinates in this picture.`
+      return [content, { type: 'text', text }]
+    },
+  }),
+]

@@ -1,0 +1,79 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import assert from 'node:assert/strict'
+import { fileURLToPath } from 'node:url'
+import type { Lifetime } from '../../server/test/harness.ts'
+import { openConnection, type ConnectionOptions } from '../src/connection.ts'
+import { createMcpServer, type ServerOptions } from '../src/mcp-server.ts'
+
+const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+
+export type McpClient = Awaited<ReturnType<typeof connect>>
+
+/** A client and a server in one process, for what is not about transports. */
+export async function connectHere(t: Lifetime, options: ConnectionOptions & ServerOptions) {
+  const connection = openConnection(options)
+  t.after(() => connection[Symbol.asyncDispose]())
+  const [ours, theirs] = InMemoryTransport.createLinkedPair()
+  await createMcpServer(connection, options).connect(theirs)
+  return { connection, ...(await connect(t, ours)) }
+}
+
+/** The program itself at the other end of a pipe, which holds it to speaking the protocol alone. */
+export async function connectOverStdio(
+  t: Lifetime,
+  env: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+) {
+  const command = { command: process.execPath, args: [entry, ...args], env: { ...env } }
+  return connect(t, new StdioClientTransport({ ...command, stderr: 'inherit' }))
+}
+
+export async function connectOverHttp(t: Lifetime, url: string, key: string) {
+  const requestInit = { headers: { authorization: `Bearer ${key}` } }
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit })
+  return { transport, ...(await connect(t, transport as Transport)) }
+}
+
+async function connect(t: Lifetime, transport: Transport) {
+  const client = new Client({ name: 'test', version: '1' })
+  const errors: Error[] = []
+  client.onerror = (error) => errors.push(error)
+  t.after(() => client.close())
+  await client.connect(transport)
+  const call = async (name: string, input: Record<string, unknown> = {}) =>
+    (await client.callTool({ name, arguments: input })) as CallToolResult
+  return {
+    client,
+    /** What the protocol was broken with. */
+    errors,
+    call,
+    /** The words of an answer that must be none of a failure. */
+    async ok(name: string, input?: Record<string, unknown>): Promise<string> {
+      const result = await call(name, input)
+      assert.ok(!result.isError, `${name}: ${textOf(result)}`)
+      return textOf(result)
+    },
+    /** The words of a refusal. */
+    async refused(name: string, input?: Record<string, unknown>): Promise<string> {
+      const result = await call(name, input)
+      assert.equal(result.isError, true, `${name}: ${textOf(result)}`)
+      assert.doesNotMatch(textOf(result), /\n\s+at |node:internal/)
+      return textOf(result)
+    },
+  }
+}
+
+export function textOf({ content }: CallToolResult): string {
+  return content.map((part) => (part.type === 'text' ? part.text : `<${part.type}>`)).join('\n')
+}
+
+export function imageOf({ content }: CallToolResult): { bytes: Buffer; mimeType: string } {
+  const image = content.find((part) => part.type === 'image')
+  assert.ok(image, 'there is no picture in the answer')
+  return { bytes: Buffer.from(image.data, 'base64'), mimeType: image.mimeType }
+}

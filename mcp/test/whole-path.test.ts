@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import sharp from 'sharp'
+import { startServer, type SdkServer } from '../../sdk/test/server.ts'
+import { serveHttp } from '../src/http.ts'
+import { connectOverHttp, connectOverStdio, imageOf, type McpClient } from './client.ts'
+
+test('a client does the work of a day over stdio', async (t) => {
+  const server = await startServer(t)
+  const env = { COMPUTER_API_KEY: server.key, COMPUTER_BASE_URL: server.baseUrl }
+  await workADay(server, await connectOverStdio(t, env))
+})
+
+test('a client does the work of a day over streamable HTTP', async (t) => {
+  const server = await startServer(t)
+  const mcp = await serveHttp({ baseUrl: server.baseUrl, port: 0 })
+  t.after(() => mcp[Symbol.asyncDispose]())
+  await workADay(server, await connectOverHttp(t, mcp.url, server.key))
+})
+
+async function workADay(server: SdkServer, mcp: McpClient): Promise<void> {
+  const { tools } = await mcp.client.listTools()
+  assert.ok(tools.length >= 15 && tools.length <= 25, `${tools.length} tools`)
+  assert.match(mcp.client.getInstructions() ?? '', /screenshot/)
+
+  const created = await mcp.ok('create_machine', { name: 'work' })
+  const [id] = /mch_[0-9a-z]+/.exec(created)!
+  assert.match(await mcp.ok('list_machines'), RegExp(`work \\(${id}\\): running`))
+
+  const picture = imageOf(await mcp.call('screenshot', { machine: 'work' }))
+  const { width, height, format } = await sharp(picture.bytes).metadata()
+  assert.deepEqual([width, height, `image/${format}`], [1280, 800, picture.mimeType])
+
+  await mcp.ok('click', { machine: 'work', x: 100, y: 200 })
+  await mcp.ok('type_text', { machine: 'work', text: 'hi' })
+  await mcp.ok('press_keys', { machine: id, keys: 'ctrl+s' })
+  const events = server.guest(id!).desktop.events.map(({ event }) => event)
+  assert.ok(events.includes('move 100,200'), events.join(' | '))
+
+  await mcp.ok('write_file', { machine: 'work', path: 'notes.txt', content: 'the plan' })
+  assert.equal(await mcp.ok('read_file', { machine: 'work', path: 'notes.txt' }), 'the plan')
+  assert.match(
+    await mcp.ok('run_command', { machine: 'work', command: 'cat notes.txt' }),
+    /the plan/,
+  )
+
+  const [snapshot] = /snp_[0-9a-z]+/.exec(await mcp.ok('create_snapshot', { machine: 'work' }))!
+  await mcp.ok('write_file', { machine: 'work', path: 'notes.txt', content: 'another plan' })
+  const forked = await mcp.ok('fork_machine', { machine: 'work', name: 'branch', snapshot })
+  assert.match(forked, /branch \(mch_/)
+  assert.equal(await mcp.ok('read_file', { machine: 'branch', path: 'notes.txt' }), 'the plan')
+  await mcp.ok('restore_snapshot', { machine: 'work', snapshot })
+  assert.equal(await mcp.ok('read_file', { machine: 'work', path: 'notes.txt' }), 'the plan')
+
+  assert.match(await mcp.ok('publish_port', { machine: 'work', port: 8000 }), /https:.*\n.*https:/)
+  assert.match(await mcp.ok('get_machine', { machine: 'work' }), /8000: private, https:/)
+  await mcp.ok('unpublish_port', { machine: 'work', port: 8000 })
+
+  await mcp.ok('stop_machine', { machine: 'branch' })
+  assert.match(await mcp.ok('start_machine', { machine: 'branch' }), /running/)
+  await mcp.ok('delete_machine', { machine: 'branch' })
+  assert.match(await mcp.refused('get_machine', { machine: 'branch' }), /list_machines/)
+  assert.deepEqual(mcp.errors, [])
+}
