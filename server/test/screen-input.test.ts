@@ -22,10 +22,8 @@ test('keys and pointer of whoever holds the lease land, in order', async () => {
   viewer.rfb.pointer(30, 20, 0)
   viewer.rfb.key(a, true)
   viewer.rfb.key(a, false)
-  const expected = [
-    ...['move 10,20', 'move 10,20', 'press left', 'move 30,20', 'move 30,20', 'release left'],
-    ...['press a', 'release a'],
-  ]
+  const drag = ['move 10,20', 'press left', 'move 30,20', 'move 30,20', 'release left']
+  const expected = ['move 10,20', ...drag, 'press a', 'release a']
   await untilLanded(id, (events) => events.length === expected.length)
   assert.deepEqual(landed(id), expected)
 })
@@ -141,6 +139,36 @@ test('a takeover: what waits in the machine never lands, and the loss is told on
   await untilLanded(id, (events) => events.at(-1) === 'move 600,9')
   assert.deepEqual(desktop.events.slice(seen), [{ fence: taker.fence, event: 'move 600,9' }])
   assert.equal(told(viewer, 'lease_lost').length, 1)
+})
+
+test('a takeover: what waits at the gateway never lands either', async (t) => {
+  const { id } = await server.machine()
+  const { sessionId, fence } = await server.lease(id)
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { guests } = server.app
+  const setFence: typeof guests.setFence = async (...told) => {
+    reached.resolve()
+    await released.promise
+    return guests.setFence(...told)
+  }
+  const slow = await startTestGateway(t, { ...server.app, guests: { ...guests, setFence } })
+  const viewer = await view(slow, id, server.key, { session: sessionId })
+  await connected(viewer)
+  viewer.socket.send({ type: 'input_fence', fence })
+  for (let x = 0; x < 50; x++) viewer.rfb.pointer(x, 7)
+  // The gateway has read that the lease is the viewer's, and has not told the machine yet.
+  await reached.promise
+
+  const taker = await driver(id, { force: true })
+  const { desktop } = server.guest(id)
+  const seen = desktop.events.length
+  released.resolve()
+  for (let x = 0; x < 50; x++) viewer.rfb.pointer(x, 8)
+  assert.deepEqual(await untilTold(viewer, 'lease_lost'), { type: 'lease_lost', fence })
+  await settledBy(viewer)
+  taker.viewer.rfb.pointer(600, 9)
+  await untilLanded(id, (events) => events.at(-1) === 'move 600,9')
+  assert.deepEqual(desktop.events.slice(seen), [{ fence: taker.fence, event: 'move 600,9' }])
 })
 
 test('takeovers back and forth in floods of input: from each answer on, only its holder lands', async () => {

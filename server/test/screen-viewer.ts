@@ -1,4 +1,4 @@
-import { GatewayClient, type startTestGateway } from './gateway.ts'
+import type { GatewayClient, startTestGateway } from './gateway.ts'
 import { RfbClient, type RfbClientOptions } from './rfb-client.ts'
 
 type Gateway = Awaited<ReturnType<typeof startTestGateway>>
