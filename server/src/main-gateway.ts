@@ -1,10 +1,18 @@
+import { startPreviewServer } from './gateway/previews/server.ts'
 import { createGateway } from './gateway/server.ts'
 import { closeHttp } from './http.ts'
 import { runRole } from './role.ts'
 
-/** The real-time gateway. */
+/** The real-time gateway, and previews where there is a domain for them. */
 await runRole('gateway', async (app) => {
   const http = await createGateway(app)
   await http.listen({ host: app.config.bind, port: app.config.gatewayPort })
-  return { stop: () => closeHttp(http) }
+  const { previews } = app.config
+  const previewServer = previews && (await startPreviewServer(app, previews))
+  return {
+    async stop() {
+      await previewServer?.close()
+      await closeHttp(http)
+    },
+  }
 })

@@ -24,10 +24,11 @@ export function join(stream: ServerHttp2Stream, socket: Socket): void {
   stream.pipe(socket)
   socket.pipe(stream)
   // A clean end would make what was cut short look whole.
-  socket.once('error', () => stream.close(constants.NGHTTP2_CONNECT_ERROR))
   socket.once('close', () => {
-    if (!stream.writableEnded) stream.close(constants.NGHTTP2_CONNECT_ERROR)
+    if (!socket.readableEnded) stream.close(constants.NGHTTP2_CONNECT_ERROR)
   })
+  // The other way it breaks off by itself: what was still to be sent has nobody to go to.
+  socket.on('error', () => {})
   stream.once('aborted', () => socket.destroy())
   stream.once('close', () => socket.destroy())
 }

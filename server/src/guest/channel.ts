@@ -12,7 +12,7 @@ import { GuestUnavailable } from './errors.ts'
 /** Requests that one machine may have in flight from this process. The fence is never held back. */
 const maxInFlight = 256
 const frameBytes = 256 * 1024
-const streamWindowBytes = 2 * 1024 * 1024
+const usualStreamWindowBytes = 2 * 1024 * 1024
 const sessionWindowBytes = 16 * 1024 * 1024
 const pingTimeoutMs = 5_000
 
@@ -49,7 +49,11 @@ export class GuestChannel {
   #probing = false
 
   /** Resolves once the agent has spoken, so that what fails before was never sent. */
-  static async open(duplex: Duplex, timeoutMs: number): Promise<GuestChannel> {
+  static async open(
+    duplex: Duplex,
+    timeoutMs: number,
+    streamWindowBytes = usualStreamWindowBytes,
+  ): Promise<GuestChannel> {
     const session = connect('http://guest', {
       createConnection: () => duplex,
       settings: {

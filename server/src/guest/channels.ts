@@ -12,6 +12,8 @@ export type GuestChannelOptions = {
   /** How long a channel that nobody uses stays open. */
   readonly idleMs?: number
   readonly openTimeoutMs?: number
+  /** What may wait here of each stream that is not read. */
+  readonly streamWindowBytes?: number
 }
 
 /**
@@ -27,6 +29,7 @@ export class GuestChannels implements AsyncDisposable {
   readonly #driver: Pick<MachineDriver, 'connect'>
   readonly #idleMs: number
   readonly #openTimeoutMs: number
+  readonly #streamWindowBytes: number | undefined
   readonly #channels = new Map<string, Promise<GuestChannel>>()
   #disposed = false
 
@@ -34,6 +37,7 @@ export class GuestChannels implements AsyncDisposable {
     this.#driver = driver
     this.#idleMs = options.idleMs ?? 60_000
     this.#openTimeoutMs = options.openTimeoutMs ?? 10_000
+    this.#streamWindowBytes = options.streamWindowBytes
   }
 
   /** Machines with a channel that is open or opening. */
@@ -93,7 +97,8 @@ export class GuestChannels implements AsyncDisposable {
   }
 
   async #open(ref: GuestRef): Promise<GuestChannel> {
-    return GuestChannel.open(await this.#connect(ref), this.#openTimeoutMs)
+    const duplex = await this.#connect(ref)
+    return GuestChannel.open(duplex, this.#openTimeoutMs, this.#streamWindowBytes)
   }
 
   #keep(channel: GuestChannel, forget: () => void): void {

@@ -1,4 +1,5 @@
-import { duplexPair, pipeline, type Duplex } from 'node:stream'
+import { constants, type ServerHttp2Stream } from 'node:http2'
+import { duplexPair, type Duplex } from 'node:stream'
 import { GuestFault } from './fault.ts'
 
 /** What listens inside a fake machine: a function that is given each connection. */
@@ -14,7 +15,7 @@ export class FakePorts {
   }
 
   /** Throws unless something listens; what is answered is then given the stream. */
-  connect(port: number): (stream: Duplex) => void {
+  connect(port: number): (stream: ServerHttp2Stream) => void {
     const listener = this.#listeners.get(port)
     if (!listener) {
       throw new GuestFault('precondition_failed', `nothing listens on port ${port} of this machine`)
@@ -22,9 +23,17 @@ export class FakePorts {
     return (stream) => {
       this.connections += 1
       const [outer, inner] = duplexPair()
-      pipeline(stream, outer, () => {})
-      pipeline(outer, stream, () => {})
-      stream.once('close', () => inner.destroy())
+      stream.pipe(outer).pipe(stream)
+      outer.once('close', () => {
+        if (!outer.readableEnded) stream.close(constants.NGHTTP2_CONNECT_ERROR)
+      })
+      stream.once('close', () => outer.destroy())
+      outer.on('error', () => {})
+      // As with sockets, a side that is gone is gone for the other.
+      outer.once('close', () => inner.destroy())
+      inner.once('close', () => {
+        if (!inner.writableEnded) outer.destroy()
+      })
       inner.on('error', () => {})
       listener(inner)
     }

@@ -1,0 +1,41 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { App } from '../../app.ts'
+import { cookieLifetimeSeconds, redeemLink } from '../../domain/preview-credentials.ts'
+import { accessPath, type PreviewTarget } from '../../domain/preview-hosts.ts'
+import { isToken } from '../../domain/tokens.ts'
+import { accessCookie, admit, browserHashOf, hostCookie } from './admission.ts'
+import type { CookieCache } from './caches.ts'
+import { sendNotFound, sendPage, sendRedirect } from './pages.ts'
+
+/**
+ * Answers the addresses of a preview's host that are ours: the link that is changed, once, into the
+ * cookie of this host, and leads to the clean address.
+ */
+export async function answerReserved(
+  app: Pick<App, 'db'>,
+  cookies: CookieCache,
+  target: PreviewTarget,
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+): Promise<void> {
+  const [path, search = ''] = (request.url ?? '').split('?', 2)
+  if (path !== accessPath || request.method !== 'GET') return sendNotFound(response)
+  const query = new URLSearchParams(search)
+  const destination = localPath(query.get('path') ?? '/')
+  const token = query.get('token') ?? ''
+  const cookie = isToken('preview_link', token)
+    ? await redeemLink(app.db, target.id, token, browserHashOf(request))
+    : null
+  if (cookie !== null) {
+    const set = hostCookie(accessCookie, cookie, cookieLifetimeSeconds)
+    return sendRedirect(response, destination, [set])
+  }
+  // A second click on a link, in the browser that it let in.
+  if (await admit(cookies, target, request)) return sendRedirect(response, destination, [])
+  sendPage(response, 401, 'This link was used, or it has expired. Ask for another one.')
+}
+
+/** A path of this host, whatever was asked for: a browser takes //name and /\name for other hosts. */
+function localPath(path: string): string {
+  const isLocal = /^\/(?![/\\])[\x21\x22\x24-\x5b\x5d-\x7e]*$/.test(path)
+  return isLocal && !path.startsWith(accessPath) ? path : '/'
+}

@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises'
+import type { Server } from 'node:https'
+import type { SecureContext, TlsOptions } from 'node:tls'
+import type { App } from '../../app.ts'
+import { labelOfHost, type PreviewDomain } from '../../domain/preview-hosts.ts'
+import { openLocalAuthority } from './local-authority.ts'
+
+/** How often files are looked at: whoever renews a certificate need tell nobody. */
+const lookEveryMs = 2_000
+
+export type Certificates = Disposable & {
+  readonly options: TlsOptions
+  /** Keeps the server's certificate current. */
+  serve(server: Server): void
+}
+
+/** Null: a trusted proxy has the certificate. */
+export async function openCertificates(
+  app: Pick<App, 'config' | 'log'>,
+  domain: PreviewDomain,
+): Promise<Certificates | null> {
+  const shared = { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] } as const
+  const { tls } = domain
+  if (tls.by === 'proxy') return null
+  if (tls.by === 'authority') {
+    const authority = await openLocalAuthority(app.config.dataDir)
+    const SNICallback = (name: string, done: Done) => {
+      if (labelOfHost(domain, name) === null) return done(new Error('no preview has that name'))
+      authority.contextOf(name).then((context) => done(null, context), done)
+    }
+    return { options: { ...shared, SNICallback }, serve() {}, [Symbol.dispose]() {} }
+  }
+  const files = await readFiles(tls)
+  let timer: NodeJS.Timeout | undefined
+  return {
+    options: { ...shared, ...files },
+    serve(server) {
+      timer = reloadWhenChanged(app, tls, server, files)
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  }
+}
+
+type Done = (error: Error | null, context?: SecureContext) => void
+type Files = { readonly cert: string; readonly key: string }
+
+/** What cannot be used, such as a key that is not there yet, is tried again at the next look. */
+function reloadWhenChanged(
+  { log }: Pick<App, 'log'>,
+  paths: Files,
+  server: Server,
+  loaded: Files,
+): NodeJS.Timeout {
+  let last = loaded
+  return setInterval(() => {
+    readFiles(paths).then(
+      (files) => {
+        if (files.cert === last.cert && files.key === last.key) return
+        last = files
+        try {
+          server.setSecureContext({ ...files, minVersion: 'TLSv1.2' })
+          log.info('the certificate of previews was renewed')
+        } catch (error) {
+          log.error({ err: error }, 'the new certificate of previews cannot be used')
+        }
+      },
+      (error: unknown) => log.warn({ err: error }, 'the certificate of previews cannot be read'),
+    )
+  }, lookEveryMs)
+}
+
+async function readFiles({ cert, key }: Files): Promise<Files> {
+  const [certificate, privateKey] = await Promise.all([
+    readFile(cert, 'utf8'),
+    readFile(key, 'utf8'),
+  ])
+  return { cert: certificate, key: privateKey }
+}

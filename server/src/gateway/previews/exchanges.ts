@@ -1,0 +1,96 @@
+import type { App } from '../../app.ts'
+import { readCookies } from '../../domain/preview-credentials.ts'
+import { readPublished, type PreviewTarget } from '../../domain/preview-hosts.ts'
+
+/** A request that is being answered, or an open WebSocket. */
+export type Exchange = {
+  readonly target: PreviewTarget
+  /** Of the cookie that it was let in by. */
+  readonly cookieHash: Buffer | null
+  /** Ends it in the middle. */
+  cut(): void
+}
+
+/** What a lost hint may cost; what expires by the clock sends none. */
+const pollMs = 500
+
+/** Every open exchange of this process. Those that lost what they stand on are cut off. */
+export class Exchanges implements Disposable {
+  readonly #app: Pick<App, 'db' | 'log'>
+  readonly #open = new Set<Exchange>()
+  readonly #timer: NodeJS.Timeout
+  #looking: Promise<void> | null = null
+  #again = false
+
+  constructor(app: Pick<App, 'db' | 'log'>) {
+    this.#app = app
+    this.#timer = setInterval(() => this.look(), pollMs)
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  has(isMeant: (exchange: Exchange) => boolean): boolean {
+    return [...this.#open].some(isMeant)
+  }
+
+  add(exchange: Exchange): void {
+    this.#open.add(exchange)
+  }
+
+  remove(exchange: Exchange): void {
+    this.#open.delete(exchange)
+  }
+
+  cutAll(): void {
+    for (const exchange of this.#open) exchange.cut()
+  }
+
+  /** One look at a time; what is asked for during one is another after it. */
+  look(): void {
+    if (this.#looking) {
+      this.#again = true
+      return
+    }
+    this.#looking = this.#judge().finally(() => {
+      this.#looking = null
+      if (!this.#again) return
+      this.#again = false
+      this.look()
+    })
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
+
+  async #judge(): Promise<void> {
+    const open = [...this.#open]
+    if (open.length === 0) return
+    try {
+      const ids = new Set(open.map(({ target }) => target.id))
+      const hashes = new Map(
+        open.flatMap(({ cookieHash }) => (cookieHash ? [[keyOf(cookieHash), cookieHash]] : [])),
+      )
+      const [published, cookies] = await Promise.all([
+        readPublished(this.#app.db, [...ids]),
+        readCookies(this.#app.db, [...hashes.values()]),
+      ])
+      for (const exchange of open) {
+        const { target, cookieHash } = exchange
+        const isLetIn = cookieHash === null || cookies.has(keyOf(cookieHash))
+        if (!published.has(target.id) || !isLetIn) exchange.cut()
+      }
+    } catch (error) {
+      this.#app.log.warn(
+        { err: error },
+        'previews were not looked after; the next look tries again',
+      )
+    }
+  }
+}
+
+function keyOf(hash: Buffer): string {
+  return hash.toString('hex')
+}

@@ -1,0 +1,144 @@
+import { request as sendRequest, type ClientRequest, type IncomingMessage } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { PreviewTarget } from '../../domain/preview-hosts.ts'
+import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
+import { requestHeaders, responseHeaders } from './headers.ts'
+import { sendPage } from './pages.ts'
+import { hasBody } from './refuse.ts'
+import type { Upstreams } from './upstreams.ts'
+
+/** A visitor's request with its answer, and what is known of both. */
+export type Visit = {
+  readonly target: PreviewTarget
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** As the visitor wrote it, and where they are. */
+  readonly host: string
+  readonly client: string
+  /** Told of the bytes that go out. */
+  readonly served: (bytes: number) => void
+}
+
+const maxHeaderSize = 16 * 1024
+/** What is small goes out in one piece with its head. */
+const smallBytes = 64 * 1024
+
+/**
+ * Passes a request on and its answer back, both as streams. A request with a body, which cannot be
+ * sent twice, gets a connection of its own; others take an idle one, and are sent again over a new one
+ * if the server had just closed that.
+ */
+export function forward(upstreams: Upstreams, visit: Visit): void {
+  const { target, request, response } = visit
+  if (hasBody(request)) {
+    const upstream = open(visit, { createConnection: connector(upstreams, target) })
+    request.pipe(upstream)
+    request.once('error', () => upstream.destroy())
+    follow(visit, upstream, (error) => sendFailure(response, error))
+    return
+  }
+  const upstream = open(visit, { agent: upstreams.agentOf(target) })
+  upstream.end()
+  follow(visit, upstream, (error) => {
+    if (!upstream.reusedSocket || response.destroyed) return sendFailure(response, error)
+    const again = open(visit, { createConnection: connector(upstreams, target) })
+    again.end()
+    follow(visit, again, (failure) => sendFailure(response, failure))
+  })
+}
+
+/** What node's client takes for a way to a connection. */
+export function connector(upstreams: Upstreams, target: PreviewTarget) {
+  return (_options: unknown, done: (error: Error | null, stream: Duplex) => void): undefined => {
+    upstreams.open(target).then(
+      (stream) => done(null, stream),
+      (error: Error) => done(error, undefined as never),
+    )
+  }
+}
+
+export function open(
+  { request, host, client }: Visit,
+  way: object,
+  extra: readonly string[] = framing(request),
+): ClientRequest {
+  return sendRequest({
+    ...way,
+    method: request.method,
+    path: request.url,
+    headers: [...requestHeaders(request, { host, client }), ...extra],
+    maxHeaderSize,
+    insecureHTTPParser: false,
+    setHost: false,
+  })
+}
+
+/** The answer goes to the visitor, or what failed before there was one to `fail`. */
+export function follow(
+  { request, response, served }: Visit,
+  upstream: ClientRequest,
+  fail: (error: Error) => void,
+): void {
+  let [isAnswered, hasFailed] = [false, false]
+  upstream.on('error', (error) => {
+    if (isAnswered) response.destroy()
+    else if (!hasFailed) fail(error)
+    hasFailed = true
+  })
+  upstream.once('response', (answer) => {
+    isAnswered = true
+    sendAnswer(response, answer, served)
+    answer.once('close', () => {
+      // A server that never ends its side is not waited for.
+      if (!upstream.shouldKeepAlive) answer.socket.destroy()
+    })
+  })
+  response.once('close', () => {
+    if (!response.writableFinished) upstream.destroy()
+    if (!request.complete) request.unpipe(upstream)
+  })
+}
+
+export function sendFailure(response: ServerResponse, error: Error): void {
+  if (error instanceof GuestUnavailable) {
+    sendPage(response, 503, 'The machine behind this address does not answer just now.', {
+      'retry-after': '2',
+    })
+  } else if (error instanceof GuestRefusal) {
+    sendPage(response, 502, 'Nothing listens at the port behind this address.')
+  } else {
+    sendPage(response, 502, 'What listens behind this address gave no answer that makes sense.')
+  }
+}
+
+function sendAnswer(
+  response: ServerResponse,
+  answer: IncomingMessage,
+  served: (bytes: number) => void,
+): void {
+  if (response.headersSent || response.destroyed) {
+    answer.destroy()
+    return
+  }
+  answer.on('error', () => response.destroy())
+  answer.on('data', (chunk: Buffer) => served(chunk.length))
+  try {
+    response.writeHead(answer.statusCode ?? 502, responseHeaders(answer.rawHeaders))
+  } catch {
+    answer.destroy()
+    sendPage(response, 502, 'What listens behind this address gave no answer that makes sense.')
+    return
+  }
+  const length = Number(answer.headers['content-length'] ?? Infinity)
+  // An answer that goes on, such as a stream of events, is announced before its first byte.
+  if (length > smallBytes) response.flushHeaders()
+  answer.pipe(response)
+}
+
+function framing({ method = '', headersDistinct: headers }: IncomingMessage): string[] {
+  if (headers['transfer-encoding']) return ['transfer-encoding', 'chunked']
+  const length = headers['content-length']?.[0]
+  if (length !== undefined) return ['content-length', length]
+  return ['POST', 'PUT', 'PATCH'].includes(method) ? ['content-length', '0'] : []
+}

@@ -1,0 +1,154 @@
+import forge from 'node-forge'
+import { generateKeyPair, randomBytes } from 'node:crypto'
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createSecureContext, type SecureContext } from 'node:tls'
+import { promisify } from 'node:util'
+
+/*
+ * Certificates for one host without DNS, from an authority of its own that is made at first use. It can
+ * vouch for names below localhost and for nothing else, so that whoever trusts it risks nothing if its
+ * key is lost. Each hostname has a certificate of its own: browsers take no wildcard of a whole
+ * top-level domain.
+ */
+
+const makeKeyPair = promisify(generateKeyPair)
+const dayMs = 24 * 3600 * 1000
+const authorityDays = 10 * 365
+const leafDays = 30
+/** A certificate is used for a tenth of its life. */
+const reuseMs = 3 * dayMs
+const maxContexts = 1_000
+
+export type LocalAuthority = {
+  /** The file that browsers are told to trust. */
+  readonly certPath: string
+  contextOf(hostname: string): Promise<SecureContext>
+}
+
+export async function openLocalAuthority(dataDir: string): Promise<LocalAuthority> {
+  const folder = join(dataDir, 'previews')
+  const certPath = join(folder, 'authority.crt')
+  const authority = (await readAuthority(folder)) ?? (await makeAuthority(folder))
+  const leafKey = await createKey()
+  const contexts = new Map<string, { readonly madeAt: number; readonly context: SecureContext }>()
+  return {
+    certPath,
+    async contextOf(hostname) {
+      const known = contexts.get(hostname)
+      if (known && Date.now() - known.madeAt < reuseMs) return known.context
+      const cert = signLeaf(authority, leafKey.publicPem, hostname)
+      const context = createSecureContext({ cert, key: leafKey.privatePem, minVersion: 'TLSv1.2' })
+      contexts.delete(hostname)
+      contexts.set(hostname, { madeAt: Date.now(), context })
+      if (contexts.size > maxContexts) contexts.delete(contexts.keys().next().value!)
+      return context
+    },
+  }
+}
+
+type Authority = { readonly certPem: string; readonly keyPem: string }
+
+/** The certificate is written last: where it is, the key is. */
+async function readAuthority(folder: string): Promise<Authority | null> {
+  try {
+    const [certPem, keyPem] = await Promise.all([
+      readFile(join(folder, 'authority.crt'), 'utf8'),
+      readFile(join(folder, 'authority.key'), 'utf8'),
+    ])
+    return { certPem, keyPem }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+async function makeAuthority(folder: string): Promise<Authority> {
+  const { publicPem, privatePem } = await createKey()
+  const subject = [{ name: 'commonName', value: 'Computer previews on this host' }]
+  const certPem = sign(
+    { publicPem, days: authorityDays, subject, issuer: subject },
+    [
+      { name: 'basicConstraints', cA: true, pathLenConstraint: 0, critical: true },
+      { name: 'keyUsage', keyCertSign: true, critical: true },
+      { name: 'subjectKeyIdentifier' },
+      { id: '2.5.29.30', critical: true, value: onlyLocalhost() },
+    ],
+    privatePem,
+  )
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await chmod(folder, 0o700)
+  await put(join(folder, 'authority.key'), privatePem)
+  await put(join(folder, 'authority.crt'), certPem)
+  return { certPem, keyPem: privatePem }
+}
+
+function signLeaf({ certPem, keyPem }: Authority, publicPem: string, hostname: string): string {
+  const issuer = forge.pki.certificateFromPem(certPem).subject.attributes
+  const subject = [{ name: 'commonName', value: 'Computer preview' }]
+  return sign(
+    { publicPem, days: leafDays, subject, issuer },
+    [
+      { name: 'basicConstraints', cA: false, critical: true },
+      { name: 'keyUsage', digitalSignature: true, keyEncipherment: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      { name: 'subjectAltName', altNames: [{ type: 2, value: hostname }] },
+    ],
+    keyPem,
+  )
+}
+
+type Wish = {
+  readonly publicPem: string
+  readonly days: number
+  readonly subject: forge.pki.CertificateField[]
+  readonly issuer: forge.pki.CertificateField[]
+}
+
+function sign(wish: Wish, extensions: readonly object[], signerPem: string): string {
+  const cert = forge.pki.createCertificate()
+  cert.publicKey = forge.pki.publicKeyFromPem(wish.publicPem)
+  // A positive number of 127 bits.
+  cert.serialNumber = `4${randomBytes(16).toString('hex').slice(1)}`
+  // A clock may be a little behind.
+  cert.validity.notBefore = new Date(Date.now() - dayMs)
+  cert.validity.notAfter = new Date(Date.now() + wish.days * dayMs)
+  cert.setSubject(wish.subject)
+  cert.setIssuer(wish.issuer)
+  cert.setExtensions([...extensions])
+  cert.sign(forge.pki.privateKeyFromPem(signerPem), forge.md.sha256.create())
+  return forge.pki.certificateToPem(cert)
+}
+
+/** Name constraints (RFC 5280, 4.2.1.10): DNS names below localhost, and no IP address at all. */
+function onlyLocalhost(): string {
+  const { asn1 } = forge
+  const { Class, Type } = asn1
+  const subtrees = (tag: number, bases: readonly forge.asn1.Asn1[]) =>
+    asn1.create(
+      Class.CONTEXT_SPECIFIC,
+      tag as forge.asn1.Type,
+      true,
+      bases.map((base) => asn1.create(Class.UNIVERSAL, Type.SEQUENCE, true, [base])),
+    )
+  const name = (tag: number, value: string) =>
+    asn1.create(Class.CONTEXT_SPECIFIC, tag as forge.asn1.Type, false, value)
+  const everyAddress = [8, 32].map((bytes) => name(7, '\0'.repeat(bytes)))
+  const constraints = [subtrees(0, [name(2, 'localhost')]), subtrees(1, everyAddress)]
+  return asn1.toDer(asn1.create(Class.UNIVERSAL, Type.SEQUENCE, true, constraints)).getBytes()
+}
+
+async function createKey(): Promise<{ publicPem: string; privatePem: string }> {
+  const { publicKey, privateKey } = await makeKeyPair('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+  })
+  return { publicPem: publicKey, privatePem: privateKey }
+}
+
+/** Whole or not at all, for the owner alone. */
+async function put(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text, { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}

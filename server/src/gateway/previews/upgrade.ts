@@ -1,0 +1,46 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { connector, follow, open, sendFailure, type Visit } from './forward.ts'
+import { responseHeaders } from './headers.ts'
+import type { Upstreams } from './upstreams.ts'
+
+/**
+ * Passes a WebSocket handshake on and, once it is accepted, the bytes of both sides. What the server
+ * answers instead goes back as any answer does.
+ */
+export function forwardUpgrade(
+  upstreams: Upstreams,
+  visit: Visit,
+  { socket, head }: { readonly socket: Socket; readonly head: Buffer },
+): void {
+  const { target, response, served } = visit
+  const way = { createConnection: connector(upstreams, target) }
+  const upstream = open(visit, way, ['connection', 'Upgrade', 'upgrade', 'websocket'])
+  follow(visit, upstream, (error) => sendFailure(response, error))
+  upstream.once('upgrade', (answer, stream, firstBytes) => {
+    if (answer.headers.upgrade?.toLowerCase() !== 'websocket' || socket.destroyed) {
+      stream.destroy()
+      return sendFailure(response, new Error('the server switched to another protocol'))
+    }
+    // No HTTP connection any more.
+    response.detachSocket(socket)
+    socket.write(headOf(answer), 'latin1')
+    stream.on('data', (chunk: Buffer) => served(chunk.length))
+    if (firstBytes.length > 0) stream.unshift(firstBytes)
+    if (head.length > 0) stream.write(head)
+    stream.pipe(socket)
+    socket.pipe(stream)
+    // When one breaks the other is of no use.
+    stream.on('error', () => socket.destroy())
+    stream.once('close', () => socket.destroy())
+    socket.once('close', () => stream.destroy())
+  })
+  upstream.end()
+}
+
+function headOf(answer: IncomingMessage): string {
+  const headers = responseHeaders(answer.rawHeaders)
+  const lines = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade']
+  for (let at = 0; at < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`)
+  return `${lines.join('\r\n')}\r\n\r\n`
+}

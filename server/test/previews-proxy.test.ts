@@ -1,0 +1,340 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { after, test } from 'node:test'
+import { WebSocket, WebSocketServer } from 'ws'
+import { startTestPreviews } from './preview-server.ts'
+
+/* What passes between a visitor and a port inside a machine, and what does not. */
+
+const { publish, listen, accept, ask, raw, connect, port, server, machine } =
+  await startTestPreviews({ after })
+
+test('a request arrives as it was sent, and its answer comes back', async () => {
+  const { host } = await publish({ port: 80, access: 'public' })
+  listen((request, response) => {
+    response.writeHead(207, { 'x-method': request.method!, 'x-path': request.url! })
+    request.pipe(response)
+  })
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    const body = method === 'GET' ? '' : `body of ${method}`
+    const answer = await ask(host, '/a/b%20c?d=e&f', { method, body })
+    assert.deepEqual([answer.status, answer.text], [207, body])
+    assert.equal(answer.headers['x-method'], method)
+    assert.equal(answer.headers['x-path'], '/a/b%20c?d=e&f')
+  }
+  const head = await ask(host, '/', { method: 'HEAD' })
+  assert.deepEqual([head.status, head.text], [207, ''])
+})
+
+test('who asks and how is said by us alone', async () => {
+  const { host } = await publish({ port: 81, access: 'public' })
+  let seen: IncomingMessage['headersDistinct'] = {}
+  listen((request, response) => response.end(void (seen = request.headersDistinct)), { port: 81 })
+  await ask(host, '/', {
+    headers: {
+      'x-forwarded-for': '203.0.113.9, 198.51.100.7, 127.0.0.1',
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-proto': 'gopher',
+      'X-Forwarded-Port': '1',
+      x_forwarded_for: '203.0.113.1',
+      'x-real-ip': '203.0.113.2',
+      forwarded: 'for=203.0.113.3',
+      connection: 'keep-alive, x-secret-hop',
+      'x-secret-hop': 'yes',
+      'keep-alive': 'timeout=99',
+      te: 'trailers',
+      'proxy-authorization': 'Basic x',
+      'x-kept': ['one', 'two'],
+    },
+  })
+  // The test is the proxy here, and its word on where it was asked from is taken.
+  assert.deepEqual(seen['x-forwarded-for'], ['198.51.100.7'])
+  assert.deepEqual(seen['x-forwarded-host'], [host])
+  assert.deepEqual(seen['x-forwarded-proto'], ['https'])
+  assert.deepEqual(seen['host'], [host])
+  assert.deepEqual(seen['x-kept'], ['one', 'two'])
+  const hidden = ['x-forwarded-port', 'x_forwarded_for', 'x-real-ip', 'forwarded', 'x-secret-hop']
+  for (const name of [...hidden, 'keep-alive', 'te', 'proxy-authorization']) {
+    assert.equal(seen[name], undefined, name)
+  }
+})
+
+test('cookies and credentials of the service reach no guest; those of the guest do', async () => {
+  const { host, secret } = await publish({ port: 82 })
+  let seen: IncomingMessage['headersDistinct'] = {}
+  listen((request, response) => response.end(void (seen = request.headersDistinct)), { port: 82 })
+  const cookie =
+    'a=1; computer_session=computer_session_x; b=2; __Host-computer_preview=x;__Host-computer_preview_browser=y'
+  const visit = async (headers: Record<string, string>) => {
+    seen = {}
+    const { status } = await ask(host, '/', { headers: { cookie, ...headers } })
+    assert.equal(status, 200)
+  }
+  await visit({ authorization: `Bearer ${secret}` })
+  assert.deepEqual([seen['authorization'], seen['cookie']], [undefined, ['a=1; b=2']])
+  await visit({ authorization: 'Basic of the guest', 'x-preview-secret': secret! })
+  assert.deepEqual(seen['authorization'], ['Basic of the guest'])
+  assert.equal(seen['x-preview-secret'], undefined)
+  for (const token of [server.key, `computer_session_${'x'.repeat(43)}`]) {
+    await visit({ authorization: `bearer ${token}`, 'x-preview-secret': secret! })
+    assert.equal(seen['authorization'], undefined)
+  }
+  await visit({ cookie: 'computer_session=x', 'x-preview-secret': secret! })
+  assert.equal(seen['cookie'], undefined)
+})
+
+test("siblings can neither set nor read one another's cookies, nor plant ours", async () => {
+  const { host } = await publish({ port: 83, access: 'public' })
+  listen(
+    (_request, response) => {
+      response.writeHead(200, [
+        ...['set-cookie', 'a=1; Domain=preview.test; Path=/'],
+        ...['set-cookie', 'b=2; domain = .preview.test;Secure'],
+        ...['set-cookie', 'c=domain=kept; DOMAIN; HttpOnly'],
+        ...['Set-Cookie', 'd=4'],
+        ...['set-cookie', 'computer_session=x; Domain=test'],
+        ...['set-cookie', ' __Host-computer_preview=x; Secure; Path=/'],
+        ...['set-cookie', '__HOST-computer_preview_browser=x'],
+        ...['clear-site-data', '"cookies"'],
+        ...['alt-svc', 'h2="evil.example:443"'],
+        ...['connection', 'x-hop'],
+        ...['x-hop', '1'],
+      ])
+      response.end()
+    },
+    { port: 83 },
+  )
+  const { headers } = await ask(host)
+  assert.deepEqual(headers['set-cookie'], [
+    'a=1; Path=/',
+    'b=2;Secure',
+    'c=domain=kept; HttpOnly',
+    'd=4',
+  ])
+  for (const name of ['clear-site-data', 'alt-svc', 'x-hop']) assert.equal(headers[name], undefined)
+})
+
+test('answers of any framing come whole, and one that is cut short is cut short for the visitor', async () => {
+  const { host } = await publish({ port: 84, access: 'public' })
+  const bytes = 'x'.repeat(300_000)
+  const answers: Record<string, string> = {
+    '/length': `HTTP/1.1 200 OK\r\ncontent-length: ${bytes.length}\r\n\r\n${bytes}`,
+    '/chunked': `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${bytes.length.toString(16)}\r\n${bytes}\r\n0\r\n\r\n`,
+    '/close': `HTTP/1.0 200 OK\r\n\r\n${bytes}`,
+    '/none': 'HTTP/1.1 204 No Content\r\n\r\n',
+    '/unchanged': 'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n',
+    '/hint':
+      'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n',
+    '/short': `HTTP/1.1 200 OK\r\ncontent-length: ${bytes.length + 1}\r\n\r\n${bytes}`,
+    '/nonsense': 'gopher\r\n\r\n',
+    '/long': `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
+    '/both':
+      'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n',
+    '/switch':
+      'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n',
+  }
+  accept(84, (connection) => {
+    connection.once('data', (chunk: Buffer) => {
+      const path = chunk.toString('latin1').split(' ')[1]!
+      connection.end(answers[path], 'latin1')
+    })
+  })
+  for (const path of ['/length', '/chunked', '/close']) {
+    const { status, text } = await ask(host, path)
+    assert.deepEqual([status, text.length], [200, bytes.length], path)
+  }
+  assert.equal((await ask(host, '/none')).status, 204)
+  const unchanged = await ask(host, '/unchanged')
+  assert.deepEqual([unchanged.status, unchanged.headers['etag']], [304, '"a"'])
+  assert.equal((await ask(host, '/hint')).status, 200)
+  await assert.rejects(ask(host, '/short'))
+  for (const path of ['/nonsense', '/long', '/switch']) {
+    const { status, text } = await ask(host, path)
+    assert.equal(status, 502, path)
+    assert.match(text, /^<!doctype html>/)
+  }
+  assert.ok([200, 502].includes((await ask(host, '/both')).status))
+})
+
+test('events of a server come one by one, as they are sent', async () => {
+  const { host } = await publish({ port: 85, access: 'public' })
+  const { promise: arrived, resolve } = Promise.withResolvers<(event: string) => void>()
+  listen(
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      resolve((event) => void response.write(`data: ${event}\n\n`))
+    },
+    { port: 85 },
+  )
+  const socket = await connect()
+  socket.setEncoding('utf8').write(`GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
+  const [head] = await once(socket, 'data')
+  assert.match(String(head), /^HTTP\/1\.1 200 OK\r\n/)
+  const send = await arrived
+  for (const event of ['one', 'two', 'three']) {
+    send(event)
+    assert.match(String((await once(socket, 'data'))[0]), new RegExp(`data: ${event}\n\n`))
+  }
+  socket.destroy()
+})
+
+test('a large upload and a large download pass in bounded memory', async () => {
+  const { host } = await publish({ port: 86, access: 'public' })
+  const size = 64 * 1024 * 1024
+  const block = Buffer.alloc(1024 * 1024, 'abcdefgh')
+  const expected = createHash('sha256')
+  for (let at = 0; at < size; at += block.length) expected.update(block)
+  const sum = expected.digest('hex')
+  listen(
+    (request, response) => {
+      if (request.method === 'POST') {
+        const hash = createHash('sha256')
+        request.on('data', (chunk: Buffer) => hash.update(chunk))
+        request.on('end', () => response.end(hash.digest('hex')))
+        return
+      }
+      let sent = 0
+      const send = () => {
+        while (sent < size) {
+          sent += block.length
+          if (!response.write(block)) return void response.once('drain', send)
+        }
+        response.end()
+      }
+      send()
+    },
+    { port: 86 },
+  )
+  const url = `http://127.0.0.1:${port}/`
+  const { request } = await import('node:http')
+  let peak = 0
+  const sampler = setInterval(() => (peak = Math.max(peak, process.memoryUsage().arrayBuffers)), 20)
+  try {
+    const before = process.memoryUsage().arrayBuffers
+    const upload = request(url, { method: 'POST', headers: { host } })
+    for (let at = 0; at < size; at += block.length) {
+      if (!upload.write(block)) await once(upload, 'drain')
+    }
+    upload.end()
+    const [answer] = (await once(upload, 'response')) as [IncomingMessage]
+    let told = ''
+    for await (const chunk of answer) told += String(chunk)
+    assert.equal(told, sum)
+
+    const hash = createHash('sha256')
+    const download = request(url, { headers: { host } }).end()
+    const [body] = (await once(download, 'response')) as [IncomingMessage]
+    for await (const chunk of body) hash.update(chunk as Buffer)
+    assert.equal(hash.digest('hex'), sum)
+    assert.ok(peak - before < size / 2, `${peak - before} bytes at once`)
+  } finally {
+    clearInterval(sampler)
+  }
+})
+
+test('WebSockets pass in both directions, with their subprotocol, and end together', async () => {
+  const { host, secret } = await publish({ port: 87 })
+  const sockets = new WebSocketServer({ noServer: true })
+  listen(() => {}, { port: 87 }).on('upgrade', (request, socket, head) => {
+    if (request.url === '/refused') {
+      socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno')
+      return
+    }
+    sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on('message', (data, isBinary) => client.send(data, { binary: isBinary }))
+      client.on('close', () => {})
+    })
+  })
+  const open = (path: string, headers: Record<string, string>) =>
+    new WebSocket(`ws://127.0.0.1:${port}${path}`, ['chat'], { headers: { host, ...headers } })
+
+  const client = open('/chat', { authorization: `Bearer ${secret}` })
+  await once(client, 'open')
+  assert.equal(client.protocol, 'chat')
+  const big = Buffer.alloc(1_000_000, 7)
+  for (const message of ['héllo', big]) {
+    client.send(message)
+    const [data] = (await once(client, 'message')) as [Buffer]
+    assert.deepEqual(data, Buffer.from(message))
+  }
+  client.close()
+  await once(client, 'close')
+
+  const refused = open('/refused', { authorization: `Bearer ${secret}` })
+  const [, answer] = (await once(refused, 'unexpected-response')) as [unknown, IncomingMessage]
+  assert.equal(answer.statusCode, 403)
+  refused.on('error', () => {}).terminate()
+
+  const stranger = open('/chat', {})
+  const [, unauthorized] = (await once(stranger, 'unexpected-response')) as [
+    unknown,
+    IncomingMessage,
+  ]
+  assert.equal(unauthorized.statusCode, 401)
+  stranger.on('error', () => {}).terminate()
+})
+
+test('an upgrade to anything else is not asked of the guest', async () => {
+  const { host } = await publish({ port: 88, access: 'public' })
+  let upgrade: string | undefined = 'nothing came'
+  listen((request, response) => response.end(void (upgrade = request.headers.upgrade)), {
+    port: 88,
+  })
+  const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AA' }
+  assert.equal((await ask(host, '/', { headers })).status, 200)
+  assert.equal(upgrade, undefined)
+})
+
+test('an idle connection is used again; one that has just closed costs no request', async () => {
+  const { host } = await publish({ port: 89, access: 'public' })
+  const { ports } = server.guest(machine.id)
+  const web = listen((_request, response) => response.end('here'), { port: 89 })
+  await ask(host)
+  const before = ports.connections
+  for (let round = 0; round < 10; round++) assert.equal((await ask(host)).text, 'here')
+  assert.equal(ports.connections, before)
+
+  let isClosed = false
+  web.removeAllListeners('connection')
+  accept(89, (connection) => {
+    connection.on('data', () => {
+      if (isClosed) return
+      connection.write('HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n1')
+    })
+    if (!isClosed) return
+    connection.removeAllListeners('data').on('data', () => {
+      connection.end('HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n2')
+    })
+  })
+  for (let round = 0; round < 3; round++) assert.equal((await ask(host)).status, 200)
+})
+
+test('nothing listening is 502, a stopped machine 503 until it runs again under the same hostname', async () => {
+  const { id } = await server.machine()
+  const { host } = await publish({ port: 90, access: 'public' }, id)
+  assert.equal((await ask(host)).status, 502)
+  listen((_request, response) => response.end('up'), { port: 90, id })
+  assert.equal((await ask(host)).text, 'up')
+  await server.call('POST', `/v1/machines/${id}/stop?wait=30`, {})
+  const stopped = await ask(host)
+  assert.equal(stopped.status, 503)
+  assert.match(stopped.text, /not running/)
+  await server.call('POST', `/v1/machines/${id}/start?wait=30`, {})
+  listen((_request, response) => response.end('again'), { port: 90, id })
+  assert.equal((await ask(host)).text, 'again')
+})
+
+test('pages of ours name no machine, and say the same of what never was and what was unpublished', async () => {
+  const { host } = await publish({ port: 91, access: 'public' })
+  const never = await raw(`GET / HTTP/1.1\r\nhost: ${'0'.repeat(26)}.preview.test\r\n\r\n`)
+  const elsewhere = await raw('GET / HTTP/1.1\r\nhost: evil.example\r\n\r\n')
+  const nothing = await ask(host)
+  for (const text of [never, nothing.text]) {
+    assert.doesNotMatch(text, /mch_|org_|prv_|127\.0|localhost|91/)
+  }
+  const undated = (text: string) => text.replace(/date: [^\r]*/i, '')
+  assert.match(never, /^HTTP\/1\.1 404 /)
+  assert.equal(undated(never), undated(elsewhere))
+})
