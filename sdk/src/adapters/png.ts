@@ -1,0 +1,197 @@
+/*
+ * Makes a PNG smaller, by what every runtime brings along: no decoder is needed for what the server
+ * sends, which is 8 bits a channel and not interlaced.
+ */
+
+export type Picture = {
+  readonly width: number
+  readonly height: number
+  /** Four bytes a pixel, row by row. */
+  readonly rgba: Uint8Array<ArrayBuffer>
+}
+
+const signature = [137, 80, 78, 71, 13, 10, 26, 10]
+/** Bytes a pixel has, by colour type: grey, RGB, palette, grey with alpha, RGBA. */
+const channelsOf: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 }
+
+export async function decodePng(png: Uint8Array): Promise<Picture> {
+  const view = new DataView(png.buffer, png.byteOffset, png.byteLength)
+  const parts: Uint8Array[] = []
+  let palette: Uint8Array = new Uint8Array()
+  for (let at = 8; at < png.length;) {
+    const length = view.getUint32(at)
+    const type = String.fromCharCode(...png.subarray(at + 4, at + 8))
+    const data = png.subarray(at + 8, at + 8 + length)
+    if (type === 'IDAT') parts.push(data)
+    if (type === 'PLTE') palette = data
+    at += 12 + length
+  }
+  const [width, height] = [view.getUint32(16), view.getUint32(20)]
+  const [depth, colour, interlaced] = [png[24], png[25]!, png[28]]
+  const channels = channelsOf[colour]
+  if (depth !== 8 || interlaced !== 0 || !channels) {
+    throw new Error(
+      `this PNG has ${depth} bits of colour type ${colour}, which cannot be scaled here`,
+    )
+  }
+  const filtered = await transformed(parts, new DecompressionStream('deflate'))
+  const pixels = unfilter(filtered, width * channels, height, channels)
+  const rgba = new Uint8Array(width * height * 4)
+  for (let from = 0, to = 0; to < rgba.length; from += channels, to += 4) {
+    const isGrey = colour === 0 || colour === 4
+    const source = colour === 3 ? palette : pixels
+    const base = colour === 3 ? pixels[from]! * 3 : from
+    rgba[to] = source[base]!
+    rgba[to + 1] = source[isGrey ? base : base + 1]!
+    rgba[to + 2] = source[isGrey ? base : base + 2]!
+    rgba[to + 3] = 255
+  }
+  return { width, height, rgba }
+}
+
+export async function encodePng({
+  width,
+  height,
+  rgba,
+}: Picture): Promise<Uint8Array<ArrayBuffer>> {
+  const stride = width * 3 + 1
+  const rows = new Uint8Array(stride * height)
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const pixel = rgba.subarray((y * width + x) * 4, (y * width + x) * 4 + 3)
+      rows.set(pixel, y * stride + 1 + x * 3)
+    }
+  }
+  const header = new Uint8Array(13)
+  new DataView(header.buffer).setUint32(0, width)
+  new DataView(header.buffer).setUint32(4, height)
+  header.set([8, 2], 8)
+  const data = await transformed([rows], new CompressionStream('deflate'))
+  return concat([
+    new Uint8Array(signature),
+    chunk('IHDR', header),
+    chunk('IDAT', data),
+    chunk('IEND', new Uint8Array()),
+  ])
+}
+
+/** Each pixel is the mean of what it stands for, so that thin lines and letters do not vanish. */
+export function scaleDown(picture: Picture, width: number, height: number): Picture {
+  const rgba = new Uint8Array(width * height * 4)
+  for (let y = 0; y < height; y++) {
+    const [top, bottom] = span(y, height, picture.height)
+    for (let x = 0; x < width; x++) {
+      const [left, right] = span(x, width, picture.width)
+      const sums = [0, 0, 0, 0]
+      for (let row = top; row < bottom; row++) {
+        for (let column = left; column < right; column++) {
+          const at = (row * picture.width + column) * 4
+          for (let channel = 0; channel < 4; channel++)
+            sums[channel]! += picture.rgba[at + channel]!
+        }
+      }
+      const count = (bottom - top) * (right - left)
+      rgba.set(
+        sums.map((sum) => Math.round(sum / count)),
+        (y * width + x) * 4,
+      )
+    }
+  }
+  return { width, height, rgba }
+}
+
+/** The part between two corners; the second is not part of it. */
+export function cut(
+  picture: Picture,
+  from: { readonly x: number; readonly y: number },
+  to: { readonly x: number; readonly y: number },
+): Picture {
+  const [width, height] = [to.x - from.x, to.y - from.y]
+  const rgba = new Uint8Array(width * height * 4)
+  for (let y = 0; y < height; y++) {
+    const start = ((from.y + y) * picture.width + from.x) * 4
+    rgba.set(picture.rgba.subarray(start, start + width * 4), y * width * 4)
+  }
+  return { width, height, rgba }
+}
+
+/** The pixels of a longer side that one of a shorter side stands for. */
+function span(index: number, length: number, whole: number): [number, number] {
+  return [Math.floor((index * whole) / length), Math.ceil(((index + 1) * whole) / length)]
+}
+
+/** Takes back what each row's filter did to its bytes. */
+function unfilter(rows: Uint8Array, stride: number, height: number, step: number): Uint8Array {
+  const out = new Uint8Array(stride * height)
+  for (let y = 0; y < height; y++) {
+    const filter = rows[y * (stride + 1)]
+    for (let x = 0; x < stride; x++) {
+      const at = y * stride + x
+      const left = x >= step ? out[at - step]! : 0
+      const above = y > 0 ? out[at - stride]! : 0
+      const corner = x >= step && y > 0 ? out[at - stride - step]! : 0
+      const predicted =
+        filter === 1
+          ? left
+          : filter === 2
+            ? above
+            : filter === 3
+              ? (left + above) >> 1
+              : filter === 4
+                ? paeth(left, above, corner)
+                : 0
+      out[at] = rows[y * (stride + 1) + 1 + x]! + predicted
+    }
+  }
+  return out
+}
+
+function paeth(left: number, above: number, corner: number): number {
+  const estimate = left + above - corner
+  const [a, b, c] = [left, above, corner].map((value) => Math.abs(estimate - value)) as [
+    number,
+    number,
+    number,
+  ]
+  return a <= b && a <= c ? left : b <= c ? above : corner
+}
+
+function chunk(type: string, data: Uint8Array): Uint8Array {
+  const body = concat([Uint8Array.from(type, (letter) => letter.charCodeAt(0)), data])
+  const framed = new Uint8Array(body.length + 8)
+  const view = new DataView(framed.buffer)
+  view.setUint32(0, data.length)
+  framed.set(body, 4)
+  view.setUint32(body.length + 4, crc32(body))
+  return framed
+}
+
+const crcTable = Uint32Array.from({ length: 256 }, (_, index) => {
+  let value = index
+  for (let bit = 0; bit < 8; bit++) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1
+  return value
+})
+
+function crc32(bytes: Uint8Array): number {
+  let crc = 0xffffffff
+  for (const byte of bytes) crc = crcTable[(crc ^ byte) & 255]! ^ (crc >>> 8)
+  return (crc ^ 0xffffffff) >>> 0
+}
+
+async function transformed(
+  parts: readonly Uint8Array[],
+  through: DecompressionStream | CompressionStream,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const stream = new Blob([concat(parts)]).stream().pipeThrough(through)
+  return new Uint8Array(await new Response(stream).arrayBuffer())
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let offset = 0
+  for (const part of parts) {
+    whole.set(part, offset)
+    offset += part.length
+  }
+  return whole
+}

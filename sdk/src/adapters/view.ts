@@ -1,0 +1,70 @@
+import type { Machine } from '../machine.ts'
+import type { CallOptions } from '../options.ts'
+import { decodePng, encodePng, scaleDown } from './png.ts'
+
+export type Point = { readonly x: number; readonly y: number }
+export type Size = { readonly width: number; readonly height: number }
+
+/** What a model is shown of a display: all of it, in pixels that may stand for several each. */
+export type View = Size & { readonly display: Size }
+
+/** Vendors make larger pictures smaller themselves, and then nobody knows what a coordinate means. */
+export type ViewLimits = { readonly longestEdge: number; readonly pixels: number }
+
+/** The largest picture of a display within the limits, in its proportions and never larger than it. */
+export function viewOf(display: Size, { longestEdge, pixels }: ViewLimits): View {
+  const { width, height } = display
+  const scale = Math.min(
+    1,
+    longestEdge / Math.max(width, height),
+    Math.sqrt(pixels / (width * height)),
+  )
+  if (scale === 1) return { width, height, display: { width, height } }
+  return {
+    width: Math.max(1, Math.floor(width * scale)),
+    height: Math.max(1, Math.floor(height * scale)),
+    display: { width, height },
+  }
+}
+
+/** The pixel of the display in the middle of what a pixel of the view stands for. */
+export function toDisplay(view: View, { x, y }: Point): Point {
+  return {
+    x: map(x, view.width, view.display.width),
+    y: map(y, view.height, view.display.height),
+  }
+}
+
+/** The pixel of the view that stands for a pixel of the display: toDisplay leads back into it. */
+export function fromDisplay(view: View, { x, y }: Point): Point {
+  return {
+    x: map(x, view.display.width, view.width),
+    y: map(y, view.display.height, view.height),
+  }
+}
+
+/** A screenshot as a model is to see it: PNG in base64. */
+export async function screenshotOf(
+  machine: Machine,
+  limits: ViewLimits,
+  options: CallOptions = {},
+): Promise<{ readonly base64: string; readonly view: View }> {
+  const { bytes, width, height } = await machine.screenshot({ format: 'png', ...options })
+  const view = viewOf({ width, height }, limits)
+  if (view.width === width && view.height === height) return { base64: base64(bytes), view }
+  const scaled = scaleDown(await decodePng(bytes), view.width, view.height)
+  return { base64: base64(await encodePng(scaled)), view }
+}
+
+export function base64(bytes: Uint8Array): string {
+  let text = ''
+  // Not all at once: a call takes some ten thousand arguments.
+  for (let at = 0; at < bytes.length; at += 8192) {
+    text += String.fromCharCode(...bytes.subarray(at, at + 8192))
+  }
+  return btoa(text)
+}
+
+function map(value: number, from: number, to: number): number {
+  return Math.min(to - 1, Math.max(0, Math.floor(((value + 0.5) * to) / from)))
+}
