@@ -1,17 +1,25 @@
+import { ApiError } from '@computer/sdk'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 /**
  * Runs a program of the server beside us on the same terminal, passes on the signals we get and
- * resolves to its exit code. The server is a neighbour in this repository, never a dependency.
+ * resolves to its exit code. The server is a neighbour in this repository, never a dependency: a
+ * published CLI has none.
  */
 export async function runServerProgram(
   name: 'main-up.ts' | 'main-down.ts' | 'main-doctor.ts' | 'main-admin.ts',
   args: readonly string[] = [],
 ): Promise<number> {
   const path = fileURLToPath(new URL(`../../server/src/${name}`, import.meta.url))
+  if (!existsSync(path)) {
+    const message =
+      'this command is for the host of a server: run it there, in a checkout of Computer, with `npm start` or `node cli/src/main.ts`'
+    throw new ApiError('unsupported_operation', message)
+  }
   const child = spawn(process.execPath, [path, ...args], { stdio: 'inherit' })
   const passOn = (signal: NodeJS.Signals) => child.kill(signal)
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

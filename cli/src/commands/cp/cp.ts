@@ -1,0 +1,150 @@
+import { ApiError, type Machine } from '@computer/sdk'
+import { stat } from 'node:fs/promises'
+import { posix } from 'node:path'
+import { connect, findMachine } from '../../client.ts'
+import { clientCommand, examples } from '../../command.ts'
+import { Exit } from '../../errors.ts'
+import { writeJson } from '../../output.ts'
+import { openBar } from '../../progress.ts'
+import { printable } from '../../text.ts'
+import {
+  downloadFile,
+  downloadStream,
+  downloadTree,
+  localTarget,
+  readRemoteTree,
+} from './download.ts'
+import { parsePlaces, type Place } from './place.ts'
+import { findEntry, kindOf, type Transfer } from './remote.ts'
+import { nameOf, readTree, remoteTarget, uploadFile, uploadStream, uploadTree } from './upload.ts'
+
+type Copied = {
+  readonly files: number
+  readonly bytes: number
+  readonly skipped: readonly string[]
+}
+type Copy = {
+  readonly machine: Machine
+  readonly signal: AbortSignal
+  readonly recursive: boolean
+}
+
+export const cp = clientCommand('cp')
+  .description('Copy files between here and a machine.')
+  .argument('<from>', 'FILE, MACHINE:PATH, or - for standard input')
+  .argument('<to>', 'FILE, MACHINE:PATH, or - for standard output')
+  .option('-r, --recursive', 'a folder and all that is in it')
+  .addHelpText(
+    'after',
+    `
+A path in a machine is absolute, or begins at the home of the user agent. Into a folder that
+is there, things are copied under their own names. Permissions and symbolic links are kept.
+Whoever reads a file sees the old one or the new one, never a part.
+${examples(
+  'computer cp notes.txt first:',
+  'computer cp -r first:/var/log ./logs',
+  'pg_dump shop | computer cp - first:shop.sql',
+)}`,
+  )
+  .action(async (from, to, options) => {
+    const { source, target } = parsePlaces(from, to)
+    await using computer = await connect(options)
+    const remote = [source, target].find((place) => place.type === 'machine')!
+    const machine = await findMachine(computer, remote.machine)
+    const interrupted = new AbortController()
+    const interrupt = () => interrupted.abort(new Exit(130))
+    process.once('SIGINT', interrupt)
+    process.once('SIGTERM', interrupt)
+    const { signal } = interrupted
+    const copy = { machine, signal, recursive: options.recursive === true }
+    const copied =
+      source.type === 'machine'
+        ? await download(copy, source.path, target)
+        : await upload(copy, source, (target as typeof remote).path)
+    // What waits on standard input would keep us.
+    process.stdin.destroy()
+    for (const path of copied.skipped)
+      console.error(`left out: ${printable(path)}: its name is not UTF-8, or it is no file`)
+    if (copied.skipped.length > 0) process.exitCode = 1
+    if (options.json && target.type !== 'stream') writeJson(copied)
+  })
+
+async function upload(copy: Copy, source: Place, path: string): Promise<Copied> {
+  const { machine } = copy
+  if (source.type !== 'local') {
+    if ((await kindOf(machine, path)) === 'directory')
+      throw new ApiError('invalid_request', `${path} is a folder: name a file in it`)
+    return transfer(copy, path, { total: null, files: 1 }, (one) => uploadStream(one, path))
+  }
+  const stats = await stat(source.path)
+  const isDirectory = stats.isDirectory()
+  if (isDirectory && !copy.recursive) throw needsRecursive(source.path)
+  const to = await remoteTarget(machine, path, nameOf(source.path))
+  if (!isDirectory) {
+    const { size, mode } = stats
+    const file = { path: source.path, size, mode }
+    const plan = { total: size, files: 1 }
+    return transfer(copy, nameOf(source.path), plan, (one) => uploadFile(one, file, to))
+  }
+  const tree = await readTree(source.path)
+  const plan = { ...sumOf(tree.files), skipped: tree.skipped }
+  return transfer(copy, nameOf(source.path), plan, (one) => uploadTree(one, tree, to))
+}
+
+async function download(copy: Copy, path: string, target: Place): Promise<Copied> {
+  const { machine } = copy
+  const kind = await kindOf(machine, path)
+  if (kind === 'none') throw new ApiError('not_found', `${machine.name} has no ${path}`)
+  if (kind === 'directory' && (!copy.recursive || target.type !== 'local'))
+    throw needsRecursive(path)
+  const name = posix.basename(posix.resolve('/', path)) || machine.name
+  const to = target.type === 'local' ? await localTarget(target.path, name) : '-'
+  if (kind === 'directory') {
+    const tree = await readRemoteTree(copy, path)
+    const plan = { ...sumOf(tree.files), skipped: tree.skipped }
+    return transfer(copy, name, plan, (one) => downloadTree(one, tree, to))
+  }
+  const entry = await findEntry(machine, path)
+  const plan = { total: entry?.size ?? null, files: 1 }
+  const mode = Number.parseInt(entry?.mode ?? '0644', 8)
+  return transfer(copy, name, plan, (one) =>
+    target.type === 'stream' ? downloadStream(one, path) : downloadFile(one, { path, mode }, to),
+  )
+}
+
+async function transfer(
+  { machine, signal }: Copy,
+  label: string,
+  plan: {
+    readonly total: number | null
+    readonly files: number
+    readonly skipped?: readonly string[]
+  },
+  work: (transfer: Transfer) => Promise<void>,
+): Promise<Copied> {
+  let bytes = 0
+  using shown = openBar(printable(label), plan.total)
+  const bar = {
+    add: (count: number) => {
+      bytes += count
+      shown.add(count)
+    },
+  }
+  try {
+    await work({ machine, signal, bar })
+  } catch (error) {
+    // Whatever broke off did so because of it.
+    throw signal.aborted ? signal.reason : error
+  }
+  return { files: plan.files, bytes, skipped: plan.skipped ?? [] }
+}
+
+function sumOf(files: ReadonlyMap<string, { readonly size: number }>) {
+  let total = 0
+  for (const { size } of files.values()) total += size
+  return { total, files: files.size }
+}
+
+function needsRecursive(path: string): ApiError {
+  return new ApiError('invalid_request', `${path} is a folder: copy it with -r, to a folder`)
+}

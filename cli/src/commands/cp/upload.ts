@@ -1,0 +1,101 @@
+import { ApiError } from '@computer/sdk'
+import { createReadStream } from 'node:fs'
+import { lstat, readdir, readlink } from 'node:fs/promises'
+import { basename, join, posix, resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { forEachFew, kindOf, persist, type Transfer } from './remote.ts'
+
+export type LocalFile = { readonly path: string; readonly size: number; readonly mode: number }
+/** What is below a local path, by its path relative to that. */
+export type LocalTree = {
+  readonly files: ReadonlyMap<string, LocalFile>
+  readonly emptyDirectories: readonly string[]
+  readonly symlinks: ReadonlyMap<string, string>
+  /** Neither file, directory nor symlink. */
+  readonly skipped: readonly string[]
+}
+
+/** Where it comes to be: in a directory that is there, or under the very name. */
+export async function remoteTarget(
+  machine: Transfer['machine'],
+  path: string,
+  sourceName: string,
+): Promise<string> {
+  const isInto = path.endsWith('/') || (await kindOf(machine, path)) === 'directory'
+  return isInto ? posix.join(path, sourceName) : path
+}
+
+export async function uploadFile(transfer: Transfer, file: LocalFile, to: string): Promise<void> {
+  const { machine, bar, signal } = transfer
+  const mode = `0${(file.mode & 0o777).toString(8).padStart(3, '0')}`
+  await persist(bar, async (count) => {
+    const source = createReadStream(file.path, { highWaterMark: 256 * 1024 })
+    try {
+      await machine.files.write(to, counted(source, count), { mode, signal })
+    } finally {
+      source.destroy()
+    }
+  })
+}
+
+/** Standard input, which comes once. */
+export async function uploadStream({ machine, bar, signal }: Transfer, to: string): Promise<void> {
+  await machine.files.write(to, counted(process.stdin, bar.add), { signal })
+}
+
+export async function uploadTree(transfer: Transfer, tree: LocalTree, to: string): Promise<void> {
+  const { machine, signal } = transfer
+  await forEachFew([...tree.files], async ([path, file]) =>
+    uploadFile(transfer, file, posix.join(to, path)),
+  )
+  const run = async (...command: string[]) => {
+    const { exitCode, stderr } = await machine.exec(command, { signal })
+    if (exitCode !== 0) throw new ApiError('operation_failed', stderr.trim() || command.join(' '))
+  }
+  for (const path of tree.emptyDirectories) await run('mkdir', '-p', '--', posix.join(to, path))
+  for (const [path, target] of tree.symlinks) {
+    const link = posix.join(to, path)
+    await run('mkdir', '-p', '--', posix.dirname(link))
+    await run('ln', '-sfn', '--', target, link)
+  }
+}
+
+export async function readTree(root: string): Promise<LocalTree> {
+  const files = new Map<string, LocalFile>()
+  const emptyDirectories: string[] = []
+  const symlinks = new Map<string, string>()
+  const skipped: string[] = []
+  const walk = async (relative: string): Promise<void> => {
+    const entries = await readdir(join(root, relative), { withFileTypes: true })
+    if (entries.length === 0) emptyDirectories.push(relative)
+    for (const entry of entries) {
+      const path = posix.join(relative, entry.name)
+      const here = join(root, path)
+      if (entry.isDirectory()) await walk(path)
+      else if (entry.isSymbolicLink()) symlinks.set(path, await readlink(here))
+      else if (entry.isFile()) {
+        const { size, mode } = await lstat(here)
+        files.set(path, { path: here, size, mode })
+      } else skipped.push(here)
+    }
+  }
+  await walk('.')
+  return { files, emptyDirectories, symlinks, skipped }
+}
+
+/** The name of what is copied, also of `.` and `..`. */
+export function nameOf(path: string): string {
+  return basename(resolve(path))
+}
+
+function counted(source: Readable, count: (bytes: number) => void): ReadableStream<Uint8Array> {
+  async function* pieces() {
+    for await (const piece of source as AsyncIterable<Buffer>) {
+      count(piece.length)
+      yield piece
+    }
+  }
+  return Readable.toWeb(
+    Readable.from(pieces(), { objectMode: false }),
+  ) as ReadableStream<Uint8Array>
+}

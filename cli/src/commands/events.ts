@@ -1,0 +1,50 @@
+import { ApiError, type Machine, type MachineEvent } from '@computer/sdk'
+import { connect, findMachine } from '../client.ts'
+import { clientCommand, examples, parseCount } from '../command.ts'
+import { writeJson } from '../output.ts'
+import { printable } from '../text.ts'
+
+export const events = clientCommand('events')
+  .description('Show what happened to a machine, and with --follow what happens.')
+  .argument('[machine]', 'its id or name; without it, --follow shows all machines')
+  .option('-f, --follow', 'stay, and show events as they come')
+  .option('-n, --limit <count>', 'how many to begin with', parseCount, 25)
+  .addHelpText(
+    'after',
+    `
+Oldest first. With --json there is one event in each line.
+${examples('computer events first', 'computer events --follow --json | jq .type')}`,
+  )
+  .action(async (ref, options) => {
+    await using computer = await connect(options)
+    const show = (event: MachineEvent) =>
+      options.json ? writeJson(event) : console.log(lineOf(event, ref === undefined))
+    if (ref === undefined) {
+      if (!options.follow) throw new ApiError('invalid_request', 'name a machine, or --follow all')
+      for await (const event of computer.events.subscribe()) show(event)
+      return
+    }
+    const machine = await findMachine(computer, ref)
+    const past = await newest(machine, options.limit)
+    for (const event of past) show(event)
+    if (!options.follow) return
+    const afterSequence = past.at(-1)?.sequence
+    for await (const event of machine.events.subscribe({ afterSequence })) show(event)
+  })
+
+/** Oldest first. */
+async function newest({ events: log }: Machine, count: number): Promise<MachineEvent[]> {
+  const found: MachineEvent[] = []
+  for await (const event of log.list({ limit: Math.min(count, 100) })) {
+    found.unshift(event)
+    if (found.length === count) break
+  }
+  return found
+}
+
+function lineOf(event: MachineEvent, namesMachine: boolean): string {
+  const { occurredAt, machineId, type, fromState, toState, message } = event
+  const move = fromState && toState ? `${fromState} -> ${toState}` : toState
+  const parts = [occurredAt, namesMachine && machineId, type.padEnd(26), move, message]
+  return printable(parts.filter(Boolean).join('  ')).trimEnd()
+}

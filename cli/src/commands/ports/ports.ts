@@ -1,0 +1,10 @@
+import { Command } from '@commander-js/extra-typings'
+import { list } from './list.ts'
+import { publish } from './publish.ts'
+import { unpublish } from './unpublish.ts'
+
+export const ports = new Command('ports')
+  .description('Publish ports of machines, each at an address of its own.')
+  .addCommand(publish)
+  .addCommand(list)
+  .addCommand(unpublish)

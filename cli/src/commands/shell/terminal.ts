@@ -1,0 +1,87 @@
+import type { Machine, TerminalConnection } from '@computer/sdk'
+import { once } from 'node:events'
+import { constants } from 'node:os'
+import { Exit } from '../../errors.ts'
+import { createEscapes } from './escapes.ts'
+
+export type TerminalEnd =
+  | { readonly type: 'exited'; readonly exitCode: number }
+  /** The person left it; it lives on. */
+  | { readonly type: 'left' }
+
+/** What a full-screen program may have left behind: its screen, its cursor, its mouse. */
+const resetScreen =
+  '\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[0m\r\n'
+const clearScreen = '\x1b[0m\x1b[H\x1b[2J\x1b[3J'
+
+/**
+ * Joins our terminal to one in a machine until that ends or the person leaves. However it ends, our
+ * terminal is as it was. One whose window is closed here is killed there, as a real one would be.
+ */
+export async function runTerminal(machine: Machine, id: string): Promise<TerminalEnd> {
+  const { stdin, stdout } = process
+  const size = () => ({ cols: stdout.columns, rows: stdout.rows })
+  const onReattach = () => void stdout.write(clearScreen)
+  const connection = machine.terminals.attach(id, { size: size(), onReattach })
+  let hasLeft = false
+  const leave = () => {
+    hasLeft = true
+    connection.close()
+  }
+  const escapes = createEscapes(leave)
+  const type = (bytes: Buffer) => {
+    const passed = escapes(bytes)
+    if (passed.length > 0) connection.write(passed)
+  }
+  const resize = () => connection.resize(stdout.columns, stdout.rows)
+  const signals = closeOnSignals(connection)
+  const restore = () => void stdin.setRawMode(false)
+  process.once('exit', restore)
+  stdin.setRawMode(true)
+  stdin.on('data', type)
+  stdout.on('resize', resize)
+  let isWhole = false
+  try {
+    await showOutput(connection)
+    if (signals.received) {
+      await machine.terminals.kill(id).catch(() => {})
+      throw new Exit(128 + constants.signals[signals.received])
+    }
+    if (hasLeft) return { type: 'left' }
+    const exitCode = await connection.exited
+    isWhole = true
+    return { type: 'exited', exitCode }
+  } finally {
+    connection.close()
+    stdin.off('data', type)
+    stdout.off('resize', resize)
+    signals.stop()
+    restore()
+    process.off('exit', restore)
+    stdin.pause()
+    if (!isWhole) stdout.write(resetScreen)
+  }
+}
+
+async function showOutput(connection: TerminalConnection): Promise<void> {
+  for await (const bytes of connection) {
+    if (!process.stdout.write(bytes)) await once(process.stdout, 'drain')
+  }
+}
+
+function closeOnSignals(connection: TerminalConnection) {
+  const names = ['SIGHUP', 'SIGTERM'] as const
+  const state: { received: (typeof names)[number] | undefined; stop: () => void } = {
+    received: undefined,
+    stop: () => listeners.forEach(([name, listener]) => process.off(name, listener)),
+  }
+  const listeners = names.map((name) => {
+    const listener = () => {
+      state.received = name
+      connection.close()
+    }
+    process.on(name, listener)
+    return [name, listener] as const
+  })
+  return state
+}

@@ -1,0 +1,21 @@
+import { Option } from '@commander-js/extra-typings'
+import { connect, findMachine } from '../../client.ts'
+import { clientCommand } from '../../command.ts'
+import { showList } from '../../output.ts'
+import { snapshotColumns } from './columns.ts'
+
+const origins = ['manual', 'stop', 'template'] as const
+
+export const list = clientCommand('list')
+  .alias('ls')
+  .description('List snapshots, newest first.')
+  .argument('[machine]', 'only those of this machine: its id or name')
+  .addOption(new Option('--origin <origin>', 'only those taken for this').choices(origins))
+  .action(async (ref, options) => {
+    await using computer = await connect(options)
+    const machineId = ref && (await findMachine(computer, ref)).id
+    const filter = { machineId, origin: options.origin, limit: 100 }
+    const snapshots = await computer.snapshots.list(filter).all()
+    const none = 'There are no such snapshots. `computer snapshots create` takes one.'
+    showList(snapshots, snapshotColumns, { ...options, none })
+  })

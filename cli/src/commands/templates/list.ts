@@ -1,0 +1,14 @@
+import { connect } from '../../client.ts'
+import { clientCommand } from '../../command.ts'
+import { showList } from '../../output.ts'
+import { templateColumns } from './columns.ts'
+
+export const list = clientCommand('list')
+  .alias('ls')
+  .description('List templates, newest first.')
+  .action(async (options) => {
+    await using computer = await connect(options)
+    const templates = await computer.templates.list({ limit: 100 }).all()
+    const none = 'There are no templates. `computer templates create` makes one.'
+    showList(templates, templateColumns, { ...options, none })
+  })

@@ -1,0 +1,91 @@
+import { ApiError } from '@computer/sdk'
+import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+/** A server and the key that is used there. */
+export type Profile = { readonly base_url: string; readonly api_key: string }
+export type Config = {
+  /** What is used when nothing else is said. */
+  readonly current: string | null
+  readonly profiles: Readonly<Record<string, Profile>>
+}
+export type Connection = {
+  readonly apiKey: string
+  readonly baseUrl: string
+  /** Null: it came from the environment. */
+  readonly profile: string | null
+}
+
+export const defaultBaseUrl = 'http://127.0.0.1:7080'
+export const defaultProfile = 'default'
+
+export function configPath(): string {
+  const folder = process.env['XDG_CONFIG_HOME'] || join(homedir(), '.config')
+  return join(folder, 'computer', 'config.json')
+}
+
+/**
+ * Which server to talk to, and with which key: the profile that is named, else COMPUTER_API_KEY, else
+ * the current profile. A key is never sent to another server than the one it was given for.
+ */
+export async function readConnection(named: string | undefined): Promise<Connection> {
+  const { COMPUTER_API_KEY, COMPUTER_BASE_URL, COMPUTER_PROFILE } = process.env
+  const wanted = named ?? (COMPUTER_PROFILE || undefined)
+  const baseUrl = COMPUTER_BASE_URL ? normalUrl(COMPUTER_BASE_URL) : undefined
+  if (wanted === undefined && COMPUTER_API_KEY)
+    return { apiKey: COMPUTER_API_KEY, baseUrl: baseUrl ?? defaultBaseUrl, profile: null }
+  const config = await readConfig()
+  const name = wanted ?? findProfile(config, baseUrl) ?? config.current ?? defaultProfile
+  const profile = config.profiles[name]
+  if (!profile) throw notSignedIn(wanted)
+  if (wanted === undefined && baseUrl !== undefined && profile.base_url !== baseUrl)
+    throw new ApiError('unauthenticated', `no profile is signed in to ${baseUrl}`)
+  return { apiKey: profile.api_key, baseUrl: profile.base_url, profile: name }
+}
+
+export async function readConfig(): Promise<Config> {
+  const path = configPath()
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as Config
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { current: null, profiles: {} }
+    if (!(error instanceof SyntaxError)) throw error
+    throw new ApiError('invalid_request', `${path} is not JSON: mend it, or remove it and sign in`)
+  }
+}
+
+/** A reader sees the old file or the new one, and nobody but its owner reads it. */
+export async function writeConfig(config: Config): Promise<void> {
+  const path = configPath()
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const partial = `${path}.${process.pid}.partial`
+  try {
+    await using file = await open(partial, 'w', 0o600)
+    await file.writeFile(`${JSON.stringify(config, null, 2)}\n`)
+    await file.sync()
+    await chmod(partial, 0o600)
+    await rename(partial, path)
+  } catch (error) {
+    await rm(partial, { force: true })
+    throw error
+  }
+}
+
+export function normalUrl(text: string): string {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+    throw new ApiError('invalid_request', `"${text}" is not an address such as ${defaultBaseUrl}`)
+  return text.replace(/\/+$/, '')
+}
+
+function findProfile(config: Config, baseUrl: string | undefined): string | undefined {
+  const isThere = (name: string) => config.profiles[name]?.base_url === baseUrl
+  if (baseUrl === undefined || (config.current !== null && isThere(config.current)))
+    return undefined
+  return Object.keys(config.profiles).find(isThere)
+}
+
+function notSignedIn(wanted: string | undefined): ApiError {
+  const message = wanted === undefined ? 'not signed in' : `there is no profile "${wanted}"`
+  return new ApiError('unauthenticated', message)
+}

@@ -1,0 +1,66 @@
+import { printable, widthOf } from './text.ts'
+
+export type OutputOptions = { readonly json?: true | undefined }
+
+/** A column of a table, or a line of a record: what stands there for people. */
+export type Columns<T> = Readonly<Record<string, (item: T) => string | number | null>>
+
+/** A list: a table for people, an array for programs. */
+export function showList<T>(
+  items: readonly T[],
+  columns: Columns<T>,
+  { json, none }: OutputOptions & { readonly none: string },
+): void {
+  if (json) return writeJson(items)
+  if (items.length === 0) console.error(none)
+  else process.stdout.write(formatTable(items, columns))
+}
+
+/** One record: its lines for people, an object for programs. */
+export function showRecord<T>(record: T, columns: Columns<T>, { json }: OutputOptions): void {
+  if (json) return writeJson(record)
+  const rows = Object.entries(columns).map(([title, read]) => ({ title, value: read(record) }))
+  const width = Math.max(...rows.map(({ title }) => title.length))
+  const lines = rows.map(({ title, value }) => `${title.padEnd(width)}  ${cell(value)}\n`)
+  process.stdout.write(lines.join(''))
+}
+
+/** What was done: a sentence for people, the record for programs. */
+export function showDone(sentence: string, record: unknown, { json }: OutputOptions): void {
+  if (json) writeJson(record)
+  else console.log(printable(sentence))
+}
+
+/** One line, in the words of the API. */
+export function writeJson(value: unknown): void {
+  console.log(JSON.stringify(toWire(value)))
+}
+
+export function formatTable<T>(items: readonly T[], columns: Columns<T>): string {
+  const titles = Object.keys(columns).map((title) => title.toUpperCase())
+  const rows = items.map((item) => Object.values(columns).map((read) => cell(read(item))))
+  const widths = titles.map((title, column) =>
+    Math.max(...[title, ...rows.map((row) => row[column]!)].map(widthOf)),
+  )
+  const line = (row: readonly string[]) =>
+    row.map((text, column) => text + ' '.repeat(widths[column]! - widthOf(text))).join('   ')
+  return [titles, ...rows].map((row) => `${line(row).trimEnd()}\n`).join('')
+}
+
+function cell(value: string | number | null): string {
+  return value === null || value === '' ? '-' : printable(String(value))
+}
+
+/** What the caller named stays as it is. */
+const kept = new Set(['metadata', 'env'])
+
+function toWire(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toWire)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      kept.has(key) ? inner : toWire(inner),
+    ]),
+  )
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { startComputer } from './computer.ts'
+
+const computer = await startComputer({ after })
+
+test('a machine lives by its name from its creation to its deletion', async () => {
+  const { json, run } = computer
+  const created = await run(['machines', 'create', 'first', '--metadata', 'myKey=a=b'])
+  assert.equal(created.code, 0, created.stderr)
+  assert.match(created.stdout, /^first is running \(mch_\w+\)\n$/)
+  // Progress is for terminals.
+  assert.equal(created.stderr, '')
+
+  const machine = await json('machines', 'get', 'first')
+  assert.deepEqual(machine.metadata, { myKey: 'a=b' })
+  assert.equal(machine.memory_mb, 4096)
+  assert.deepEqual(await json('machines', 'get', machine.id), machine)
+
+  const table = await run(['machines', 'list'])
+  assert.match(table.stdout, /^NAME +STATE +SIZE +ID +CREATED\nfirst +running +small +mch_/)
+  assert.deepEqual(await json('m', 'ls', '--state', 'stopped'), [])
+
+  assert.equal((await run(['machines', 'stop', 'first'])).stdout, 'first is stopped\n')
+  assert.equal((await json('machines', 'resize', 'first', 'standard')).size, 'standard')
+  assert.equal((await run(['machines', 'start', 'first'])).stdout, 'first is running\n')
+  assert.equal((await json('machines', 'restart', 'first')).state, 'running')
+  assert.equal((await json('machines', 'rename', 'first', 'renamed')).name, 'renamed')
+
+  const refused = await run(['machines', 'delete', 'renamed'])
+  assert.equal(refused.code, 2)
+  assert.match(refused.stderr, /pass --yes/)
+  const deleted = await run(['machines', 'rm', 'renamed', '--yes'])
+  assert.equal(deleted.stdout, 'renamed is deleted\n')
+  const none = await run(['machines', 'list'])
+  assert.deepEqual([none.stdout, none.code], ['', 0])
+  assert.match(none.stderr, /machines create/)
+})
+
+test('snapshots, forks, restores and templates go by names as well', async () => {
+  const { json, run } = computer
+  const source = await json('machines', 'create', 'source')
+  await run(['cp', '-', 'source:plan.txt'], { stdin: 'good' })
+  const snapshot = await json('snapshots', 'create', 'source', 'before')
+  assert.equal(snapshot.state, 'ready')
+  await run(['cp', '-', 'source:plan.txt'], { stdin: 'bad' })
+  await json('machines', 'restore', 'source', 'before', '--yes')
+  assert.equal((await run(['exec', 'source', 'cat', 'plan.txt'])).stdout, 'good')
+  const names = (await json('snapshots', 'list', 'source')).map(
+    ({ name }: { name: string }) => name,
+  )
+  assert.deepEqual(names, ['Before restore', 'before'])
+  assert.equal((await json('snapshots', 'get', 'before')).machine_id, source.id)
+
+  const older = await run(['snapshots', 'delete', 'before', '--yes'])
+  assert.equal(older.code, 6)
+  assert.match(older.stderr, /^error: .*snp_/)
+  await json('snapshots', 'rm', 'Before restore', '--yes')
+
+  const fork = await json('machines', 'fork', 'source', 'second', '--snapshot', 'before')
+  assert.deepEqual([fork.name, fork.state], ['second', 'running'])
+
+  await json('templates', 'create', 'base', '--snapshot', 'before', '--description', 'a base')
+  assert.match(
+    (await run(['templates', 'list'])).stdout,
+    /^NAME .*DESCRIPTION\nbase +ready .*a base\n$/,
+  )
+  const made = await json('machines', 'create', 'third', '--template', 'base')
+  assert.equal(made.template_id, (await json('templates', 'get', 'base')).id)
+  await json('templates', 'delete', 'base', '--yes')
+  assert.equal((await run(['templates', 'get', 'base'])).code, 5)
+})
+
+test('what is not there says where to look', async () => {
+  const { run } = computer
+  const { code, stderr } = await run(['machines', 'get', 'nobody'])
+  assert.equal(code, 5)
+  assert.equal(
+    stderr,
+    'error: there is no machine nobody: `computer machines list` shows what there is\n',
+  )
+  const json = await run(['machines', 'get', 'mch_00000000000000000000000000', '--json'])
+  assert.equal(json.code, 5)
+  assert.equal(JSON.parse(json.stderr).error.code, 'not_found')
+  assert.ok(JSON.parse(json.stderr).error.request_id)
+})
+
+test('events are in their order, and --follow goes on with what happens', async () => {
+  const { json, run } = computer
+  await json('machines', 'create', 'watched')
+  const { stdout } = await run(['events', 'watched'])
+  assert.match(stdout, /machine\.created[^]*machine\.started/)
+  const following = run(['events', 'watched', '--follow', '--limit', '1', '--json'])
+  await json('machines', 'delete', 'watched', '--yes')
+  const lines = (await following).stdout.trim().split('\n')
+  const events = lines.map((line) => JSON.parse(line))
+  assert.equal(events.at(-1).type, 'machine.deleted')
+  const sequences = events.map(({ sequence }) => sequence)
+  assert.deepEqual(
+    sequences,
+    sequences.map((_, index) => sequences[0] + index),
+  )
+  assert.equal((await run(['events'])).code, 2)
+})
