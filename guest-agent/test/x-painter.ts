@@ -30,7 +30,7 @@ export async function openPainter(xSocketPath: string) {
       await x.sync()
     },
     /** A window over everything that hears keys and buttons. */
-    async listenOver(area: Rectangle): Promise<void> {
+    async listenOver(area: Rectangle): Promise<number> {
       const window = (listener = x.newId())
       const inputOnly = 2
       const words = [window, root, pair(area.x, area.y), pair(area.width, area.height)]
@@ -39,6 +39,7 @@ export async function openPainter(xSocketPath: string) {
       x.send(request(8, 0, [window]))
       x.send(request(42, 1, [window, 0]))
       await x.sync()
+      return window
     },
     /** All red, pointing at 2,3, over the whole display. */
     async showCursor(width: number, height: number): Promise<void> {

@@ -1,0 +1,73 @@
+import type { TestServer } from '../../server/test/harness.ts'
+import { createRandom } from '../faults/random.ts'
+import { check, type Violation } from './check.ts'
+import { startMachine, type MachineOptions } from './machine.ts'
+import { playHistory } from './play.ts'
+import type { History } from './history.ts'
+
+export type HistoriesOptions = MachineOptions & {
+  readonly seed: number
+  readonly histories: number
+  readonly operations: number
+  /** How many are played at once, each on a machine of its own. */
+  readonly machines: number
+  readonly onPlayed?: (played: number) => void
+}
+
+export type Histories = {
+  readonly played: number
+  readonly counts: Counts
+  readonly broken: readonly Broken[]
+}
+export type Counts = Record<
+  'grants' | 'expiries' | 'inputs' | 'done' | 'refused' | 'landings',
+  number
+>
+export type Broken = {
+  readonly index: number
+  readonly violations: readonly Violation[]
+  readonly history: History
+}
+
+/** Plays histories, each from a seed of its own, until all are played or one is broken. */
+export async function playHistories(
+  server: TestServer,
+  { seed, histories, operations, machines, onPlayed, ...options }: HistoriesOptions,
+): Promise<Histories> {
+  const counts = { grants: 0, expiries: 0, inputs: 0, done: 0, refused: 0, landings: 0 }
+  const broken: Broken[] = []
+  let next = 0
+  let played = 0
+  const playOn = async () => {
+    await using machine = await startMachine(server, options)
+    while (next < histories && broken.length === 0) {
+      const index = next++
+      const random = createRandom(seed).fork(`history ${index}`)
+      const history = await playHistory(machine, { random, operations })
+      count(counts, history)
+      const violations = check(history)
+      if (violations.length > 0) broken.push({ index, violations, history })
+      onPlayed?.(++played)
+    }
+  }
+  const results = await Promise.allSettled(Array.from({ length: machines }, playOn))
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+  return { played, counts, broken }
+}
+
+function count(counts: Counts, { grants, expiries, inputs, landings }: History): void {
+  counts.grants += grants.length
+  counts.expiries += expiries.length
+  counts.inputs += inputs.length
+  counts.done += inputs.filter(({ outcome }) => outcome === 'done').length
+  counts.refused += inputs.filter(({ outcome }) => outcome === 'refused').length
+  counts.landings += landings.length
+}
+
+export function describe({ played, counts }: Histories): string {
+  const { grants, expiries, inputs, done, refused, landings } = counts
+  return (
+    `${played} histories: ${grants} grants, ${expiries} expiries, ${inputs} inputs ` +
+    `(${done} done, ${refused} refused), ${landings} events at the display`
+  )
+}

@@ -1,0 +1,102 @@
+import type { MachineId } from '@computer/contract'
+import { createApi } from '../../server/src/api/server.ts'
+import type { App } from '../../server/src/app.ts'
+import { expireLeases } from '../../server/src/domain/leases.ts'
+import { createGuestClient, type GuestClient } from '../../server/src/guest/client.ts'
+import { callWith, type Call } from '../../server/test/call.ts'
+import type { TestServer } from '../../server/test/harness.ts'
+import { startAgent } from './agent.ts'
+import { Gate } from './gate.ts'
+import { startScreenGateway, type ScreenGateway } from './gateway.ts'
+import { clientCount } from './history.ts'
+import { createClock, openRecorder, type Clock, type Recorder } from './recorder.ts'
+
+/**
+ * A machine for histories: a real display and agent, and the server's processes that talk to it, each
+ * over a connection of its own that can be held up: two APIs, the gateway and the worker's sweep. Rows
+ * and rules are the real ones; only the engine between server and agent is left out.
+ */
+export type Machine = AsyncDisposable & {
+  readonly id: MachineId
+  readonly clock: Clock
+  readonly recorder: Recorder
+  /** The session of each client. */
+  readonly sessions: readonly string[]
+  readonly calls: readonly Call[]
+  readonly gates: readonly Gate[]
+  readonly gateway: ScreenGateway
+  /** Lets the grant of whoever holds the lease run out, and answers its fence. */
+  expire(): Promise<number | undefined>
+  /** Clients of the gateway may hear of a change before anybody asks. */
+  hint(): void
+  sweep(): Promise<void>
+}
+
+export type MachineOptions = {
+  /** A server that tells agents something else: to see that the checks would notice. */
+  readonly mistake?: (guests: GuestClient) => GuestClient
+}
+
+export async function startMachine(
+  server: TestServer,
+  { mistake = (guests) => guests }: MachineOptions = {},
+): Promise<Machine> {
+  await using stack = new AsyncDisposableStack()
+  const { id } = await server.machine()
+  const agent = stack.use(await startAgent())
+  const clock = createClock()
+  const recorder = stack.use(await openRecorder(agent.xSocketPath, clock))
+
+  const startProcess = () => {
+    const gate = new Gate(agent.socketPath)
+    const guests = mistake(createGuestClient({ connect: () => gate.connect() }))
+    stack.defer(() => guests[Symbol.asyncDispose]())
+    stack.defer(() => gate.open())
+    return { gate, app: { ...server.app, guests } satisfies App }
+  }
+  const startApi = () => {
+    const { gate, app } = startProcess()
+    const http = stack.adopt(createApi(app), (one) => one.close())
+    return { gate, call: callWith(http, { authorization: `Bearer ${server.key}` }) }
+  }
+  const [first, second, forGateway, worker] = [
+    startApi(),
+    startApi(),
+    startProcess(),
+    startProcess(),
+  ]
+  const sessions: string[] = []
+  for (let client = 0; client < clientCount; client++) {
+    const opened = await first.call('POST', '/v1/sessions', { machine_id: id })
+    if (opened.status !== 201) throw new Error(JSON.stringify(opened.body))
+    sessions.push(opened.body.id)
+  }
+  const gateway = stack.use(await startScreenGateway(forGateway.app, { id, key: server.key }))
+
+  const owned = stack.move()
+  const { db, changes } = server.app
+  return {
+    id,
+    clock,
+    recorder,
+    sessions,
+    calls: [first.call, second.call],
+    gates: [first.gate, second.gate, forGateway.gate],
+    gateway,
+    async expire() {
+      const past = new Date(0)
+      const lost = await db
+        .updateTable('input_leases')
+        .set({ expires_at: past })
+        .where('machine_id', '=', id)
+        .where('session_id', 'is not', null)
+        .where('expires_at', '>', past)
+        .returning('fence')
+        .executeTakeFirst()
+      return lost?.fence
+    },
+    hint: () => changes.publish(id),
+    sweep: () => expireLeases(worker.app),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}

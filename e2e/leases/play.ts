@@ -1,0 +1,120 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Random } from '../faults/random.ts'
+import { LeaseClient } from './client.ts'
+import { clientCount, emptyHistory, type History } from './history.ts'
+import type { Machine } from './machine.ts'
+
+export type HistoryOptions = {
+  readonly random: Random
+  /** Of all five clients together. */
+  readonly operations: number
+}
+
+const socketClients = [3, 4]
+/** Long enough for any machine; a test that waits this long fails. */
+const landingBoundMs = 10_000
+
+/**
+ * Plays one history: five clients act at once, while connections to the agent are held up or cut, grants
+ * run out and the gateway restarts. In the end, with nothing in the way any more, one client after
+ * the other takes the lease, over HTTP and over sockets, and must be able to use it.
+ */
+export async function playHistory(
+  machine: Machine,
+  { random, operations }: HistoryOptions,
+): Promise<History> {
+  const history = emptyHistory()
+  machine.recorder.record(history.landings, history.inputs)
+  const clients = Array.from(
+    { length: clientCount },
+    (_, client) => new LeaseClient(machine, history, client, random.fork(`client ${client}`)),
+  )
+  for (const client of socketClients) await clients[client]!.connect()
+
+  let playing = clientCount
+  const play = async (client: LeaseClient) => {
+    for (let done = 0; done < operations / clientCount; done++) await client.act()
+    await client.answered()
+    playing -= 1
+  }
+  const trouble = causeTrouble(machine, history, random.fork('trouble'), () => playing > 0)
+  await Promise.all([...clients.map(play), trouble])
+  await haveLastWord(machine, history, clients)
+  return history
+}
+
+async function causeTrouble(
+  machine: Machine,
+  history: History,
+  random: Random,
+  goesOn: () => boolean,
+): Promise<void> {
+  while (goesOn()) {
+    await pause(random.below(10))
+    await random
+      .pickWeighted([
+        { weight: 4, act: () => holdUp(machine, random) },
+        { weight: 4, act: () => expire(machine, history, random) },
+        { weight: 1, act: () => restartGateway(machine) },
+      ])
+      .act()
+  }
+}
+
+async function holdUp({ gates }: Machine, random: Random): Promise<void> {
+  const gate = random.pick(gates)
+  gate.hold(random.pick(['requests', 'answers']))
+  await pause(random.below(40))
+  gate.open()
+}
+
+async function expire(machine: Machine, history: History, random: Random): Promise<void> {
+  const fence = await machine.expire()
+  if (fence === undefined) return
+  history.expiries.push({ fence, at: machine.clock.tick() })
+  if (random.below(2) === 0) machine.hint()
+  if (random.below(2) === 0) return
+  const sentAt = machine.clock.tick()
+  await machine.sweep()
+  history.sweeps.push({ sentAt, settledAt: await machine.recorder.mark() })
+}
+
+async function restartGateway({ gateway, gates }: Machine): Promise<void> {
+  gates.at(-1)!.cut()
+  await gateway.restart()
+}
+
+async function haveLastWord(
+  machine: Machine,
+  history: History,
+  clients: readonly LeaseClient[],
+): Promise<void> {
+  const mustLand = { mustLand: true }
+  const [first, ...others] = clients
+  for (const client of [first!, ...others.filter((one) => one.hasSocket)]) {
+    const { status, body } = await client.acquire(true)
+    if (status !== 200) throw new Error(`the last acquisition: ${status} ${JSON.stringify(body)}`)
+    await client.send('click', mustLand)
+    if (client.hasSocket) {
+      await client.connect()
+      client.sendNow('move', mustLand)
+      client.sendNow('type', mustLand)
+      await haveLanded(machine, history)
+      await client.close()
+    }
+  }
+  for (const client of clients) await client.release()
+}
+
+/** Waits until all has landed that must; what does not is for the checks to find. */
+async function haveLanded({ recorder }: Machine, { inputs, landings }: History): Promise<void> {
+  const deadline = Date.now() + landingBoundMs
+  const isMissing = () =>
+    inputs.some(({ mustLand, client, number }) => {
+      const hasLanded = landings.some((one) => one.client === client && one.number === number)
+      return mustLand && !hasLanded
+    })
+  while (isMissing() && Date.now() < deadline) {
+    await Promise.race([recorder.landed(), pause(100)])
+  }
+}
