@@ -26,7 +26,7 @@ export async function noteSocketOpened(
   app: Pick<App, 'db' | 'changes'>,
   { machineId, sessionId }: SessionSocket,
 ): Promise<SocketId | null> {
-  const socket = await app.db.transaction().execute(async (tx) => {
+  const noted = await app.db.transaction().execute(async (tx) => {
     const session = await lockOpenSession(tx, machineId, sessionId)
     if (!session) return null
     await tx
@@ -37,14 +37,15 @@ export async function noteSocketOpened(
     if (!session.connected) {
       await appendEvent(tx, machineId, { type: 'session.connected', sessionId })
     }
-    return tx
+    const { id } = await tx
       .insertInto('session_sockets')
       .values({ session_id: sessionId })
       .returning('id')
       .executeTakeFirstOrThrow()
+    return { id, isNews: !session.connected }
   })
-  app.changes.publish(machineId)
-  return socket && socket.id
+  if (noted?.isNews) app.changes.publish(machineId)
+  return noted && noted.id
 }
 
 export async function noteSocketClosed(
@@ -52,12 +53,12 @@ export async function noteSocketClosed(
   { machineId, sessionId }: SessionSocket,
   id: SocketId,
 ): Promise<void> {
-  await app.db.transaction().execute(async (tx) => {
+  const isNews = await app.db.transaction().execute(async (tx) => {
     const session = await lockOpenSession(tx, machineId, sessionId)
     await tx.deleteFrom('session_sockets').where('id', '=', id).execute()
-    if (session?.connected) await disconnectUnlessOpen(tx, machineId, sessionId)
+    return session?.connected && (await disconnectUnlessOpen(tx, machineId, sessionId))
   })
-  app.changes.publish(machineId)
+  if (isNews) app.changes.publish(machineId)
 }
 
 /** Their sessions stay active. Answers those that are still noted. */
@@ -130,9 +131,10 @@ async function disconnectUnlessOpen(tx: Tx, machineId: MachineId, sessionId: Ses
     .where('session_id', '=', sessionId)
     .limit(1)
     .executeTakeFirst()
-  if (other) return
+  if (other) return false
   await tx.updateTable('sessions').set({ connected: false }).where('id', '=', sessionId).execute()
   await appendEvent(tx, machineId, { type: 'session.disconnected', sessionId })
+  return true
 }
 
 /** A session that is closed, or whose machine is gone, has nothing more to be told. */

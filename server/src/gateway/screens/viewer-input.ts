@@ -14,7 +14,13 @@ export type InputPath = {
   readonly drained: () => Promise<void>
 }
 
-type Grant = { readonly fence: number; readonly epoch: number; untilMs: number }
+type Grant = {
+  readonly fence: number
+  readonly epoch: number
+  untilMs: number
+  /** To be confirmed before anything else is sent under it. */
+  isDoubtful: boolean
+}
 
 /**
  * The input of one socket: passed on while its session holds the lease under the fence that the client
@@ -29,7 +35,7 @@ export class ViewerInput {
   readonly #sessionId: SessionId
   readonly #connection: Connection
   readonly #path: InputPath
-  readonly #held = new HeldInput()
+  #held = new HeldInput()
   #named: number | null = null
   /** Nothing up to here is of any use, and the client knows. */
   #lostFence = -1
@@ -57,7 +63,7 @@ export class ViewerInput {
   name(fence: number): void {
     this.#named = fence
     this.#isAhead = false
-    this.#grant = null
+    if (this.#grant) this.#grant.isDoubtful = true
     if (fence > this.#lostFence) this.#confirm()
   }
 
@@ -68,11 +74,11 @@ export class ViewerInput {
     // What is held was let go of with the stream; what comes now belongs to nothing.
     if (epoch === null) return false
     const grant = this.#grant
-    if (grant?.epoch === epoch && performance.now() < grant.untilMs) {
+    if (grant?.epoch === epoch && !grant.isDoubtful && performance.now() < grant.untilMs) {
       this.#send(grant, event)
       return true
     }
-    this.#grant = null
+    if (grant) grant.isDoubtful = true
     this.#waiting.push({ named: this.#named, event })
     this.#confirm()
     return true
@@ -90,7 +96,7 @@ export class ViewerInput {
   refuse({ fence, error }: Extract<ScreenFromGuest, { type: 'refused' }>): void {
     const isFence = error.reason === 'fence_stale' || error.reason === 'fence_unknown'
     if (!isFence || this.#grant?.fence !== fence) return
-    this.#grant = null
+    this.#grant.isDoubtful = true
     this.#confirm()
   }
 
@@ -112,6 +118,7 @@ export class ViewerInput {
     const fence = this.#named!
     this.#lostFence = fence
     this.#grant = null
+    this.#held = new HeldInput()
     this.#connection.sendControl({ type: 'lease_lost', fence })
   }
 
@@ -137,7 +144,10 @@ export class ViewerInput {
   #use({ lease, atMs }: { readonly lease: Lease; readonly atMs: number }, epoch: number): void {
     this.#isAhead = lease.fence < this.#named!
     if (!this.#isMine(lease)) return this.judge(lease, atMs)
-    this.#grant = { fence: lease.fence, epoch, untilMs: atMs + lease.remainingMs }
+    // With its stream the machine let go of it.
+    if (this.#grant?.epoch !== epoch) this.#held = new HeldInput()
+    const untilMs = atMs + lease.remainingMs
+    this.#grant = { fence: lease.fence, epoch, untilMs, isDoubtful: false }
     for (const { named, event } of this.#waiting) {
       if (named >= lease.since) this.#send(this.#grant, event)
     }

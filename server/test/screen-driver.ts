@@ -1,0 +1,55 @@
+import type { MachineId } from '@computer/contract'
+import type { startTestGateway } from './gateway.ts'
+import type { TestServer } from './harness.ts'
+import { view, type TestViewer } from './screen-viewer.ts'
+import { eventually } from './settled.ts'
+
+type Gateway = Awaited<ReturnType<typeof startTestGateway>>
+
+/** A viewer whose session holds the lease, and has named its fence. */
+export async function drive(
+  server: TestServer,
+  gateway: Gateway,
+  id: MachineId,
+  wish: Record<string, unknown> = {},
+) {
+  const { sessionId, fence } = await server.lease(id, wish)
+  const viewer = await view(gateway, id, server.key, { session: sessionId })
+  await connected(viewer)
+  viewer.socket.send({ type: 'input_fence', fence })
+  return { viewer, sessionId, fence }
+}
+
+export async function connected({ rfb }: TestViewer): Promise<void> {
+  await rfb.until(() => rfb.isConnected)
+}
+
+/** Waits until the gateway has taken all that the viewer has sent: it answers in order. */
+export async function settledBy({ socket }: TestViewer): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  socket.socket.once('pong', () => resolve())
+  socket.socket.ping()
+  await promise
+}
+
+export function acquire(
+  server: TestServer,
+  machineId: string,
+  session_id: string,
+  wish: Record<string, unknown> = {},
+) {
+  return server.call('POST', `/v1/machines/${machineId}/input-lease`, { session_id, ...wish })
+}
+
+/** What reached the display of a fake machine. */
+export function landed(server: TestServer, id: MachineId): string[] {
+  return server.guest(id).desktop.events.map(({ event }) => event)
+}
+
+export async function untilLanded(
+  server: TestServer,
+  id: MachineId,
+  isSo: (events: string[]) => boolean,
+): Promise<void> {
+  await eventually(async () => isSo(landed(server, id)) || undefined)
+}

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import { startTestGateway } from './gateway.ts'
+import { startTestServer } from './harness.ts'
+import { acquire, connected, drive, landed, settledBy, untilLanded } from './screen-driver.ts'
+import { told, untilTold, view } from './screen-viewer.ts'
+import { eventually } from './settled.ts'
+
+/* R5: nothing of a holder lands once a takeover has answered, and renewals lose nothing. */
+
+const server = await startTestServer({ after })
+const gateway = await startTestGateway({ after }, server.app)
+const { a, b } = { a: 0x61, b: 0x62 }
+
+test('a renewal loses nothing, whether the client names the new fence or not', async () => {
+  const { id } = await server.machine()
+  const { viewer, sessionId, fence } = await drive(server, gateway, id)
+  const hold = server.guest(id).desktop.holdInput()
+  viewer.rfb.key(a, true)
+  const drag = { from: { x: 0, y: 0 }, to: { x: 9, y: 9 }, steps: 2 }
+  await untilLanded(server, id, (events) => events.length === 1)
+  const dragging = server.call('POST', `/v1/machines/${id}/mouse/drag`, drag)
+  await hold.reached
+  // It waits in the machine, behind the drag, when the renewal is told.
+  viewer.rfb.key(a, false)
+  await eventually(async () => server.guest(id).screens.inputs === 2 || undefined)
+  assert.equal((await acquire(server, id, sessionId)).body.fence, fence + 1)
+  hold.release()
+  await dragging
+  viewer.rfb.key(b, true)
+  await untilTold(viewer, 'lease', (lease) => lease['fence'] === fence + 1)
+  viewer.rfb.key(b, false)
+  viewer.socket.send({ type: 'input_fence', fence: fence + 1 })
+  viewer.rfb.key(a, true)
+  await untilLanded(
+    server,
+    id,
+    (events) => events.filter((event) => event === 'press a').length === 2,
+  )
+  const keys = landed(server, id).filter((event) => / [ab]$/.test(event))
+  assert.deepEqual(keys, ['press a', 'release a', 'press b', 'release b', 'press a'])
+  assert.deepEqual(told(viewer, 'lease_lost'), [])
+})
+
+test('a takeover: what waits in the machine never lands, and the loss is told once', async () => {
+  const { id } = await server.machine()
+  const { viewer, fence } = await drive(server, gateway, id)
+  const { desktop, screens } = server.guest(id)
+  const hold = desktop.holdInput()
+  viewer.rfb.key(a, true)
+  await untilLanded(server, id, (events) => events.length === 1)
+  const drag = { from: { x: 0, y: 0 }, to: { x: 9, y: 9 }, steps: 2 }
+  const dragging = server.call('POST', `/v1/machines/${id}/mouse/drag`, drag)
+  await hold.reached
+  for (let x = 0; x < 50; x++) viewer.rfb.pointer(x, 7)
+  await eventually(async () => screens.inputs === 51 || undefined)
+
+  const taker = await drive(server, gateway, id, { force: true })
+  const seen = desktop.events.length
+  assert.deepEqual([...desktop.pressed], [])
+  hold.release()
+  assert.equal((await dragging).status, 409)
+  for (let x = 0; x < 50; x++) viewer.rfb.pointer(x, 8)
+  assert.deepEqual(await untilTold(viewer, 'lease_lost'), { type: 'lease_lost', fence })
+  viewer.socket.send({ type: 'input_fence', fence })
+  viewer.rfb.pointer(1, 9)
+  await settledBy(viewer)
+  taker.viewer.rfb.pointer(600, 9)
+  await untilLanded(server, id, (events) => events.at(-1) === 'move 600,9')
+  assert.deepEqual(desktop.events.slice(seen), [{ fence: taker.fence, event: 'move 600,9' }])
+  assert.equal(told(viewer, 'lease_lost').length, 1)
+})
+
+test('a takeover: what waits at the gateway never lands either', async (t) => {
+  const { id } = await server.machine()
+  const { sessionId, fence } = await server.lease(id)
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { guests } = server.app
+  const setFence: typeof guests.setFence = async (...told) => {
+    reached.resolve()
+    await released.promise
+    return guests.setFence(...told)
+  }
+  const slow = await startTestGateway(t, { ...server.app, guests: { ...guests, setFence } })
+  const viewer = await view(slow, id, server.key, { session: sessionId })
+  await connected(viewer)
+  viewer.socket.send({ type: 'input_fence', fence })
+  for (let x = 0; x < 50; x++) viewer.rfb.pointer(x, 7)
+  // The gateway has read that the lease is the viewer's, and has not told the machine yet.
+  await reached.promise
+
+  const taker = await drive(server, gateway, id, { force: true })
+  const { desktop } = server.guest(id)
+  const seen = desktop.events.length
+  released.resolve()
+  for (let x = 0; x < 50; x++) viewer.rfb.pointer(x, 8)
+  assert.deepEqual(await untilTold(viewer, 'lease_lost'), { type: 'lease_lost', fence })
+  await settledBy(viewer)
+  taker.viewer.rfb.pointer(600, 9)
+  await untilLanded(server, id, (events) => events.at(-1) === 'move 600,9')
+  assert.deepEqual(desktop.events.slice(seen), [{ fence: taker.fence, event: 'move 600,9' }])
+})
+
+test('takeovers back and forth in floods of input: from each answer on, only its holder lands', async () => {
+  const { id } = await server.machine()
+  const { desktop } = server.guest(id)
+  const players = [
+    await drive(server, gateway, id),
+    await drive(server, gateway, id, { force: true }),
+  ]
+  const answers: { fence: number; from: number }[] = []
+  for (let round = 0; round < 40; round++) {
+    const { viewer, sessionId } = players[round % 2]!
+    const other = players[(round + 1) % 2]!
+    // Each names what it holds as soon as it knows, and moves all the while.
+    for (let x = 0; x < 4; x++) other.viewer.rfb.pointer(x, round)
+    const answer = await acquire(server, id, sessionId, { force: true })
+    if (answer.status !== 200) continue
+    answers.push({ fence: answer.body.fence, from: desktop.events.length })
+    for (let x = 0; x < 4; x++) other.viewer.rfb.pointer(x, round)
+    viewer.socket.send({ type: 'input_fence', fence: answer.body.fence })
+    viewer.rfb.key(a, true)
+    viewer.rfb.key(a, false)
+    // A takeover answers when all of before is done, so this is what its holder has done.
+    if (round % 3 === 0)
+      await eventually(async () => desktop.events.at(-1)?.event === 'release a' || undefined)
+  }
+  assert.equal(answers.length, 40)
+  assert.ok(desktop.events.filter(({ event }) => event === 'press a').length > 10)
+  for (const { fence, from } of answers) {
+    const late = desktop.events.slice(from).filter((event) => event.fence < fence)
+    assert.deepEqual(late, [])
+  }
+})
+
+test('a fence that is of a later holding of the same session counts; input of the earlier does not', async () => {
+  const { id } = await server.machine()
+  const { viewer, sessionId, fence } = await drive(server, gateway, id)
+  const path = `/v1/machines/${id}/input-lease`
+  await server.call('DELETE', `${path}?session_id=${sessionId}`)
+  const again = await acquire(server, id, sessionId)
+  assert.equal(again.body.fence, fence + 2)
+  viewer.rfb.key(a, true)
+  assert.deepEqual(await untilTold(viewer, 'lease_lost'), { type: 'lease_lost', fence })
+  viewer.socket.send({ type: 'input_fence', fence: fence + 2 })
+  viewer.rfb.key(b, true)
+  await untilLanded(server, id, (events) => events.includes('press b'))
+  assert.deepEqual(landed(server, id), ['press b'])
+})
+
+test('a lease that runs out is lost, as is one that is released', async () => {
+  const { id } = await server.machine()
+  const { viewer, sessionId, fence } = await drive(server, gateway, id)
+  await server.app.db
+    .updateTable('input_leases')
+    .set({ expires_at: sql`clock_timestamp() - interval '1 millisecond'` })
+    .where('machine_id', '=', id)
+    .execute()
+  server.app.changes.publish(id)
+  assert.deepEqual(await untilTold(viewer, 'lease_lost'), { type: 'lease_lost', fence })
+  viewer.rfb.key(a, true)
+  await untilTold(viewer, 'lease', (lease) => lease['fence'] === fence + 1)
+  const again = await acquire(server, id, sessionId)
+  viewer.socket.send({ type: 'input_fence', fence: again.body.fence })
+  viewer.rfb.key(b, true)
+  await untilLanded(server, id, (events) => events.includes('press b'))
+  await server.call('DELETE', `/v1/machines/${id}/input-lease?session_id=${sessionId}`)
+  await untilTold(viewer, 'lease_lost', (lost) => lost['fence'] === again.body.fence)
+  assert.deepEqual(landed(server, id), ['press b', 'release b'])
+})
+
+test('an agent that starts again is told the lease before the next input', async () => {
+  const { id } = await server.machine()
+  const { viewer, sessionId } = await drive(server, gateway, id)
+  await acquire(server, id, sessionId)
+  server.guest(id).restartAgent()
+  assert.equal(server.guest(id).desktop.fence, null)
+  await eventually(async () => server.guest(id).screens.streams === 1 || undefined)
+  await eventually(async () => {
+    viewer.rfb.key(a, true)
+    viewer.rfb.key(a, false)
+    return landed(server, id).includes('release a') || undefined
+  })
+  assert.deepEqual(told(viewer, 'lease_lost'), [])
+})
