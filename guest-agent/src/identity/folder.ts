@@ -39,19 +39,19 @@ export class Folder implements Disposable {
     return folder
   }
 
-  /** With all that is missing of its path, for root alone. */
-  static make(path: string): Folder {
+  /** With all that is missing of its path, for root alone unless told otherwise. */
+  static make(path: string, mode = 0o700): Folder {
     let folder = new Folder(openSync('/', directoryFlags))
     for (const name of componentsOf(path)) {
       using parent = folder
-      folder = parent.#enter(name) ?? parent.makeFolder(name)
+      folder = parent.#enter(name) ?? parent.makeFolder(name, mode)
     }
     return folder
   }
 
   /** Fails where something is in its place. */
-  makeFolder(name: string): Folder {
-    mkdirSync(this.#at(name), 0o700)
+  makeFolder(name: string, mode = 0o700): Folder {
+    mkdirSync(this.#at(name), mode)
     const folder = this.#enter(name)
     if (!folder) throw new Error(`${name} was replaced while it was made`)
     return folder

@@ -49,7 +49,7 @@ const files = [
 ] as const
 
 function keep(path: string, name: string, text: string): void {
-  using folder = Folder.make(path)
+  using folder = Folder.make(path, 0o755)
   if (folder.read(name) !== text) folder.write(name, text, 0o644)
 }
 
