@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { WebSocket } from 'ws'
+import { createGateway } from '../src/gateway/server.ts'
+import { startTestServer } from './harness.ts'
+
+const server = await startTestServer({ after })
+
+test('a handshake that is under way when the gateway goes away does not hold it up', async () => {
+  const { id } = await server.machine()
+  const http = await createGateway(server.app)
+  await http.listen({ host: '127.0.0.1', port: 0 })
+  const closed = new Promise<void>((resolve) => {
+    http.server.prependOnceListener('upgrade', () => {
+      // The request has begun by then, and waits for the database.
+      setImmediate(() => resolve(http.close()))
+    })
+  })
+  const { port } = http.server.address() as AddressInfo
+  const headers = { authorization: `Bearer ${server.key}` }
+  const client = new WebSocket(`ws://127.0.0.1:${port}/v1/machines/${id}/screen`, { headers })
+  assert.deepEqual((await once(client, 'close'))[0], 1001)
+  await closed
+})
