@@ -12,7 +12,8 @@ import { clipboardFlag, messages, rfb, s32, type Area, type Size } from './rfb-m
 import { readCursor, readTight } from './rfb-pixels.ts'
 
 export type RfbClientOptions = {
-  readonly version?: '003.003' | '003.007' | '003.008'
+  /** Which it answers with: 003.005 is as 003.003, and more than 003.008 as that. */
+  readonly version?: `003.${string}`
   /** Null asks for none, and takes the server's. */
   readonly format?: TestFormat | null
   readonly encodings?: readonly number[]
@@ -149,13 +150,13 @@ export class RfbClient {
     const offered = (await this.#reader.bytes(12)).toString()
     if (offered !== 'RFB 003.008\n') throw new Error(`version ${offered}`)
     this.#send(Buffer.from(`RFB ${version}\n`))
-    if (version === '003.003') {
+    if (version < '003.007') {
       if ((await this.#reader.u32()) !== 1) throw new Error('it asks for a password')
     } else {
       const types = await this.#reader.bytes(await this.#reader.u8())
       if (!types.equals(Buffer.of(1))) throw new Error('it asks for a password')
       this.#send(Buffer.of(1))
-      if (version === '003.008' && (await this.#reader.u32()) !== 0) throw new Error('it refuses')
+      if (version >= '003.008' && (await this.#reader.u32()) !== 0) throw new Error('it refuses')
     }
     this.#send(Buffer.of(1))
     this.#resize(await this.#reader.u16(), await this.#reader.u16())

@@ -40,25 +40,34 @@ export function rawRectangle(tile: Tile, packed: Buffer): Buffer[] {
   return [rectangleHead(tile, encoding.raw), packed]
 }
 
-/** Why a viewer is told a size, and how its wish for one went. */
-export const sizeReason = { machine: 0, thisViewer: 1 } as const
-export const sizeStatus = { ok: 0, prohibited: 1, invalid: 3, forwarded: 4 } as const
+export function sizeRectangle(form: ResizeForm, geometry: Geometry): Buffer[] {
+  if (form === 'extended') return layoutRectangle(geometry, { reason: ofMachine, status: 0 })
+  return [rectangleHead({ x: 0, y: 0, ...geometry }, encoding.desktopSize)]
+}
 
-export function sizeRectangle(
-  form: ResizeForm,
+/** How a wish for a size went: refused, not possible, or passed on to who may do it. */
+export const sizeStatus = { prohibited: 1, invalid: 3, forwarded: 4 } as const
+export type SizeStatus = (typeof sizeStatus)[keyof typeof sizeStatus]
+
+export function wishRectangle(geometry: Geometry, status: SizeStatus): Buffer[] {
+  return layoutRectangle(geometry, { reason: ofThisViewer, status })
+}
+
+/** Whose doing a size is. */
+const ofMachine = 0
+const ofThisViewer = 1
+
+function layoutRectangle(
   { width, height }: Geometry,
-  reason: number,
-  status: number,
+  { reason, status }: { readonly reason: number; readonly status: number },
 ): Buffer[] {
-  const number = form === 'extended' ? encoding.extendedDesktopSize : encoding.desktopSize
-  const head = rectangleHead({ x: reason, y: status, width, height }, number)
-  if (form === 'plain') return [head]
+  const place = { x: reason, y: status, width, height }
   // One screen, number 0, at the top left.
   const layout = Buffer.alloc(20)
   layout.writeUInt8(1, 0)
   layout.writeUInt16BE(width, 12)
   layout.writeUInt16BE(height, 14)
-  return [head, layout]
+  return [rectangleHead(place, encoding.extendedDesktopSize), layout]
 }
 
 export function cursorRectangle(form: CursorForm, cursor: Cursor, pack: PackPixels): Buffer[] {

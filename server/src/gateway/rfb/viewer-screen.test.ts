@@ -97,6 +97,23 @@ test('a wish for a size is passed on, refused or not possible', async () => {
   )
 })
 
+test('the answer to a wish does not tell the size that the screen has meanwhile', async () => {
+  const { client, viewer } = await startViewing({ follows: false })
+  viewer.setGeometry({ width: 800, height: 600 })
+  client.setDesktopSize({ width: 1024, height: 768 })
+  assert.ok(viewer.hasNews)
+  client.requestUpdate(true)
+  await viewer.sendUpdate([])
+  await client.settled()
+  assert.deepEqual(
+    client.sizes.map(({ reason, width }) => ({ reason, width })),
+    [
+      { reason: 1, width: 64 },
+      { reason: 0, width: 800 },
+    ],
+  )
+})
+
 test('a cursor with half-transparent pixels is told as the viewer understands it', async () => {
   const show = async (encodings: readonly number[]) => {
     const { client, viewer } = await startViewing({ encodings, follows: false })
@@ -165,6 +182,7 @@ test('what is no picture of a cursor is left out', async () => {
     { y: -1 },
     { width: 0 },
     { pixels: '' },
+    { pixels: '!'.repeat(16) },
   ]
   for (const part of wrong) viewer.setCursor({ ...cursor, ...part })
   assert.equal(viewer.hasNews, false)

@@ -7,10 +7,10 @@ import {
   rawRectangle,
   rectangleHeadBytes,
   sendUpdate,
-  sizeReason,
   sizeRectangle,
-  sizeStatus,
   tightRectangle,
+  wishRectangle,
+  type SizeStatus,
 } from './rectangles.ts'
 import { decodeTile } from './tile-pixels.ts'
 import { isJpeg, type Geometry, type Tile } from './tile.ts'
@@ -65,32 +65,40 @@ export class ViewerScreen {
   }
 
   /** In an update of its own: with a size there may be no pixels. */
-  sendSize(reason: number = sizeReason.machine, status: number = sizeStatus.ok): void {
+  sendGeometry(): void {
     const { resize } = this.#can
     if (!resize) throw new RfbError('the screen has a new size, which this viewer cannot take')
-    sendUpdate([sizeRectangle(resize, this.tellGeometry(), reason, status)], this.#send)
+    sendUpdate([sizeRectangle(resize, this.tellGeometry())], this.#send)
   }
 
-  /** At once if the viewer takes all tiles as they are. See RfbViewer. */
-  async show(tiles: readonly Tile[]): Promise<void> {
+  /** How the viewer's wish for a size went. The geometry in it tells the viewer nothing. */
+  answerWish(status: SizeStatus): void {
+    sendUpdate([wishRectangle(this.#toldGeometry, status)], this.#send)
+  }
+
+  /**
+   * At once if the viewer takes all tiles as they are. False when there is nothing to be sent, since
+   * the tiles are of a geometry that has come and gone. See RfbViewer.
+   */
+  async show(tiles: readonly Tile[]): Promise<boolean> {
     const { geometry } = this
     const pixels = new Map<Tile, Buffer>()
     // The viewer may change its mind about the format while tiles are decoded.
     for (;;) {
-      const closed = tiles.filter((tile) => !this.#takes(tile) && !pixels.has(tile))
-      if (closed.length === 0) break
-      const opened = await Promise.all(closed.map(decodeTile))
-      for (const [index, tile] of closed.entries()) pixels.set(tile, opened[index]!)
+      const encoded = tiles.filter((tile) => !this.#takes(tile) && !pixels.has(tile))
+      if (encoded.length === 0) break
+      const decoded = await Promise.all(encoded.map(decodeTile))
+      for (const [index, tile] of encoded.entries()) pixels.set(tile, decoded[index]!)
     }
-    if (this.#hasNewGeometry) this.sendSize()
+    const { hasNews } = this
+    if (this.#hasNewGeometry) this.sendGeometry()
     const rectangles = this.#hasNewCursor ? [this.#tellCursor()] : []
     for (const tile of geometry === this.geometry ? tiles : []) {
-      const isAsIs = this.#takes(tile)
-      rectangles.push(
-        isAsIs ? tightRectangle(tile) : rawRectangle(tile, this.#pack(pixels.get(tile)!, 3)),
-      )
+      if (this.#takes(tile)) rectangles.push(tightRectangle(tile))
+      else rectangles.push(rawRectangle(tile, this.#pack(pixels.get(tile)!, 3)))
     }
     if (rectangles.length > 0) sendUpdate(rectangles, this.#send)
+    return hasNews || rectangles.length > 0
   }
 
   #tellCursor(): Buffer[] {
@@ -114,7 +122,7 @@ export class ViewerScreen {
 
 function isPicture({ x, y, width, height, pixels }: Cursor): boolean {
   const isPlace = (value: number) => value >= 0 && value <= mostCursorSide
-  const bytes = Buffer.byteLength(pixels, 'base64')
+  const bytes = Buffer.from(pixels, 'base64').length
   return [x, y, width, height].every(isPlace) && bytes === width * height * 4
 }
 

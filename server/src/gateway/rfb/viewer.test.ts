@@ -12,7 +12,7 @@ const tileArea = { x: 0, y: 0, width: 64, height: 32 }
 /** JPEG keeps no pixel as it was. */
 const jpegDifference = 24
 
-for (const version of ['003.003', '003.007', '003.008'] as const) {
+for (const version of ['003.003', '003.005', '003.007', '003.008', '003.889'] as const) {
   test(`a client of ${version} is told the desktop`, async () => {
     const name = 'Büro – 🖥'
     const { client, viewer } = await startViewing({ version, name, format: null, follows: false })
@@ -142,6 +142,23 @@ test('a tile of an earlier geometry is left out', async () => {
   assert.deepEqual(client.updates.flat(), [
     { x: 0, y: 0, width: 32, height: 32, encoding: rfb.desktopSize },
   ])
+})
+
+test('a geometry that comes and goes while tiles are decoded leaves the update wanted', async () => {
+  const { tile } = await paintTile(tileArea, pictures.jpeg)
+  const encodings = [rfb.desktopSize]
+  const { client, viewer, counts } = await startViewing({ encodings, follows: false })
+  client.requestUpdate(true)
+  const sending = viewer.sendUpdate([tile])
+  viewer.setGeometry({ width: 32, height: 32 })
+  viewer.setGeometry({ ...geometry })
+  await sending
+  await client.settled()
+  assert.deepEqual(client.updates, [])
+  assert.ok(viewer.wantsUpdate)
+  assert.equal(counts.wanted, 2)
+  await viewer.sendUpdate([tile])
+  await client.until(({ updates }) => updates.length === 1)
 })
 
 test('a format that changes while tiles are decoded is the one that they are sent in', async () => {

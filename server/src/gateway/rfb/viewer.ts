@@ -5,7 +5,7 @@ import { takeMessage, type ClientMessage } from './client-messages.ts'
 import { ViewerClipboard } from './clipboard.ts'
 import { readAbilities } from './encodings.ts'
 import { desktopMessage, Handshake } from './handshake.ts'
-import { sizeReason, sizeStatus } from './rectangles.ts'
+import { sizeStatus, type SizeStatus } from './rectangles.ts'
 import type { Geometry, Rectangle, Tile } from './tile.ts'
 import { ViewerScreen, type Cursor } from './viewer-screen.ts'
 
@@ -121,10 +121,11 @@ export class RfbViewer {
   async sendUpdate(tiles: readonly Tile[]): Promise<void> {
     if (!this.wantsUpdate) throw new Error('no update is wanted')
     if (tiles.length === 0 && !this.hasNews) return
+    const asked = this.#wanted!
     this.#wanted = undefined
     this.#isSending = true
     try {
-      await this.#screen.show(tiles)
+      if (!(await this.#screen.show(tiles))) this.#addWanted(asked)
     } finally {
       this.#isSending = false
     }
@@ -163,25 +164,26 @@ export class RfbViewer {
       case 'clipboard':
         return this.#clipboard.receiveExtended(message.bytes)
       case 'desktop_size':
-        return this.#screen.sendSize(
-          sizeReason.thisViewer,
-          this.#askForSize(message.size, message.screens),
-        )
+        return this.#screen.answerWish(this.#wishFor(message.size, message.screens))
     }
   }
 
   #want(area: Rectangle, isIncremental: boolean): void {
-    this.#wanted = this.#wanted ? joined(this.#wanted, area) : area
+    this.#addWanted(area)
     if (!isIncremental) {
       // How a viewer learns that it may ask for another size. What it asked for is still to come.
-      if (this.#can.resize === 'extended') this.#screen.sendSize()
+      if (this.#can.resize === 'extended') this.#screen.sendGeometry()
       this.#on.refresh(area)
     }
     if (this.wantsUpdate) this.#on.wanted()
   }
 
+  #addWanted(area: Rectangle): void {
+    this.#wanted = this.#wanted ? joined(this.#wanted, area) : area
+  }
+
   /** Only the machine can tell whether it takes the size: then that is told as any new one is. */
-  #askForSize(size: Geometry, screens: number): number {
+  #wishFor(size: Geometry, screens: number): SizeStatus {
     if (screens !== 1 || !ResizeBody.safeParse(size).success) return sizeStatus.invalid
     const isPassedOn = this.#on.input({ type: 'resize', ...size })
     return isPassedOn ? sizeStatus.forwarded : sizeStatus.prohibited
