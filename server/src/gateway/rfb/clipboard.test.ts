@@ -25,6 +25,14 @@ test('a viewer without the extended form is sent what Latin-1 has of it', async 
   assert.deepEqual(client.copied, ['Grüße ? ?? ? ???\nsecond\nthird\nfourth'])
 })
 
+test('a viewer that lists the extended form no more is sent the plain one', async () => {
+  const { client, viewer } = await startViewing()
+  client.setEncodings([rfb.tight])
+  viewer.sendCopiedText('plain')
+  await client.settled()
+  assert.deepEqual(client.copied, ['plain'])
+})
+
 test('text comes in both forms', async () => {
   const extended = await startViewing()
   extended.client.copy(beyondLatin1)

@@ -19,9 +19,10 @@ export class ViewerClipboard {
     this.#onText = onText
   }
 
-  /** The viewer has listed the extended form: it is told what of it there is here. */
-  extend(): void {
-    this.#isExtended = true
+  /** What the viewer has listed, each time. It is told then what of the extended form there is here. */
+  setForm(isExtended: boolean): void {
+    this.#isExtended = isExtended
+    if (!isExtended) return
     const nothingUnasked = 0
     this.#send(extendedMessage(caps | request | peek | notify | provide | text, [nothingUnasked]))
   }

@@ -38,8 +38,11 @@ function lookUp(indices: Buffer, colours: Buffer, { width, height }: Tile): Buff
     for (let x = 0; x < width; x++, to += 3) {
       const at = y * rowBytes
       const index = isBits ? (indices[at + (x >> 3)]! >> (7 - (x & 7))) & 1 : indices[at + x]!
-      if (index * 3 >= colours.length) throw new TileError('a colour that the palette has not got')
-      colours.copy(pixels, to, index * 3, index * 3 + 3)
+      const from = index * 3
+      if (from >= colours.length) throw new TileError('a colour that the palette has not got')
+      pixels[to] = colours[from]!
+      pixels[to + 1] = colours[from + 1]!
+      pixels[to + 2] = colours[from + 2]!
     }
   }
   return pixels

@@ -150,9 +150,7 @@ export class RfbViewer {
       case 'encodings':
         this.#can = readAbilities(message.encodings)
         this.#screen.setAbilities(this.#can)
-        // Each time, by RFB.
-        if (this.#can.extendedClipboard) this.#clipboard.extend()
-        return
+        return this.#clipboard.setForm(this.#can.extendedClipboard)
       case 'update_request':
         return this.#want(message.area, message.isIncremental)
       case 'key':
