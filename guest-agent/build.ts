@@ -44,12 +44,15 @@ exec /opt/computer/bin/node --max-semi-space-size=1 --optimize-for-size --v8-poo
 `
 
 /**
- * What a boot waits for before the first program of a user (src/secrets/boot.ts). A machine that
- * reboots itself while the server is away is held up no longer than this.
+ * What a boot waits for before the first program of a user (src/secrets/boot.ts). Once the agent can be
+ * reached the server has five seconds: a machine that reboots itself while that is away goes on then.
  */
 const waiting = `#!/bin/sh
-for _ in $(seq 250); do
+silent=0
+for _ in $(seq 1500); do
   [ -e /run/computer/told ] && exit 0
+  [ -S /run/computer/agent.sock ] && silent=$((silent + 1))
+  [ $silent -lt 250 ] || break
   sleep 0.02
 done
 echo 'nobody told this machine its secrets' >&2

@@ -40,6 +40,8 @@ const hold = `# No program of a user runs before the machine was told its secret
 Before=basic.target
 
 [Service]
+# It gives up by itself.
+TimeoutStartSec=infinity
 ExecStartPost=-/opt/computer/bin/wait-for-secrets
 `
 
