@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, test, type TestContext } from 'node:test'
 import { sql } from 'kysely'
 import { startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
@@ -75,14 +75,7 @@ test('a takeover: what waits in the machine never lands, and the loss is told on
 test('a takeover: what waits at the gateway never lands either', async (t) => {
   const { id } = await server.machine()
   const { sessionId, fence } = await server.lease(id)
-  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const { guests } = server.app
-  const setFence: typeof guests.setFence = async (...told) => {
-    reached.resolve()
-    await released.promise
-    return guests.setFence(...told)
-  }
-  const slow = await startTestGateway(t, { ...server.app, guests: { ...guests, setFence } })
+  const { reached, released, slow } = await startSlowGateway(t)
   const viewer = await view(slow, id, server.key, { session: sessionId })
   await connected(viewer)
   viewer.socket.send({ type: 'input_fence', fence })
@@ -184,3 +177,38 @@ test('an agent that starts again is told the lease before the next input', async
   })
   assert.deepEqual(told(viewer, 'lease_lost'), [])
 })
+
+test('what a viewer holds goes up with it, also while its renewed grant is looked at', async (t) => {
+  const { id } = await server.machine()
+  const { sessionId, fence } = await server.lease(id)
+  const { reached, released, slow } = await startSlowGateway(t, { passes: 1 })
+  await view(slow, id, server.key)
+  const viewer = await view(slow, id, server.key, { session: sessionId })
+  await connected(viewer)
+  viewer.socket.send({ type: 'input_fence', fence })
+  viewer.rfb.key(a, true)
+  const { desktop } = server.guest(id)
+  await eventually(async () => desktop.pressed.size === 1 || undefined)
+  await acquire(server, id, sessionId)
+  viewer.socket.send({ type: 'input_fence', fence: fence + 1 })
+  await reached.promise
+  viewer.socket.socket.terminate()
+  await eventually(async () => desktop.pressed.size === 0 || undefined)
+  released.resolve()
+})
+
+/** A gateway that tells the machine no fence before it is released, but for the first few. */
+async function startSlowGateway(t: TestContext, { passes = 0 } = {}) {
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { guests } = server.app
+  let told = 0
+  const setFence: typeof guests.setFence = async (...args) => {
+    if (told++ >= passes) {
+      reached.resolve()
+      await released.promise
+    }
+    return guests.setFence(...args)
+  }
+  const slow = await startTestGateway(t, { ...server.app, guests: { ...guests, setFence } })
+  return { reached, released, slow }
+}

@@ -52,6 +52,7 @@ export class ScreenFeed implements Disposable {
     if (isSameRun(this.ref, ref)) return
     this.#target?.abort.abort()
     this.#target = ref && { ref, abort: new AbortController() }
+    this.#retryMs = firstRetryMs
     if (this.#target) void this.#keepOpen(this.#target.ref, this.#target.abort.signal)
   }
 
