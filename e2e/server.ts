@@ -28,10 +28,15 @@ export type RealServer = AsyncDisposable & {
  * `computer up` on a data folder and ports of its own, with only the image cache shared. Its
  * disposal leaves nothing behind: no machine, process, mount, bridge or file.
  */
-export async function startRealServer(): Promise<RealServer> {
+export async function startRealServer(
+  options: { readonly previewDomain?: string } = {},
+): Promise<RealServer> {
   const dataDir = await mkdtemp('/var/tmp/computer-e2e-')
   const [apiPort, gatewayPort] = [await freePort(), await freePort()]
-  const child = spawn(process.execPath, [entry, 'up'], {
+  const previews = options.previewDomain
+    ? ['--preview-domain', options.previewDomain, '--preview-port', String(await freePort())]
+    : []
+  const child = spawn(process.execPath, [entry, 'up', ...previews], {
     env: {
       ...process.env,
       COMPUTER_DATA: dataDir,

@@ -85,6 +85,8 @@ Environment of a server:
   COMPUTER_DATA          data folder (default: /var/lib/computer)
   COMPUTER_API_PORT      port of the API (default: 7080)
   COMPUTER_GATEWAY_PORT  port of the gateway (default: 7081)
+  COMPUTER_PREVIEW_DOMAIN, COMPUTER_PREVIEW_PORT
+                         domain and port (default: 7082) of previews; see docs/previews.md
   COMPUTER_BIND          address that both listen on (default: 127.0.0.1)
   DATABASE_URL           an external Postgres, instead of the embedded one
   ENGINE_URL             an existing Incus server or cluster, instead of a private one,

@@ -61,10 +61,10 @@ export async function startTestPreviews(t: Lifetime, extraEnv: Record<string, st
     ask: (host: string, path = '/', wish: Ask = {}) => ask(previews.port, host, path, wish),
     /** A connection of one's own, for what no client would send. */
     connect: () => open(previews.port),
-    /** What comes back for these bytes until the other side ends. */
+    /** What comes back for these bytes until the other side closes, which they should ask for. */
     async raw(bytes: string | Buffer): Promise<string> {
       const socket = await open(previews.port)
-      socket.end(bytes)
+      socket.write(bytes)
       return readAll(socket)
     },
   }

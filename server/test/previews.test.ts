@@ -141,7 +141,7 @@ test('previews of a stopped machine can be made; those of a deleted one are gone
     const rows = await db.selectFrom('previews').select('id').where('label', '=', label).execute()
     if (rows.length === 0) break
   }
-  const kept = await db.selectFrom('preview_hostnames').where('label', '=', label).selectAll()
+  const kept = db.selectFrom('preview_hostnames').where('label', '=', label).selectAll()
   assert.equal((await kept.execute()).length, 1)
 })
 

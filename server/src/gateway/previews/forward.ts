@@ -32,7 +32,7 @@ const smallBytes = 64 * 1024
 export function forward(upstreams: Upstreams, visit: Visit): void {
   const { target, request, response } = visit
   if (hasBody(request)) {
-    const upstream = open(visit, { createConnection: connector(upstreams, target) })
+    const upstream = openAnew(upstreams, visit)
     request.pipe(upstream)
     request.once('error', () => upstream.destroy())
     follow(visit, upstream, (error) => sendFailure(response, error))
@@ -42,10 +42,16 @@ export function forward(upstreams: Upstreams, visit: Visit): void {
   upstream.end()
   follow(visit, upstream, (error) => {
     if (!upstream.reusedSocket || response.destroyed) return sendFailure(response, error)
-    const again = open(visit, { createConnection: connector(upstreams, target) })
+    const again = openAnew(upstreams, visit)
     again.end()
     follow(visit, again, (failure) => sendFailure(response, failure))
   })
+}
+
+/** Over a connection that serves this request alone. */
+function openAnew(upstreams: Upstreams, visit: Visit): ClientRequest {
+  const way = { createConnection: connector(upstreams, visit.target) }
+  return open(visit, way, [...framing(visit.request), 'connection', 'close'])
 }
 
 /** What node's client takes for a way to a connection. */
@@ -74,23 +80,32 @@ export function open(
   })
 }
 
-/** The answer goes to the visitor, or what failed before there was one to `fail`. */
+/** The answer goes to the visitor, or what failed before there was one to `fail`, once. */
 export function follow(
   { request, response, served }: Visit,
   upstream: ClientRequest,
   fail: (error: Error) => void,
 ): void {
   let [isAnswered, hasFailed] = [false, false]
+  const failOnce = (error: Error) => {
+    if (!hasFailed) fail(error)
+    hasFailed = true
+  }
   upstream.on('error', (error) => {
     if (isAnswered) response.destroy()
-    else if (!hasFailed) fail(error)
-    hasFailed = true
+    else failOnce(error)
   })
+  if (upstream.listenerCount('upgrade') === 0) {
+    upstream.once('upgrade', (_answer, stream) => {
+      stream.destroy()
+      failOnce(new Error('the server switched to another protocol, unasked'))
+    })
+  }
   upstream.once('response', (answer) => {
     isAnswered = true
     sendAnswer(response, answer, served)
     answer.once('close', () => {
-      // A server that never ends its side is not waited for.
+      // A server that never ends its side of a last answer is not waited for.
       if (!upstream.shouldKeepAlive) answer.socket.destroy()
     })
   })

@@ -1,5 +1,6 @@
 import type { MachineState } from '@computer/contract'
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { App } from '../../app.ts'
 import {
   labelOfHost,
@@ -30,6 +31,9 @@ export type Parts = {
   readonly upstreams: Upstreams
 }
 
+/** Connections that end with the answer that is under way. */
+const condemned = new WeakSet<Socket>()
+
 /**
  * All that happens to a request. A host has one spelling, which is checked before anything is looked
  * up; the port is the row's. Whoever may not see a preview is not told how its machine is.
@@ -40,8 +44,13 @@ export async function serveArrival(
   arrival: Arrival,
 ): Promise<void> {
   const { request, response } = arrival
+  // Behind a request that was refused nothing is trusted to be one.
+  if (condemned.has(request.socket)) return
   const refusal = refuseRequest(request)
-  if (refusal) return sendPage(response, refusal.status, refusal.text, { connection: 'close' })
+  if (refusal) {
+    condemned.add(request.socket)
+    return sendPage(response, refusal.status, refusal.text, { connection: 'close' })
+  }
   const label = labelOfHost(parts.domain, request.headers.host!)
   const target = label === null ? undefined : await parts.targets.find(label)
   if (!target) return sendNotFound(response)

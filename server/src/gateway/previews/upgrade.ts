@@ -16,7 +16,6 @@ export function forwardUpgrade(
   const { target, response, served } = visit
   const way = { createConnection: connector(upstreams, target) }
   const upstream = open(visit, way, ['connection', 'Upgrade', 'upgrade', 'websocket'])
-  follow(visit, upstream, (error) => sendFailure(response, error))
   upstream.once('upgrade', (answer, stream, firstBytes) => {
     if (answer.headers.upgrade?.toLowerCase() !== 'websocket' || socket.destroyed) {
       stream.destroy()
@@ -35,6 +34,7 @@ export function forwardUpgrade(
     stream.once('close', () => socket.destroy())
     socket.once('close', () => stream.destroy())
   })
+  follow(visit, upstream, (error) => sendFailure(response, error))
   upstream.end()
 }
 

@@ -55,6 +55,8 @@ export class Upstreams {
         answer.stream.destroy()
         throw error
       }
+      // As a socket does, it closes when the server has ended: it is idle no more, and what came is all.
+      answer.stream.once('end', () => answer.stream.destroy())
       return writingBuffers(answer.stream)
     })
   }
