@@ -1,7 +1,8 @@
-# Debian packages. Debian 13 has them all; on Debian 12 Incus and btrfs-progs come from backports.
+# Debian packages. Debian 13 has them all; on Debian 12 Incus and btrfs-progs come from backports. The
+# last two are libraries that the Chromium of the tests needs.
 
 packages='incus-base incus-client btrfs-progs lxcfs uidmap attr rsync dnsmasq-base nftables iproute2
-  mmdebstrap zstd xz-utils socat mount'
+  mmdebstrap zstd xz-utils socat mount libnss3 libexpat1'
 # Incus 6 has the API that the driver speaks; btrfs-progs 6.7 can switch simple quotas on.
 least_versions='incus-base=6.0 btrfs-progs=6.7'
 backports='incus-base incus-client libcowsql0 libraft0 squashfs-tools-ng libsquashfs1 btrfs-progs'
