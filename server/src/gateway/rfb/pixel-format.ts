@@ -70,9 +70,12 @@ export function pixelPacker(format: PixelFormat): PackPixels {
   const pixelBytes = format.bitsPerPixel / 8
   return (pixels, channels) => {
     const packed = Buffer.allocUnsafe((pixels.length / channels) * pixelBytes)
-    for (let from = 0, to = 0; from < pixels.length; from += channels) {
-      let pixel = red[pixels[from]!]! | green[pixels[from + 1]!]! | blue[pixels[from + 2]!]!
-      for (const end = to + pixelBytes; to < end; pixel >>>= 8) packed[to++] = pixel & 0xff
+    const view = new DataView(packed.buffer, packed.byteOffset, packed.length)
+    for (let from = 0, to = 0; from < pixels.length; from += channels, to += pixelBytes) {
+      const pixel = red[pixels[from]!]! | green[pixels[from + 1]!]! | blue[pixels[from + 2]!]!
+      if (pixelBytes === 4) view.setUint32(to, pixel, true)
+      else if (pixelBytes === 2) view.setUint16(to, pixel, true)
+      else view.setUint8(to, pixel)
     }
     return packed
   }
