@@ -137,7 +137,7 @@ async function textOf(answer: IncomingMessage): Promise<string> {
 
 async function openSocket(): Promise<WebSocket> {
   const { host, hostname } = new URL(preview.url)
-  const socket = new WebSocket(`wss://127.0.0.1:${port}/socket`, {
+  const socket = new WebSocket(`wss://127.0.0.1:${port}/socket`, [], {
     ca: authority,
     servername: hostname,
     perMessageDeflate: false,

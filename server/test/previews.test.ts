@@ -153,7 +153,7 @@ test('publishing and unpublishing are in the audit log, and so is who was refuse
   const { body: log } = await owner('GET', '/v1/audit-events')
   const lines = log.data
     .slice(0, 3)
-    .map((line: Record<string, any>) => [line['type'], line['outcome']])
+    .map((line: { type: string; outcome: string }) => [line.type, line.outcome])
   assert.deepEqual(lines, [
     ['port.published', 'failed'],
     ['port.unpublished', 'succeeded'],

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Server } from 'node:https'
 import type { SecureContext, TlsOptions } from 'node:tls'
+import { callbackify } from 'node:util'
 import type { App } from '../../app.ts'
 import { labelOfHost, type PreviewDomain } from '../../domain/preview-hosts.ts'
 import { openLocalAuthority } from './local-authority.ts'
@@ -26,7 +27,7 @@ export async function openCertificates(
     const authority = await openLocalAuthority(app.config.dataDir)
     const SNICallback = (name: string, done: Done) => {
       if (labelOfHost(domain, name) === null) return done(new Error('no preview has that name'))
-      authority.contextOf(name).then((context) => done(null, context), done)
+      callbackify(() => authority.contextOf(name))(done)
     }
     return { options: { ...shared, SNICallback }, serve() {}, [Symbol.dispose]() {} }
   }

@@ -1,6 +1,6 @@
 import { request as sendRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import type { ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
+import { callbackify } from 'node:util'
 import type { PreviewTarget } from '../../domain/preview-hosts.ts'
 import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
 import { requestHeaders, responseHeaders } from './headers.ts'
@@ -56,11 +56,9 @@ function openAnew(upstreams: Upstreams, visit: Visit): ClientRequest {
 
 /** What node's client takes for a way to a connection. */
 export function connector(upstreams: Upstreams, target: PreviewTarget) {
-  return (_options: unknown, done: (error: Error | null, stream: Duplex) => void): undefined => {
-    upstreams.open(target).then(
-      (stream) => done(null, stream),
-      (error: Error) => done(error, undefined as never),
-    )
+  const connect = callbackify(() => upstreams.open(target))
+  return (_options: unknown, done: Parameters<typeof connect>[0]): undefined => {
+    connect(done)
   }
 }
 

@@ -2,6 +2,7 @@ import { guestStreams } from '@computer/contract'
 import { Agent } from 'node:http'
 import type { ClientHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
+import { callbackify } from 'node:util'
 import type { PreviewTarget } from '../../domain/preview-hosts.ts'
 import { acceptAnswer } from '../../guest/answer.ts'
 import type { GuestChannels, GuestRef } from '../../guest/channels.ts'
@@ -89,20 +90,18 @@ function writingBuffers(stream: ClientHttp2Stream): ClientHttp2Stream {
 
 /** Node's pool, over streams that are no sockets and need not be kept alive. */
 class PortAgent extends Agent {
-  readonly #connect: () => Promise<Duplex>
+  readonly #connect: (done: Done) => void
 
   constructor(connect: () => Promise<Duplex>) {
     super({ keepAlive: true, maxFreeSockets: maxIdle, timeout: idleMs, scheduling: 'lifo' })
-    this.#connect = connect
-  }
-
-  override createConnection(
-    _options: unknown,
-    done: (error: Error | null, stream: Duplex) => void,
-  ): undefined {
-    this.#connect().then(
-      (stream) => done(null, Object.assign(stream, { setKeepAlive() {}, ref() {}, unref() {} })),
-      (error: Error) => done(error, undefined as never),
+    this.#connect = callbackify(async () =>
+      Object.assign(await connect(), { setKeepAlive() {}, ref() {}, unref() {} }),
     )
   }
+
+  override createConnection(_options: unknown, done: Done): undefined {
+    this.#connect(done)
+  }
 }
+
+type Done = (error: Error | null, stream: Duplex) => void
