@@ -1,4 +1,4 @@
-import { encodeControl, encodeFrame, frameKind } from '@computer/contract'
+import { encodeControl, encodeFrame, frameKind, ScreenServerMessage } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startTestGateway } from './gateway.ts'
@@ -138,6 +138,7 @@ test('a machine that stops and starts: the socket stays, and the screen comes ba
   await server.call('POST', `/v1/machines/${id}/start?wait=30`)
   await viewer.socket.until(() => told(viewer, 'ready').length === 2)
   await untilTold(viewer, 'machine', ({ state }) => state === 'running')
+  for (const message of viewer.socket.controls) ScreenServerMessage.parse(message)
   const states = told(viewer, 'machine').map(({ state }) => state)
   assert.deepEqual([states.includes('stopped'), states.at(-1)], [true, 'running'])
   server.guest(id).screens.paint(0, 0, 0x00ff00)
@@ -155,10 +156,14 @@ test('a machine that is not running is waited for', async () => {
 })
 
 test('a machine whose desktop comes up late shows its screen when it does', async () => {
+  server.engine.controls.setDesktopUpAtBoot(false)
   const { id } = await server.machine()
-  server.guest(id).desktop.up = false
-  await server.call('POST', `/v1/machines/${id}/restart?wait=30`)
+  server.engine.controls.setDesktopUpAtBoot(true)
   const viewer = await view(gateway, id, server.key)
+  const { desktop, screens } = server.guest(id)
+  await eventually(async () => screens.streams === 1 || undefined)
+  assert.deepEqual(viewer.socket.frames, [])
+  desktop.up = true
   await shown(viewer)
 })
 
@@ -186,10 +191,12 @@ test('while nobody asks for frames, the machine is not asked for any', async () 
   const { screens } = server.guest(id)
   const viewer = await view(gateway, id, server.key, { follows: false })
   await viewer.rfb.until(({ isConnected }) => isConnected)
-  for (let colour = 1; colour <= 50; colour++) screens.paint(0, 0, colour)
-  await eventually(async () => screens.frames > 0 || undefined)
-  const idle = screens.frames
-  assert.ok(idle <= 3, `${idle} frames`)
+  for (let colour = 1; colour <= 50; colour++) {
+    screens.paint(0, 0, colour)
+    // By the same way as the stream: whatever was said on it before has arrived.
+    await server.call('GET', `/v1/machines/${id}/display`)
+  }
+  assert.ok(screens.frames <= 3, `${screens.frames} frames`)
   viewer.rfb.requestUpdate(false)
   // What it is shown is what is newest, whatever was between.
   viewer.rfb.requestUpdate(true)

@@ -2,8 +2,8 @@ import type { SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
-import { noteClosed } from './session-sockets.ts'
 import { clearHolder, tellFence } from './leases.ts'
+import { noteClosed } from './session-sockets.ts'
 import { abandonedAfter, getSession, requireOpener, type SessionWithState } from './sessions.ts'
 
 /**
