@@ -56,6 +56,15 @@ export async function postponeDelivery(
     .execute()
 }
 
+/** What was delivered is gone, and due again. */
+export async function forgetDelivery(app: Pick<App, 'db'>, id: MachineId): Promise<void> {
+  await app.db
+    .updateTable('secret_deliveries')
+    .set({ delivered_run: null })
+    .where('id', '=', id)
+    .execute()
+}
+
 /** The machine that is to be delivered to, while it runs. */
 export async function findRunning(
   app: Pick<App, 'db'>,

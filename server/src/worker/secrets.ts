@@ -4,6 +4,7 @@ import { guestRef } from '../domain/guests.ts'
 import {
   claimDeliveries,
   findRunning,
+  forgetDelivery,
   postponeDelivery,
   type Delivery,
 } from '../domain/secret-deliveries.ts'
@@ -46,11 +47,13 @@ export async function deliverAtBoot(
 ): Promise<void> {
   try {
     const set = await readSecretSet(app, machine.id)
-    if (set) await deliver(app, machine, set, signal)
+    if (!set || (await deliver(app, machine, set, signal))) return
   } catch (error) {
     if (error instanceof GuestUnavailable || signal.aborted) throw error
     noteFailure(app, machine, error)
   }
+  // It may have rebooted by itself, in the run that it was delivered to.
+  await forgetDelivery(app, machine.id)
 }
 
 async function deliverToRunning(app: SecretApp, { id, attempts }: Delivery): Promise<void> {
