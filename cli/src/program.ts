@@ -11,6 +11,7 @@ import { keys } from './commands/keys/keys.ts'
 import { login } from './commands/login.ts'
 import { logout } from './commands/logout.ts'
 import { machines } from './commands/machines/machines.ts'
+import { mcp } from './commands/mcp.ts'
 import { me } from './commands/me.ts'
 import { ports } from './commands/ports/ports.ts'
 import { profiles } from './commands/profiles/profiles.ts'
@@ -43,6 +44,7 @@ export function createProgram({
     .addCommand(templates)
     .addCommand(ports)
     .addCommand(secrets)
+    .addCommand(mcp)
     .commandsGroup('Access:')
     .addCommand(login)
     .addCommand(logout)

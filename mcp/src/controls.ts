@@ -11,20 +11,31 @@ import { Refusal } from './tool.ts'
 export class Controls implements AsyncDisposable {
   readonly #handBackAfterMs: number
   readonly #turns = new Map<string, Turn>()
+  #found: Promise<unknown> = Promise.resolve()
 
   constructor(handBackAfterMs: number) {
     this.#handBackAfterMs = handBackAfterMs
   }
 
-  /** Types or clicks. Calls for one machine take turns, in the order they came. */
-  async use(machine: Machine, act: () => Promise<void>): Promise<void> {
+  /**
+   * Types or clicks. Calls for one machine take turns in the order they came: a model may ask for a
+   * click and the text to type there at once.
+   */
+  async use(
+    find: () => Promise<Machine>,
+    act: (machine: Machine) => Promise<void>,
+  ): Promise<Machine> {
+    const finding = this.#found.then(find)
+    this.#found = finding.catch(() => {})
+    const machine = await finding
     const turn = this.#turnOf(machine.id)
     clearTimeout(turn.handBack)
     turn.waiting++
-    const acting = turn.last.then(() => actOrExplain(machine, act))
+    const acting = turn.last.then(() => actOrExplain(machine, () => act(machine)))
     turn.last = acting.catch(() => {})
     try {
       await acting
+      return machine
     } finally {
       if (--turn.waiting === 0) this.#handBackLater(machine, turn)
     }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { ServerOptions } from './mcp-server.ts'
 import { HttpSessions, type SessionLimits } from './http-sessions.ts'
+import { toldToEnd } from './ending.ts'
 import { HttpRefusal } from './http-refusal.ts'
 
 export type HttpOptions = ServerOptions &
@@ -47,6 +48,13 @@ export async function serveHttp(options: HttpOptions = {}): Promise<HttpServer> 
       http.closeAllConnections()
     },
   }
+}
+
+/** Serves until the process is told to end, and hands every machine back then. */
+export async function runHttp(options: HttpOptions): Promise<void> {
+  await using server = await serveHttp(options)
+  console.error(`Serving MCP at ${server.url}`)
+  await toldToEnd()
 }
 
 async function serve(

@@ -1,5 +1,5 @@
 export { openConnection, type Connection, type ConnectionOptions } from './connection.ts'
-export { serveHttp, type HttpOptions, type HttpServer } from './http.ts'
+export { runHttp, serveHttp, type HttpOptions, type HttpServer } from './http.ts'
 export { createMcpServer, type ServerOptions } from './mcp-server.ts'
 export { serveStdio } from './stdio.ts'
 export type { Tool } from './tool.ts'

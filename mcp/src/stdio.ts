@@ -2,6 +2,7 @@ import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { Console } from 'node:console'
 import process from 'node:process'
 import { openConnection, type ConnectionOptions } from './connection.ts'
+import { toldToEnd } from './ending.ts'
 import { createMcpServer, type ServerOptions } from './mcp-server.ts'
 
 /** As long as a client waits for its server to end before it kills it. */
@@ -14,7 +15,7 @@ const endsWithinMs = 2_000
 export async function serveStdio(options: ConnectionOptions & ServerOptions): Promise<void> {
   // Standard output carries the protocol alone.
   globalThis.console = new Console(process.stderr)
-  const ended = clientGone()
+  const ended = Promise.race([clientGone(), toldToEnd()])
   const connection = openConnection(options)
   const server = createMcpServer(connection, options)
   await server.connect(new StdioServerTransport())
@@ -26,11 +27,10 @@ export async function serveStdio(options: ConnectionOptions & ServerOptions): Pr
   await Promise.race([handedBack, over])
 }
 
-async function clientGone(): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const gone = () => resolve()
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, gone)
-  process.stdin.once('end', gone).once('close', gone)
-  process.stdout.once('error', gone)
-  await promise
+function clientGone(): Promise<void> {
+  return new Promise((resolve) => {
+    const gone = () => resolve()
+    process.stdin.once('end', gone).once('close', gone)
+    process.stdout.once('error', gone)
+  })
 }

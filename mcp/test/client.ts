@@ -6,12 +6,13 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
-import type { Lifetime } from '../../server/test/harness.ts'
+import type { startServer } from '../../sdk/test/server.ts'
 import { openConnection, type ConnectionOptions } from '../src/connection.ts'
 import { createMcpServer, type ServerOptions } from '../src/mcp-server.ts'
 
 const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
+type Lifetime = Parameters<typeof startServer>[0]
 export type McpClient = Awaited<ReturnType<typeof connect>>
 
 /** A client and a server in one process, for what is not about transports. */

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import sharp from 'sharp'
-import { startServer, type SdkServer } from '../../sdk/test/server.ts'
+import { startServer } from '../../sdk/test/server.ts'
 import { serveHttp } from '../src/http.ts'
 import { connectOverHttp, connectOverStdio, imageOf, type McpClient } from './client.ts'
 
+const server = await startServer({ after })
+
 test('a client does the work of a day over stdio', async (t) => {
-  const server = await startServer(t)
   const env = { COMPUTER_API_KEY: server.key, COMPUTER_BASE_URL: server.baseUrl }
-  await workADay(server, await connectOverStdio(t, env))
+  await workADay(await connectOverStdio(t, env))
 })
 
 test('a client does the work of a day over streamable HTTP', async (t) => {
-  const server = await startServer(t)
   const mcp = await serveHttp({ baseUrl: server.baseUrl, port: 0 })
   t.after(() => mcp[Symbol.asyncDispose]())
-  await workADay(server, await connectOverHttp(t, mcp.url, server.key))
+  await workADay(await connectOverHttp(t, mcp.url, server.key))
 })
 
-async function workADay(server: SdkServer, mcp: McpClient): Promise<void> {
+async function workADay(mcp: McpClient): Promise<void> {
   const { tools } = await mcp.client.listTools()
   assert.ok(tools.length >= 15 && tools.length <= 25, `${tools.length} tools`)
   assert.match(mcp.client.getInstructions() ?? '', /screenshot/)
@@ -60,5 +60,6 @@ async function workADay(server: SdkServer, mcp: McpClient): Promise<void> {
   assert.match(await mcp.ok('start_machine', { machine: 'branch' }), /running/)
   await mcp.ok('delete_machine', { machine: 'branch' })
   assert.match(await mcp.refused('get_machine', { machine: 'branch' }), /list_machines/)
+  await mcp.ok('delete_machine', { machine: 'work' })
   assert.deepEqual(mcp.errors, [])
 }

@@ -57,7 +57,7 @@ export const commandTools: readonly Tool[] = [
     title: 'Look at background processes',
     description:
       'Read whether a background process still runs, its exit code and what it wrote; without a ' +
-      'process, list those of the machine. Processes are started by run_command with background: true.',
+      'process, list those of the machine. Use it for what run_command started with background: true.',
     input: z.strictObject({
       machine,
       process: process.optional().describe('Its id. Default: list them.'),
@@ -82,7 +82,7 @@ export const commandTools: readonly Tool[] = [
     name: 'stop_process',
     title: 'End a background process',
     description:
-      'Send a signal to a background process and all that it started. Use SIGTERM, the default, ' +
+      'Send a signal to a background process and all that it started, to end it. Use SIGTERM, the default, ' +
       'and SIGKILL only if that did not help.',
     input: z.strictObject({
       machine,

@@ -85,7 +85,10 @@ async function readFile(
   const { bytes, isWhole } = await readPiece(await found.files.stream(path, { offset, signal }))
   if (offset === 0 && isPicture(bytes)) {
     const whole = await found.files.read(path, { maxBytes: maxPictureBytes, signal })
-    const { content, original } = await showPicture(whole)
+    const { content, original } = await showPicture(whole).catch((cause: unknown) => {
+      const message = `${path} begins like a picture, but cannot be shown: it is broken, or too large.`
+      throw new Refusal(message, { cause })
+    })
     return [content, { type: 'text', text: `${path}: ${original.width}x${original.height} pixels` }]
   }
   const length = isWhole ? bytes.length : endOfText(bytes)
@@ -97,7 +100,7 @@ async function readFile(
     )
   }
   const next = isWhole ? '' : `There is more: go on with offset ${offset + length}.`
-  if (text === '') return 'The file is empty, or ends before that offset.'
+  if (text === '') return 'The file is empty.'
   return [{ type: 'text', text }, ...(next ? [{ type: 'text' as const, text: next }] : [])]
 }
 

@@ -16,8 +16,8 @@ export const inputTools: readonly Tool[] = [
     name: 'click',
     title: 'Click',
     description:
-      'Click at a point of the screen. Take a screenshot first and aim at the middle of what you ' +
-      'want to hit; take another afterwards to see what it did.',
+      'Click at a point of the screen. Use it after a screenshot, and aim at the middle of what you ' +
+      'want to hit; take another screenshot afterwards to see what it did.',
     input: z.strictObject({
       machine,
       x,
@@ -129,8 +129,7 @@ async function act(
   done: string,
   send: (found: Machine) => Promise<void>,
 ): Promise<string> {
-  const found = await findMachine(call, wanted)
-  await call.connection.controls.use(found, () => send(found))
+  const found = await call.connection.controls.use(() => findMachine(call, wanted), send)
   return `${done} on ${found.name}. Take a screenshot to see what it did.`
 }
 

@@ -81,8 +81,8 @@ export const machineTools: readonly Tool[] = [
     name: 'start_machine',
     title: 'Start a machine',
     description:
-      'Boot a stopped machine. Answers once it runs. Its disk is as it was; programs that ran ' +
-      'before are not started again.',
+      'Boot a machine. Answers once it runs. Use it when a machine is stopped, or in error: its disk ' +
+      'is as it was, while programs that ran before are not started again.',
     input: z.strictObject({ machine }),
     annotations: { ...changes, idempotentHint: true },
     async run(call, input) {

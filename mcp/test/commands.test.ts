@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { startServer } from '../../sdk/test/server.ts'
+import { connectHere } from './client.ts'
+
+const server = await startServer({ after })
+const { baseUrl, key: apiKey } = server
+const { name: machine } = await server.connect().machines.create()
+
+test('a command answers its exit code and both streams', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  const said = await mcp.ok('run_command', { machine, command: 'echo out; cat none; exit 3' })
+  assert.match(said, /^Exit code 3\.\n--- stdout\nout\n--- stderr\n.*none/)
+})
+
+test('of a long output the beginning and the end are shown, and that it was cut', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  const said = await mcp.ok('run_command', { machine, command: 'seq 20000' })
+  assert.match(said, /--- stdout\n1\n2\n3\n/)
+  assert.match(said, /\n\[… \d+ characters left out here …\]\n/)
+  assert.match(said, /\n19999\n20000\n/)
+  assert.ok(said.length < 21_000)
+})
+
+test('a command that takes too long is ended, and it is said what else to do', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  const said = await mcp.ok('run_command', { machine, command: 'sleep 60', timeout_seconds: 1 })
+  assert.match(said, /^Exit code 124\. .*ended after 1 s.*background/)
+})
+
+test('a background process is looked at and ended', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  assert.equal(await mcp.ok('read_process', { machine }), 'There is no background process.')
+  const start = async (command: string) => {
+    const started = await mcp.ok('run_command', { machine, command, background: true })
+    return /prc_[0-9a-z]+/.exec(started)![0]
+  }
+  const lasting = await start('sleep 50')
+  const brief = await start('echo done; cat none')
+  const all = await mcp.ok('read_process', { machine })
+  assert.match(all, RegExp(`^${brief}: .*echo done; cat none\n${lasting}: running, .*: sleep 50$`))
+
+  const read = { machine, process: brief, wait_seconds: 40 }
+  const said = await mcp.ok('read_process', read)
+  assert.match(said, /exited with 1.*\n--- stdout\ndone\nThat is all of it\./)
+  assert.match(await mcp.ok('read_process', { ...read, stream: 'stderr' }), /--- stderr\n.*none/)
+
+  await mcp.ok('stop_process', { machine, process: lasting })
+  const ended = await mcp.ok('read_process', { machine, process: lasting, wait_seconds: 40 })
+  assert.match(ended, /exited with 143.*\n\(nothing on stdout\)\nThat is all of it\./)
+})

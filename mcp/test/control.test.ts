@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { after, test, type TestContext } from 'node:test'
+import { startServer } from '../../sdk/test/server.ts'
+import { serveHttp } from '../src/http.ts'
+import { connectHere, connectOverHttp, connectOverStdio } from './client.ts'
+import { eventually } from './eventually.ts'
+
+const server = await startServer({ after })
+const { baseUrl, key: apiKey } = server
+const owner = server.connect({ sessionType: 'human' })
+
+const click = (machine: string) => ['click', { machine, x: 10, y: 20 }] as const
+
+/** A machine that the test alone works on, the person among it too. */
+async function createMachine(t: TestContext) {
+  const machine = await owner.machines.create()
+  t.after(() => machine.input.close())
+  return machine
+}
+
+test('mouse and keyboard are handed back when they were not used for a while', async (t) => {
+  const machine = await createMachine(t)
+  const patient = await connectHere(t, { apiKey, baseUrl })
+  await patient.ok(...click(machine.name))
+  assert.equal((await machine.input.holder()).holder?.type, 'agent')
+  await patient.connection[Symbol.asyncDispose]()
+
+  const hasty = await connectHere(t, { apiKey, baseUrl, handBackAfterMs: 1 })
+  await hasty.ok(...click(machine.name))
+  await hasty.ok(...click(machine.name))
+  await eventually('the lease is handed back and its session closed', async () => {
+    const sessions = await machine.sessions().all()
+    return sessions.every(({ state }) => state === 'closed')
+  })
+  assert.equal((await machine.input.holder()).holder, null)
+  await hasty.ok(...click(machine.name))
+})
+
+test('a person who takes over is told of and not fought', async (t) => {
+  const machine = await createMachine(t)
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  await mcp.ok(...click(machine.name))
+  const { holder } = await machine.input.acquire({ force: true })
+  for (let time = 0; time < 2; time++) {
+    const said = await mcp.refused(...click(machine.name))
+    assert.match(said, /^A person \(.+\) controls the mouse and keyboard of .*tell the user/)
+  }
+  assert.deepEqual((await machine.input.holder()).holder, holder)
+  await mcp.ok('screenshot', { machine: machine.name })
+
+  await machine.input.release()
+  await mcp.ok(...click(machine.name))
+  assert.equal((await machine.input.holder()).holder?.type, 'agent')
+})
+
+test('what was taken and is free again is told before anything is done', async (t) => {
+  const machine = await createMachine(t)
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  await mcp.ok(...click(machine.name))
+  await machine.input.acquire({ force: true })
+  await machine.input.release()
+  const events = () =>
+    server.guest(machine.id).desktop.events.filter(({ event }) => event.startsWith('press'))
+  const before = events().length
+  assert.match(await mcp.refused(...click(machine.name)), /free again.*Take a screenshot/)
+  assert.equal(events().length, before)
+  await mcp.ok(...click(machine.name))
+  assert.ok(events().length > before)
+})
+
+test('a program that holds them is not displaced', async (t) => {
+  const machine = await createMachine(t)
+  const first = await connectHere(t, { apiKey, baseUrl })
+  const second = await connectHere(t, { apiKey, baseUrl })
+  await first.ok(...click(machine.name))
+  assert.match(await second.refused(...click(machine.name)), /^Another program \(.+\) controls/)
+  await first.ok(...click(machine.name))
+})
+
+test('calls that come at once take turns', async (t) => {
+  const machine = await createMachine(t)
+  const mcp = await connectHere(t, { apiKey, baseUrl, handBackAfterMs: 1 })
+  const texts = ['aaaa', 'bbbb', 'cccc', 'dddd']
+  const input = (text: string) => ({ machine: machine.name, text })
+  await Promise.all(texts.map((text) => mcp.ok('type_text', input(text))))
+  const typed = server.guest(machine.id).desktop.events.flatMap(({ event }) => {
+    return /^text ([a-d])$/.exec(event)?.[1] ?? []
+  })
+  assert.equal(typed.join(''), texts.join(''))
+})
+
+test('a client that leaves hands back what it controlled', async (t) => {
+  const machine = await createMachine(t)
+  const free = () =>
+    eventually('the lease is free', async () => (await machine.input.holder()).holder === null)
+  const held = async () => assert.ok((await machine.input.holder()).holder)
+
+  const env = { COMPUTER_API_KEY: apiKey, COMPUTER_BASE_URL: baseUrl }
+  const piped = await connectOverStdio(t, env)
+  await piped.ok(...click(machine.name))
+  await held()
+  await piped.client.close()
+  await free()
+
+  const mcp = await serveHttp({ baseUrl, port: 0 })
+  t.after(() => mcp[Symbol.asyncDispose]())
+  const remote = await connectOverHttp(t, mcp.url, apiKey)
+  await remote.ok(...click(machine.name))
+  await held()
+  await remote.transport.terminateSession()
+  await free()
+
+  const other = await connectOverHttp(t, mcp.url, apiKey)
+  await other.ok(...click(machine.name))
+  await held()
+  await mcp[Symbol.asyncDispose]()
+  assert.equal((await machine.input.holder()).holder, null)
+})

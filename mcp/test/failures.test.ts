@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { startServer } from '../../sdk/test/server.ts'
+import { commands, type Command } from '../../server/src/drivers/fake/guest/commands.ts'
+import { connectHere } from './client.ts'
+
+const server = await startServer({ after }, { plan: 'free' })
+const { baseUrl, key: apiKey } = server
+
+test('a limit of the plan is told with its numbers and what to do', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  await mcp.ok('create_machine', { name: 'only' })
+  const said = await mcp.refused('create_machine', {})
+  assert.match(said, /allows 1 .*there are 1.*no longer needed.*raise the limit/)
+})
+
+test('what a stopped machine cannot do points to its start', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  await mcp.ok('stop_machine', { machine: 'only' })
+  assert.match(await mcp.ok('stop_machine', { machine: 'only' }), /stopped already/)
+  for (const [tool, input] of [
+    ['run_command', { command: 'true' }],
+    ['read_file', { path: 'a' }],
+    ['screenshot', {}],
+    ['create_snapshot', {}],
+  ] as const) {
+    assert.match(await mcp.refused(tool, { machine: 'only', ...input }), /start_machine/, tool)
+  }
+  await mcp.ok('start_machine', { machine: 'only' })
+  assert.match(await mcp.ok('start_machine', { machine: 'only' }), /runs already/)
+})
+
+test('what is not there points to where to look', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  assert.match(await mcp.refused('screenshot', { machine: 'nobody' }), /nobody.*list_machines/)
+  const unknown = { machine: `mch_${'0'.repeat(26)}` }
+  assert.match(await mcp.refused('screenshot', unknown), /list_machines/)
+  const unpublished = { machine: 'only', port: 9 }
+  assert.match(await mcp.refused('unpublish_port', unpublished), /get_machine/)
+})
+
+test('a key that is refused and a server that is away are for the user', async (t) => {
+  const wrong = await connectHere(t, { apiKey: 'ck_wrong', baseUrl })
+  assert.match(await wrong.refused('list_machines'), /ask the user.*COMPUTER_API_KEY/)
+  const lost = await connectHere(t, { apiKey, baseUrl: 'http://127.0.0.1:1' })
+  assert.match(await lost.refused('list_machines'), /tell the user.*cannot be reached/)
+})
+
+test('a browser that cannot start is told with what it said', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  const page = { machine: 'only', url: 'http://localhost:8000/' }
+  fakeBrowser((process) => {
+    process.err('cannot open display\n')
+    return 1
+  })
+  assert.match(await mcp.refused('open_page', page), /did not start: cannot open display/)
+  const asked: string[] = []
+  fakeBrowser((_, args) => {
+    asked.push(...args)
+    return 0
+  })
+  assert.match(await mcp.ok('open_page', page), /Take a screenshot/)
+  assert.deepEqual(asked, [page.url])
+})
+
+/** The fake machines of this process have no browser of their own. */
+function fakeBrowser(run: Command): void {
+  ;(commands as Map<string, Command>).set('chromium', run)
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, test } from 'node:test'
+import sharp from 'sharp'
+import { startServer } from '../../sdk/test/server.ts'
+import { showPicture, shownSize, toDisplay } from '../src/pictures.ts'
+import { connectHere, imageOf, textOf } from './client.ts'
+
+const server = await startServer({ after })
+const { baseUrl, key: apiKey } = server
+
+test('a display is shown no larger than models look at, in its own shape', () => {
+  const sizes = [
+    [1280, 800, 1280, 800],
+    [1024, 768, 1024, 768],
+    [1600, 900, 1280, 720],
+    [2560, 1600, 1280, 800],
+    [7680, 4320, 1280, 720],
+    [1080, 1920, 804, 1429],
+    [1280, 1024, 1198, 959],
+  ] as const
+  for (const [width, height, shownWidth, shownHeight] of sizes)
+    assert.deepEqual(shownSize({ width, height }), { width: shownWidth, height: shownHeight })
+})
+
+test('each pixel of a picture has a pixel of the display, and the corners meet', () => {
+  for (const [width, height] of [
+    [1280, 800],
+    [1366, 768],
+    [2560, 1440],
+    [7680, 4320],
+    [1080, 1920],
+  ] as const) {
+    const display = { width, height }
+    const shown = shownSize(display)
+    const of = (x: number, y: number) => toDisplay({ x, y }, shown, display)
+    const scale = width / shown.width
+    const first = of(0, 0)
+    const last = of(shown.width - 1, shown.height - 1)
+    assert.ok(first.x < scale && first.y <= scale)
+    assert.ok(last.x < width && last.x >= width - scale && last.y < height, `${width}x${height}`)
+    if (scale === 1)
+      assert.deepEqual(
+        [first, last],
+        [
+          { x: 0, y: 0 },
+          { x: width - 1, y: height - 1 },
+        ],
+      )
+  }
+})
+
+test('what PNG makes large is shown as JPEG', async () => {
+  const noise = randomBytes(640 * 480 * 3)
+  const raw = { width: 640, height: 480, channels: 3 } as const
+  const shown = await showPicture(await sharp(noise, { raw }).png().toBuffer())
+  assert.equal((shown.content as { mimeType: string }).mimeType, 'image/jpeg')
+})
+
+test('a click lands under the point of the picture that it was aimed at', async (t) => {
+  const machine = await server.connect().machines.create({ name: 'wide' })
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  const resize = async (width: number, height: number) => {
+    await machine.display.resize(width, height)
+    await machine.input.close()
+  }
+  const click = (x: number, y: number) => ['click', { machine: 'wide', x, y }] as const
+
+  await resize(2560, 1600)
+  const shot = await mcp.call('screenshot', { machine: 'wide' })
+  const { width, height } = await sharp(imageOf(shot).bytes).metadata()
+  assert.deepEqual([width, height], [1280, 800])
+  assert.match(textOf(shot), /1280x800 pixels.*2560x1600/)
+  await mcp.ok(...click(639, 400))
+  assert.deepEqual(pointer(), { x: 1279, y: 801 })
+  await mcp.ok('drag', { machine: 'wide', from_x: 0, from_y: 0, to_x: 1279, to_y: 799 })
+  assert.deepEqual(pointer(), { x: 2559, y: 1599 })
+  assert.match(await mcp.refused(...click(1280, 0)), /1280x800/)
+
+  await mcp.connection.computer[Symbol.asyncDispose]()
+  await resize(1024, 768)
+  assert.match(await mcp.refused(...click(10, 10)), /another size.*screenshot/)
+  assert.deepEqual(pointer(), { x: 2559, y: 1599 })
+  await mcp.ok('screenshot', { machine: 'wide' })
+  await mcp.ok(...click(10, 10))
+  assert.deepEqual(pointer(), { x: 10, y: 10 })
+
+  function pointer() {
+    const moves = server.guest(machine.id).desktop.events.flatMap(({ event }) => {
+      const move = /^move (\d+),(\d+)$/.exec(event)
+      return move ? [{ x: Number(move[1]), y: Number(move[2]) }] : []
+    })
+    return moves.at(-1)
+  }
+})

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { tools } from '../src/tools/all.ts'
+import { connectHere } from './client.ts'
+
+test('every tool says what it does and when to use it', () => {
+  assert.equal(new Set(tools.map(({ name }) => name)).size, tools.length)
+  for (const { name, title, description } of tools) {
+    assert.match(name, /^[a-z]+(_[a-z]+)*$/)
+    assert.ok(title.length > 3, name)
+    assert.match(description, /\buse\b/i, `${name} does not say when to use it`)
+    assert.ok(description.length >= 100 && description.length <= 700, name)
+  }
+  const named = tools.flatMap(({ description }) => description.match(/\b[a-z]+_[a-z]+\b/g) ?? [])
+  for (const name of named)
+    assert.ok(
+      tools.some((tool) => tool.name === name),
+      name,
+    )
+})
+
+test('a client is told of each tool what it may do', async (t) => {
+  const { client } = await connectHere(t, { apiKey: 'none' })
+  const listed = (await client.listTools()).tools
+  assert.equal(listed.length, tools.length)
+  for (const { name, annotations = {}, inputSchema } of listed) {
+    assert.equal(inputSchema['additionalProperties'], false, name)
+    const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
+    for (const hint of [readOnlyHint, destructiveHint, idempotentHint, openWorldHint])
+      assert.equal(typeof hint, 'boolean', name)
+    assert.ok(!(readOnlyHint && destructiveHint), name)
+  }
+})
+
+test('in read-only mode there is nothing but looking', async (t) => {
+  const mcp = await connectHere(t, { apiKey: 'none', readOnly: true })
+  const { tools: listed } = await mcp.client.listTools()
+  assert.deepEqual(listed.map(({ name }) => name).sort(), [
+    'get_machine',
+    'list_files',
+    'list_machines',
+    'read_file',
+    'read_process',
+    'screenshot',
+  ])
+  assert.ok(listed.every(({ annotations }) => annotations?.readOnlyHint))
+  assert.match(await mcp.refused('click', { machine: 'any', x: 1, y: 1 }), /not found/)
+})
+
+test('an input that is wrong is refused with what is wrong about it', async (t) => {
+  const mcp = await connectHere(t, { apiKey: 'none' })
+  assert.match(await mcp.refused('click', { machine: 'any', x: 1.5, y: 1 }), /x/)
+  assert.match(await mcp.refused('click', { machine: 'any', x: 1, y: 1, z: 1 }), /"?z"?/)
+  assert.match(await mcp.refused('open_page', { machine: 'any', url: 'file:///etc' }), /url/)
+  assert.match(await mcp.refused('open_page', { machine: 'any', url: '--no-sandbox' }), /url/)
+})
