@@ -13,7 +13,11 @@ export type ApiClient = ReturnType<typeof createApiClient>
 const withinMs = 150_000
 
 /** The HTTP API as any program would call it. */
-export function createApiClient(baseUrl: string, key: string) {
+export function createApiClient(
+  baseUrl: string,
+  key: string,
+  credential: Readonly<Record<string, string>> = { authorization: `Bearer ${key}` },
+) {
   async function call(
     method: string,
     path: string,
@@ -24,7 +28,7 @@ export function createApiClient(baseUrl: string, key: string) {
       method,
       signal: AbortSignal.timeout(withinMs),
       headers: {
-        authorization: `Bearer ${key}`,
+        ...credential,
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },

@@ -2,21 +2,15 @@ import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 
 /**
- * A server process's way to a machine's agent, which a test can hold up in one direction, or cut. What
+ * A server process's way to the agents of machines, which a test can hold up in one direction, or cut. What
  * is held up is not lost: it goes on, in order, when it is let through.
  */
 export class Gate {
   readonly #streams = new Set<GatedStream>()
-  readonly #socketPath: string
   #held: Direction | null = null
 
-  constructor(socketPath: string) {
-    this.#socketPath = socketPath
-  }
-
-  /** As a driver's. */
-  async connect(): Promise<Duplex> {
-    const socket = connect(this.#socketPath)
+  async connect(socketPath: string): Promise<Duplex> {
+    const socket = connect(socketPath)
     await new Promise<void>((resolve, reject) =>
       socket.once('connect', resolve).once('error', reject),
     )

@@ -2,6 +2,7 @@ import type { MachineId } from '@computer/contract'
 import { createApi } from '../../server/src/api/server.ts'
 import type { App } from '../../server/src/app.ts'
 import { expireLeases } from '../../server/src/domain/leases.ts'
+import type { MachineRef } from '../../server/src/drivers/machine-driver.ts'
 import { createGuestClient, type GuestClient } from '../../server/src/guest/client.ts'
 import { callWith, type Call } from '../../server/test/call.ts'
 import type { TestServer } from '../../server/test/harness.ts'
@@ -37,6 +38,9 @@ export type MachineOptions = {
   readonly mistake?: (guests: GuestClient) => GuestClient
 }
 
+/** The sweep of one machine looks after the leases of all. */
+const agentSockets = new Map<MachineId, string>()
+
 export async function startMachine(
   server: TestServer,
   { mistake = (guests) => guests }: MachineOptions = {},
@@ -44,12 +48,14 @@ export async function startMachine(
   await using stack = new AsyncDisposableStack()
   const { id } = await server.machine()
   const agent = stack.use(await startAgent())
+  agentSockets.set(id, agent.socketPath)
   const clock = createClock()
   const recorder = stack.use(await openRecorder(agent.xSocketPath, clock))
 
   const startProcess = () => {
-    const gate = new Gate(agent.socketPath)
-    const guests = mistake(createGuestClient({ connect: () => gate.connect() }))
+    const gate = new Gate()
+    const connect = (ref: MachineRef) => gate.connect(agentSockets.get(ref.id)!)
+    const guests = mistake(createGuestClient({ connect }))
     stack.defer(() => guests[Symbol.asyncDispose]())
     stack.defer(() => gate.open())
     return { gate, app: { ...server.app, guests } satisfies App }
