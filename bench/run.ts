@@ -14,6 +14,7 @@ import { bench as footprint } from './s21-footprint.ts'
 import { bench as type } from './s11-type.ts'
 import { bench as exec } from './s14-exec.ts'
 import { bench as files } from './s16-files.ts'
+import { bench as preview } from './s18-preview.ts'
 import { bench as authenticatedRead } from './s19-authenticated-read.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import { openServer } from './server.ts'
@@ -39,6 +40,7 @@ const benches: readonly Bench[] = [
   type,
   exec,
   files,
+  preview,
   authenticatedRead,
   footprint,
 ]

@@ -23,7 +23,8 @@ export async function openServer(env = process.env): Promise<BenchServer> {
     return { api, dataDir: usualDataDir, [Symbol.asyncDispose]: async () => api.close() }
   }
   env['COMPUTER_IMAGE_CACHE'] ??= join(usualDataDir, 'images')
-  const server = await startRealServer()
+  const previews = { previewDomain: 'preview.test', trustProxy: '127.0.0.1' }
+  const server = await startRealServer(previews)
   const api = openApi(server.api.baseUrl, await readOwnerKey(server.dataDir))
   return {
     api,

@@ -29,12 +29,13 @@ export type RealServer = AsyncDisposable & {
  * disposal leaves nothing behind: no machine, process, mount, bridge or file.
  */
 export async function startRealServer(
-  options: { readonly previewDomain?: string } = {},
+  options: { readonly previewDomain?: string; readonly trustProxy?: string } = {},
 ): Promise<RealServer> {
   const dataDir = await mkdtemp('/var/tmp/computer-e2e-')
   const [apiPort, gatewayPort] = [await freePort(), await freePort()]
+  const previewPort = String(await freePort())
   const previews = options.previewDomain
-    ? ['--preview-domain', options.previewDomain, '--preview-port', String(await freePort())]
+    ? ['--preview-domain', options.previewDomain, '--preview-port', previewPort]
     : []
   const child = spawn(process.execPath, [entry, 'up', ...previews], {
     env: {
@@ -43,6 +44,8 @@ export async function startRealServer(
       COMPUTER_API_PORT: String(apiPort),
       COMPUTER_GATEWAY_PORT: String(gatewayPort),
       COMPUTER_POOL_SIZE_GB: '30',
+      COMPUTER_PREVIEW_PUBLIC_PORT: previewPort,
+      ...(options.trustProxy && { COMPUTER_TRUST_PROXY: options.trustProxy }),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,0 +1,148 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../e2e/ports.ts'
+import { runLoad, type Load } from './load.ts'
+import { waitFor, withMachine } from './machine.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
+import { runRounds } from './rounds.ts'
+
+/**
+ * A private preview beside nginx with one worker, both before the same web server in a machine: nginx
+ * goes to the machine's address, as one would who had it at hand, and asks for no credential.
+ */
+export const bench: Bench = {
+  name: 's18-preview',
+  title: 'preview of a web server',
+  run: (context) => withMachine(context.api, 's18', ({ id }) => measureBoth(context, id)),
+}
+
+const requests = 2_000
+const connections = 50
+const body = 'hello from the machine\n'
+const guestPort = 8000
+const program = `require('http').createServer((request, response) => {
+  response.setHeader('content-length', ${body.length})
+  response.end(${JSON.stringify(body)})
+}).listen(${guestPort})`
+
+async function measureBoth(context: BenchContext, id: string): Promise<Row[]> {
+  const { api, plan, say } = context
+  const exec = (command: readonly string[]) =>
+    api.json<{ stdout: string }>('POST', `/v1/machines/${id}/exec`, { command })
+  await exec(['sh', '-c', `setsid node -e '${program}' </dev/null >/dev/null 2>&1 &`])
+  const { stdout } = await exec(['hostname', '-I'])
+  const address = stdout.trim().split(' ')[0]!
+  await waitFor('the web server listens', async () => {
+    const { stdout: listening } = await exec(['ss', '-Htln', `sport = :${guestPort}`])
+    return listening !== ''
+  })
+  const preview = await api.json<{ url: string; secret: string }>(
+    'POST',
+    `/v1/machines/${id}/ports`,
+    { port: guestPort },
+  )
+  const { host, port } = new URL(preview.url)
+  await using nginx = await startNginx(`${address}:${guestPort}`)
+  const shared = { requests, connections, body }
+  const ours: Load = {
+    ...shared,
+    url: new URL(`http://127.0.0.1:${port}/`),
+    headers: { host, 'x-preview-secret': preview.secret },
+  }
+  const sides = {
+    baseline: () => runLoad({ ...shared, url: nginx.url }),
+    ours: () => runLoad(ours),
+  }
+  const load = await runRounds(sides, plan.slow, say)
+  const one = { requests: 100, connections: 1 }
+  const alone = await runRounds(
+    {
+      baseline: () => runLoad({ ...shared, ...one, url: nginx.url }),
+      ours: () => runLoad({ ...ours, ...one }),
+    },
+    plan.slow,
+    say,
+  )
+  const names = { baseline: 'baseline', ours: 'ours' } as const
+  const busy = compareSides(load, names, {
+    id: 'S18',
+    ours: `${requests} requests over ${connections} connections`,
+    baseline: 'nginx, one worker',
+    target: { ratio: 2.5 },
+  })
+  const single = compareSides(alone, names, {
+    id: 'S18',
+    ours: 'a hundred requests one after the other',
+    baseline: 'nginx, one worker',
+    target: { ratio: 2.5 },
+  })
+  const { oursMs, baselineMs } = single.comparison
+  const added = (oursMs.p50 - baselineMs.p50) / one.requests
+  return [busy, { ...single, note: `${added.toFixed(2)} ms more for a request (goal 0.5)` }]
+}
+
+async function startNginx(upstream: string): Promise<AsyncDisposable & { readonly url: URL }> {
+  const folder = await mkdtemp(join(tmpdir(), 'computer-bench-nginx-'))
+  const port = await freePort()
+  const path = join(folder, 'nginx.conf')
+  await writeFile(path, configure(folder, port, upstream))
+  const child = spawn('nginx', ['-c', path, '-p', folder, '-e', join(folder, 'error.log')], {
+    stdio: 'inherit',
+  })
+  try {
+    await spawned(child)
+    const url = new URL(`http://127.0.0.1:${port}/`)
+    await waitFor('nginx reaches the machine', () =>
+      fetch(url).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    )
+    return { url, [Symbol.asyncDispose]: () => end(child, folder) }
+  } catch (error) {
+    await end(child, folder)
+    throw error
+  }
+}
+
+async function spawned(child: ChildProcess): Promise<void> {
+  try {
+    await once(child, 'spawn')
+  } catch (cause) {
+    throw new Error('this compares with nginx: apt-get install nginx-light', { cause })
+  }
+}
+
+async function end(child: ChildProcess, folder: string): Promise<void> {
+  if (child.pid !== undefined && child.exitCode === null) {
+    const ended = once(child, 'exit')
+    child.kill()
+    await ended
+  }
+  await rm(folder, { recursive: true, force: true })
+}
+
+function configure(folder: string, port: number, upstream: string): string {
+  return `daemon off;
+worker_processes 1;
+pid ${folder}/nginx.pid;
+events { worker_connections 1024; }
+http {
+  access_log off;
+  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
+  upstream machine { server ${upstream}; keepalive 64; }
+  server {
+    listen 127.0.0.1:${port};
+    keepalive_requests 1000000;
+    location / {
+      proxy_pass http://machine;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+    }
+  }
+}
+`
+}
