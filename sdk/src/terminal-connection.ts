@@ -109,19 +109,23 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
 
   async #connectUntilExit(signal: AbortSignal): Promise<number> {
     let goodAt = Date.now()
-    for (let failures = 0, isFirst = true; ; failures++) {
+    let wasAttached = false
+    for (let failures = 0; ; failures++) {
       signal.throwIfAborted()
       const socket = await this.#connect(signal, goodAt)
       if (socket) {
-        failures = 0
-        if (!isFirst) this.#options.onReattach?.()
-        isFirst = false
-        const exitCode = await this.#read(socket)
+        const { exitCode, isAttached } = await this.#read(socket, wasAttached)
         if (exitCode !== undefined) return exitCode
         signal.throwIfAborted()
         const error = finalError(await socket.closed)
-        if (error) throw error
-        goodAt = Date.now()
+        // The client it has is ourselves, whose connection the server does not know to be broken yet.
+        const isOwn = error?.code === 'conflict' && wasAttached && Date.now() - goodAt < patienceMs
+        if (error && !isOwn) throw error
+        wasAttached ||= isAttached
+        if (isAttached) {
+          goodAt = Date.now()
+          failures = 0
+        }
       }
       await pause(backoffMs(failures), signal)
     }
@@ -146,10 +150,13 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
     }
   }
 
-  /** Until the connection ends: the exit code, if that is why. */
-  async #read(socket: Socket): Promise<number | undefined> {
+  /** Until the connection ends: whether it got as far as the pty, and the exit code if that is why. */
+  async #read(socket: Socket, wasAttached: boolean) {
     let exitCode: number | undefined
+    let isAttached = false
     for await (const frame of socket) {
+      if (!isAttached && wasAttached) this.#options.onReattach?.()
+      isAttached = true
       if (typeof frame === 'string') {
         const message = JSON.parse(frame) as { type: string; exit_code: number }
         if (message.type === 'exit') exitCode = message.exit_code
@@ -158,6 +165,6 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
         this.#arrived.resolve()
       }
     }
-    return exitCode
+    return { exitCode, isAttached }
   }
 }

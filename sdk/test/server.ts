@@ -11,6 +11,12 @@ export async function startServer(
   t: Lifetime,
   options: Parameters<typeof startTestServer>[1] = {},
 ) {
+  const computers: Computer[] = []
+  t.after(async () => {
+    for (const computer of computers) await computer[Symbol.asyncDispose]()
+    // A call that ends before it is sent leaves a connection that says nothing, and is waited for.
+    server.http.server.closeAllConnections()
+  })
   const server = await startTestServer(t, options)
   const gateway = await startTestGateway(t, server.app)
   const baseUrl = (await server.listen()).href
@@ -23,7 +29,7 @@ export async function startServer(
     /** A client with the owner's key, ended with the test. */
     connect(wish: ComputerOptions = {}): Computer {
       const computer = new Computer({ apiKey: server.key, baseUrl, gatewayUrl, ...wish })
-      t.after(() => computer[Symbol.asyncDispose]())
+      computers.push(computer)
       return computer
     },
   }

@@ -1,6 +1,6 @@
 /*
  * Makes a PNG smaller, by what every runtime brings along: no decoder is needed for what the server
- * sends, which is 8 bits a channel and not interlaced.
+ * sends, which has at most 8 bits a channel and is not interlaced.
  */
 
 export type Picture = {
@@ -27,15 +27,16 @@ export async function decodePng(png: Uint8Array): Promise<Picture> {
     at += 12 + length
   }
   const [width, height] = [view.getUint32(16), view.getUint32(20)]
-  const [depth, colour, interlaced] = [png[24], png[25]!, png[28]]
+  const [depth, colour, interlaced] = [png[24]!, png[25]!, png[28]]
   const channels = channelsOf[colour]
-  if (depth !== 8 || interlaced !== 0 || !channels) {
-    throw new Error(
-      `this PNG has ${depth} bits of colour type ${colour}, which cannot be scaled here`,
-    )
+  if (depth > 8 || interlaced !== 0 || !channels) {
+    const kind = `${depth} bits of colour type ${colour}`
+    throw new Error(`this PNG has ${kind}, which cannot be made smaller here`)
   }
   const filtered = await transformed(parts, new DecompressionStream('deflate'))
-  const pixels = unfilter(filtered, width * channels, height, channels)
+  const bits = channels * depth
+  const rows = unfilter(filtered, Math.ceil((width * bits) / 8), height, Math.ceil(bits / 8))
+  const pixels = depth === 8 ? rows : unpack(rows, width, height, depth, colour === 0)
   const rgba = new Uint8Array(width * height * 4)
   for (let from = 0, to = 0; to < rgba.length; from += channels, to += 4) {
     const isGrey = colour === 0 || colour === 4
@@ -54,12 +55,14 @@ export async function encodePng({
   height,
   rgba,
 }: Picture): Promise<Uint8Array<ArrayBuffer>> {
-  const stride = width * 3 + 1
-  const rows = new Uint8Array(stride * height)
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
-      const pixel = rgba.subarray((y * width + x) * 4, (y * width + x) * 4 + 3)
-      rows.set(pixel, y * stride + 1 + x * 3)
+  const rows = new Uint8Array((width * 3 + 1) * height)
+  for (let y = 0, from = 0, to = 0; y < height; y++) {
+    // The byte that says how a row is filtered: not at all.
+    to++
+    for (let x = 0; x < width; x++, from += 4) {
+      rows[to++] = rgba[from]!
+      rows[to++] = rgba[from + 1]!
+      rows[to++] = rgba[from + 2]!
     }
   }
   const header = new Uint8Array(13)
@@ -78,23 +81,25 @@ export async function encodePng({
 /** Each pixel is the mean of what it stands for, so that thin lines and letters do not vanish. */
 export function scaleDown(picture: Picture, width: number, height: number): Picture {
   const rgba = new Uint8Array(width * height * 4)
-  for (let y = 0; y < height; y++) {
+  const source = picture.rgba
+  for (let y = 0, to = 0; y < height; y++) {
     const [top, bottom] = span(y, height, picture.height)
-    for (let x = 0; x < width; x++) {
+    for (let x = 0; x < width; x++, to += 4) {
       const [left, right] = span(x, width, picture.width)
-      const sums = [0, 0, 0, 0]
+      let [red, green, blue] = [0, 0, 0]
       for (let row = top; row < bottom; row++) {
-        for (let column = left; column < right; column++) {
-          const at = (row * picture.width + column) * 4
-          for (let channel = 0; channel < 4; channel++)
-            sums[channel]! += picture.rgba[at + channel]!
+        const end = (row * picture.width + right) * 4
+        for (let at = (row * picture.width + left) * 4; at < end; at += 4) {
+          red += source[at]!
+          green += source[at + 1]!
+          blue += source[at + 2]!
         }
       }
       const count = (bottom - top) * (right - left)
-      rgba.set(
-        sums.map((sum) => Math.round(sum / count)),
-        (y * width + x) * 4,
-      )
+      rgba[to] = Math.round(red / count)
+      rgba[to + 1] = Math.round(green / count)
+      rgba[to + 2] = Math.round(blue / count)
+      rgba[to + 3] = 255
     }
   }
   return { width, height, rgba }
@@ -118,6 +123,27 @@ export function cut(
 /** The pixels of a longer side that one of a shorter side stands for. */
 function span(index: number, length: number, whole: number): [number, number] {
   return [Math.floor((index * whole) / length), Math.ceil(((index + 1) * whole) / length)]
+}
+
+/** One byte for each sample of a row that has several in one. Grey goes up to white, indices stay. */
+function unpack(
+  rows: Uint8Array,
+  width: number,
+  height: number,
+  depth: number,
+  isGrey: boolean,
+): Uint8Array {
+  const out = new Uint8Array(width * height)
+  const stride = Math.ceil((width * depth) / 8)
+  const most = 2 ** depth - 1
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const bit = x * depth
+      const sample = (rows[y * stride + (bit >> 3)]! >> (8 - depth - (bit & 7))) & most
+      out[y * width + x] = isGrey ? (sample * 255) / most : sample
+    }
+  }
+  return out
 }
 
 /** Takes back what each row's filter did to its bytes. */

@@ -65,6 +65,8 @@ export function base64(bytes: Uint8Array): string {
   return btoa(text)
 }
 
+/** Where the middle of a pixel lies. A coordinate past the edge is of the last pixel. */
 function map(value: number, from: number, to: number): number {
-  return Math.min(to - 1, Math.max(0, Math.floor(((value + 0.5) * to) / from)))
+  const inside = Math.min(from - 1, Math.max(0, value))
+  return Math.min(to - 1, Math.floor(((inside + 0.5) * to) / from))
 }

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { eventually } from '../../server/test/settled.ts'
+import type { ScreenMessage } from '../src/index.ts'
+import { startServer } from './server.ts'
+
+const server = await startServer({ after })
+const machine = await server.connect().machines.create()
+
+/** What noVNC asks of a channel before it takes it for one. */
+const channelProperties = [
+  'send',
+  'close',
+  'binaryType',
+  'onerror',
+  'onmessage',
+  'onopen',
+  'protocol',
+  'readyState',
+]
+
+test('the screen is a channel of RFB alone, and tells the rest beside it', async () => {
+  const told: ScreenMessage[] = []
+  const screen = await machine.screen({ onMessage: (message) => told.push(message) })
+  const own = [...Object.keys(screen), ...Object.getOwnPropertyNames(Object.getPrototypeOf(screen))]
+  for (const property of channelProperties) assert.ok(own.includes(property), property)
+
+  const greeting = Promise.withResolvers<string>()
+  screen.onmessage = ({ data }) => greeting.resolve(Buffer.from(data).toString('latin1'))
+  assert.equal(await greeting.promise, 'RFB 003.008\n')
+  assert.equal(screen.readyState, 1)
+
+  const closed = Promise.withResolvers<number>()
+  screen.onclose = ({ code }) => closed.resolve(code)
+  await machine.mouse.click(1, 1)
+  await eventually(async () => {
+    const leases = told.filter((message) => message.type === 'lease')
+    return leases.some(({ holder }) => holder?.sessionId === screen.sessionId) || undefined
+  })
+  screen.close()
+  assert.equal(await closed.promise, 1000)
+  assert.equal(screen.readyState, 3)
+})
+
+test('a session that only looks is closed with its screen', async () => {
+  const { id } = await server.machine()
+  const other = await server.connect().machines.get(id)
+  const screen = await other.screen({ viewOnly: true })
+  assert.deepEqual(
+    (await other.sessions().all()).map(({ type }) => type),
+    ['view'],
+  )
+  screen.close()
+  await eventually(async () => {
+    const [session] = await other.sessions().all()
+    return session?.state === 'closed' || undefined
+  })
+})

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import type { Terminal } from '../src/index.ts'
+import { startServer } from './server.ts'
+
+const server = await startServer({ after })
+const machine = await server.connect().machines.create()
+
+test('a terminal is opened, typed into and read until its command has exited', async () => {
+  const { id } = await machine.terminals.open()
+  const terminal = machine.terminals.attach(id, { size: { cols: 100, rows: 30 } })
+  terminal.write('echo hällo\r')
+  let shown = ''
+  const decoder = new TextDecoder()
+  let listed: Terminal | undefined
+  for await (const bytes of terminal) {
+    shown += decoder.decode(bytes, { stream: true })
+    if (listed || !shown.endsWith('hällo\r\n')) continue
+    ;[listed] = await machine.terminals.list()
+    terminal.write('exit 3\r')
+  }
+  assert.equal(await terminal.exited, 3)
+  assert.deepEqual([listed?.id, listed?.cols, listed?.rows], [id, 100, 30])
+})
+
+test('terminals are listed, resized and killed', async () => {
+  const { id } = await machine.terminals.open()
+  assert.equal((await machine.terminals.resize(id, 90, 20)).cols, 90)
+  await machine.terminals.kill(id)
+  assert.deepEqual(await machine.terminals.list(), [])
+})
+
+test('a connection that breaks off is made again, and shows the last output again', async () => {
+  const sockets: WebSocket[] = []
+  const Breakable = class extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols)
+      sockets.push(this)
+    }
+  }
+  const computer = server.connect({ WebSocket: Breakable })
+  const { terminals } = await computer.machines.get(machine.id)
+  const { id } = await terminals.open()
+  let reattached = 0
+  const terminal = terminals.attach(id, { onReattach: () => (reattached += 1) })
+  terminal.write('echo first\r')
+  let shown = ''
+  for await (const bytes of terminal) {
+    shown += Buffer.from(bytes).toString()
+    if (reattached === 0 && shown.includes('first')) {
+      shown = ''
+      sockets[0]!.close()
+      terminal.write('echo second\r')
+    }
+    if (shown.includes('first') && shown.includes('second')) break
+  }
+  assert.equal(reattached, 1)
+  await terminals.kill(id)
+})
+
+test('a terminal that is not there is not waited for', async () => {
+  const gone = machine.terminals.attach('trm_01kaj0v3m8q4t2x6y9z1b5c7d3')
+  await assert.rejects(gone.exited, { code: 'not_found' })
+  await assert.rejects(
+    async () => {
+      for await (const _ of gone) assert.fail('there is nothing to show')
+    },
+    { code: 'not_found' },
+  )
+})
+
+test('a background command is started, read, written to, signalled and waited for', async () => {
+  const { processes } = machine
+  const { id } = await processes.start(['cat'])
+  await processes.write(id, 'through', { eof: true })
+  let output = ''
+  for await (const piece of processes.logs(id)) output += piece
+  assert.equal(output, 'through')
+  assert.equal((await processes.wait(id)).exitCode, 0)
+  const other = await processes.start(['cat'])
+  await processes.signal(other.id, 'SIGKILL')
+  assert.equal((await processes.wait(other.id)).exitCode, 137)
+  assert.equal((await processes.list()).length, 2)
+  assert.equal((await processes.get(id)).state, 'exited')
+})
