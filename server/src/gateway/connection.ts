@@ -5,6 +5,8 @@ import type { Footing } from '../domain/standing.ts'
 
 /** What may wait in a socket's buffer before its channel should send no more. */
 export const roomyBytes = 256 * 1024
+/** Every control message is far smaller. */
+const maxControlBytes = 64 * 1024
 /** Past this a reader is too slow for what must not be dropped, and is cut off. */
 const hopelessBytes = 16 * 1024 * 1024
 
@@ -59,7 +61,10 @@ export class Connection {
   onControl<Message>(schema: z.ZodType<Message>, listener: (message: Message) => void): void {
     this.#socket.on('message', (data, isBinary) => {
       if (isBinary || !this.isOpen) return
-      const message = parseJson(schema, bytesOf(data).toString('utf8'))
+      const text = bytesOf(data)
+      if (text.length > maxControlBytes)
+        return this.close('messageTooLarge', `at most ${maxControlBytes} bytes a control message`)
+      const message = parseJson(schema, text.toString('utf8'))
       if (message === undefined) this.close('protocolError', 'that is no message of this channel')
       else listener(message)
     })

@@ -16,7 +16,7 @@ import { SessionSockets } from './screens/session-sockets.ts'
 import { mountTerminalChannel } from './terminal.ts'
 
 /** Past this a frame is refused before it is whole; channels have smaller limits of their own. */
-const maxFrameBytes = 32 * 1024 * 1024
+const maxFrameBytes = 4 * 1024 * 1024
 const tokenProtocol = /^bearer\.(\S+)$/
 
 /** The whole gateway over an App. */
