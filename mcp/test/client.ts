@@ -28,9 +28,9 @@ export async function connectHere(t: Lifetime, options: ConnectionOptions & Serv
 export async function connectOverStdio(
   t: Lifetime,
   env: Readonly<Record<string, string>>,
-  args: readonly string[] = [],
+  program = entry,
 ) {
-  const command = { command: process.execPath, args: [entry, ...args], env: { ...env } }
+  const command = { command: process.execPath, args: [program], env: { ...env } }
   return connect(t, new StdioClientTransport({ ...command, stderr: 'inherit' }))
 }
 
