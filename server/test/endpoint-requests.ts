@@ -43,6 +43,8 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
     const { body } = await call('POST', `${path}/terminals`, {})
     return { machine_id, terminal_id: body.id as string }
   }
+  // One that is published already is answered in another way.
+  let freshPort = 10_000
   const newPreview = async () => {
     const { body } = await call('POST', `${path}/ports`, { port: 2280 })
     return { machine_id, preview_id: body.id as string }
@@ -153,7 +155,7 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       listAll: none,
     },
     ports: {
-      publish: async () => ({ ids: { machine_id }, body: { port: 8080 } }),
+      publish: async () => running({ body: { port: freshPort++ } }),
       list: running,
       get: async () => ({ ids: await newPreview() }),
       unpublish: async () => ({ ids: await newPreview() }),
