@@ -1,8 +1,8 @@
-import { ApiError, type Machine, type Process } from '@computer/sdk'
+import { ApiError, type Machine } from '@computer/sdk'
 import { once } from 'node:events'
 import { connect, findMachine } from '../client.ts'
 import { clientCommand, collectPair, examples } from '../command.ts'
-import { failAs255, userFlag } from './exit-code.ts'
+import { argv, failAs255, userFlag } from './remote-command.ts'
 
 export const exec = clientCommand('exec')
   .description('Run a command in a machine, show what it writes as it comes, end as it ends.')
@@ -30,19 +30,20 @@ ${examples(
       await using computer = await connect(options)
       const machine = await findMachine(computer, ref)
       const { user, cwd, env } = options
-      const running = await machine.processes.start(command, { user, cwd, env })
-      process.exitCode = await follow(machine, running, { stdin: options.stdin })
+      using signals = holdSignals()
+      const { id } = await machine.processes.start(argv(command), { user, cwd, env })
+      signals.passTo((signal) => void machine.processes.signal(id, signal).catch(() => {}))
+      process.exitCode = await follow(machine, id, { stdin: options.stdin })
     }),
   )
 
 /** Resolves to its exit code once it has exited and all it wrote is shown. */
 async function follow(
   machine: Machine,
-  { id }: Process,
+  id: string,
   { stdin }: { readonly stdin: boolean },
 ): Promise<number> {
   const ending = new AbortController()
-  const stopSignals = passSignals(machine, id)
   const { promise: failed, reject } = promiseToFail()
   try {
     const reads = stdin && !process.stdin.isTTY
@@ -51,9 +52,11 @@ async function follow(
     await Promise.race([shown, failed])
     const { exitCode } = await machine.processes.wait(id)
     return exitCode ?? 1
+  } catch (error) {
+    await machine.processes.signal(id, 'SIGTERM').catch(() => {})
+    throw error
   } finally {
     ending.abort()
-    stopSignals()
     process.stdin.destroy()
   }
 }
@@ -96,7 +99,6 @@ async function sendInput(
     // It has exited, or does not read: what it has to say about that is in its output.
     const isOver = error instanceof ApiError && /^(conflict|not_found)$/.test(error.code)
     if (isOver) return
-    await machine.processes.signal(id, 'SIGTERM').catch(() => {})
     if (!(error instanceof TypeError)) throw error
     const message = 'standard input is not text: copy it with `computer cp - MACHINE:PATH`'
     throw new ApiError('invalid_request', message, { cause: error })
@@ -104,22 +106,31 @@ async function sendInput(
 }
 
 const interrupts = ['SIGINT', 'SIGTERM', 'SIGKILL'] as const
+type Sent = (typeof interrupts)[number] | 'SIGHUP' | 'SIGQUIT'
 
-function passSignals(machine: Machine, id: string): () => void {
+/** Signals that come while the command is being started wait until it can have them. */
+function holdSignals(): Disposable & { passTo(send: (signal: Sent) => void): void } {
+  const waiting: Sent[] = []
+  let pass: (signal: Sent) => void = (signal) => waiting.push(signal)
   let count = 0
-  const send = (signal: (typeof interrupts)[number] | 'SIGHUP' | 'SIGQUIT') =>
-    void machine.processes.signal(id, signal).catch(() => {})
   const interrupt = () => {
     if (count === interrupts.length) process.exit(130)
-    send(interrupts[count++]!)
+    pass(interrupts[count++]!)
   }
-  const others = ['SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
-  const listeners = others.map((signal) => [signal, () => send(signal)] as const)
+  const listeners = (['SIGTERM', 'SIGHUP', 'SIGQUIT'] as const).map((signal) => {
+    return [signal, () => pass(signal)] as const
+  })
   process.on('SIGINT', interrupt)
   for (const [signal, listener] of listeners) process.on(signal, listener)
-  return () => {
-    process.off('SIGINT', interrupt)
-    for (const [signal, listener] of listeners) process.off(signal, listener)
+  return {
+    passTo(send) {
+      pass = send
+      for (const signal of waiting.splice(0)) send(signal)
+    },
+    [Symbol.dispose]() {
+      process.off('SIGINT', interrupt)
+      for (const [signal, listener] of listeners) process.off(signal, listener)
+    },
   }
 }
 

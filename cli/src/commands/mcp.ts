@@ -19,13 +19,14 @@ it, which names this command in its settings, and acts with the key of the profi
 ${examples('computer mcp', 'computer mcp --read-only', 'computer mcp --http --port 7090')}`,
   )
   .action(async ({ http, profile, readOnly, host, port, allowHost: allowedHosts }) => {
-    const { runHttp, serveStdio } = await loadServer()
-    if (!http) {
-      await serveStdio({ ...(await readConnection(profile)), readOnly })
-      process.exit()
+    const server = await loadServer()
+    if (http) {
+      const baseUrl = await readBaseUrl(profile)
+      await server.runHttp({ baseUrl, host, port, readOnly, allowedHosts })
+    } else {
+      await server.serveStdio({ ...(await readConnection(profile)), readOnly })
     }
-    const baseUrl = await readBaseUrl(profile)
-    await runHttp({ baseUrl, host, port, readOnly, allowedHosts })
+    process.exit()
   })
 
 /** Not in the bundle of the command line, which few run for this: it is a package of its own. */

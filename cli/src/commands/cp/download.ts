@@ -54,7 +54,7 @@ export async function downloadTree(
   tree: RemoteTree,
   to: string,
 ): Promise<void> {
-  await mkdir(to, { recursive: true })
+  await makeDirectory(to)
   for (const path of tree.directories) await makeDirectory(join(to, path))
   await forEachFew([...tree.files], async ([path, file]) =>
     downloadFile(transfer, file, join(to, path)),

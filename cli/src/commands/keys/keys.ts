@@ -1,10 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
-import { create } from './create.ts'
 import { list } from './list.ts'
-import { revoke } from './revoke.ts'
 
 export const keys = new Command('keys')
-  .description('Create, list and revoke API keys of the organization.')
-  .addCommand(create)
+  .description('List the API keys of the organization.')
   .addCommand(list)
-  .addCommand(revoke)
+  .addHelpText('after', '\nNo key may make or revoke keys: people do, signed in with a browser.')

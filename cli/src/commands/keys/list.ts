@@ -1,7 +1,17 @@
-import { connect, filtered } from '../../client.ts'
+import type { ApiKey } from '@computer/sdk'
+import { connect } from '../../client.ts'
 import { clientCommand } from '../../command.ts'
-import { showList } from '../../output.ts'
-import { keyColumns } from './columns.ts'
+import { showList, type Columns } from '../../output.ts'
+import { formatAge } from '../../text.ts'
+
+const columns: Columns<ApiKey> = {
+  name: ({ name }) => name,
+  prefix: ({ prefix }) => prefix,
+  id: ({ id }) => id,
+  used: ({ lastUsedAt }) => formatAge(lastUsedAt),
+  state: (key) => (isRevoked(key) ? 'revoked' : isExpired(key) ? 'expired' : 'valid'),
+  scopes: ({ scopes }) => scopes.join(' '),
+}
 
 export const list = clientCommand('list')
   .alias('ls')
@@ -9,11 +19,15 @@ export const list = clientCommand('list')
   .option('--all', 'revoked ones too')
   .action(async (options) => {
     await using computer = await connect(options)
-    const wanted = filtered(
-      computer.apiKeys.list({ limit: 100 }),
-      ({ revokedAt }) => options.all === true || revokedAt === null,
-    )
-    const keys = []
-    for await (const key of wanted) keys.push(key)
-    showList(keys, keyColumns, { ...options, none: 'There are no keys.' })
+    const keys = await computer.apiKeys.list({ limit: 100 }).all()
+    const shown = options.all ? keys : keys.filter((key) => !isRevoked(key))
+    showList(shown, columns, { ...options, none: 'There are no keys.' })
   })
+
+function isRevoked({ revokedAt }: ApiKey): boolean {
+  return revokedAt !== null
+}
+
+function isExpired({ expiresAt }: ApiKey): boolean {
+  return expiresAt !== null && Date.parse(expiresAt) <= Date.now()
+}

@@ -1,7 +1,7 @@
 import { ApiError } from '@computer/sdk'
 import { connect, findMachine } from '../../client.ts'
 import { clientCommand, examples } from '../../command.ts'
-import { failAs255, userFlag } from '../exit-code.ts'
+import { argv, failAs255, userFlag } from '../remote-command.ts'
 import { runTerminal } from './terminal.ts'
 
 export const shell = clientCommand('shell')
@@ -31,7 +31,13 @@ ${examples('computer shell first', 'computer shell first -- vim notes.txt')}`,
       const size = { cols: process.stdout.columns, rows: process.stdout.rows }
       const env = { TERM: process.env['TERM'] ?? 'xterm-256color', ...colors() }
       const { user, cwd, attach } = options
-      const wish = { ...(command.length > 0 && { command }), user, cwd, env, ...size }
+      const wish = {
+        ...(command.length > 0 && { command: argv(command) }),
+        user,
+        cwd,
+        env,
+        ...size,
+      }
       const id = attach ?? (await machine.terminals.open(wish)).id
       const end = await runTerminal(machine, id)
       if (end.type === 'left') {

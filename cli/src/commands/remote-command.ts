@@ -10,6 +10,11 @@ export const userFlag = () =>
     'root',
   ] as const)
 
+/** Flags of the command are the command's, so the `--` that some put before it means nothing. */
+export function argv(words: readonly string[]): readonly string[] {
+  return words[0] === '--' ? words.slice(1) : words
+}
+
 /** Runs what ends with the exit code of something else, so that its own failures are told apart. */
 export async function failAs255(work: () => Promise<void>): Promise<void> {
   try {

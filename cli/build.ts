@@ -1,0 +1,70 @@
+import { build, type Metafile } from 'esbuild'
+import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/*
+ * Makes build/cli, which is what is published: the command line with all that it uses in it, and no
+ * dependency. One package to fetch, a start that opens a few files and not three hundred, and nothing
+ * that asks for a newer Node than the command line itself does.
+ *
+ *     node cli/build.ts && npm publish build/cli
+ */
+const repoDir = fileURLToPath(new URL('../', import.meta.url))
+
+export async function buildCli(outDir: string): Promise<void> {
+  await rm(outDir, { recursive: true, force: true })
+  await mkdir(join(outDir, 'dist'), { recursive: true })
+  const { metafile } = await build({
+    entryPoints: [join(repoDir, 'cli/src/main.ts')],
+    outdir: join(outDir, 'dist'),
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.12',
+    // A package of its own, with a library of pictures: `computer mcp` finds it if it is there.
+    external: ['@computer/mcp'],
+    metafile: true,
+    chunkNames: '[name]-[hash]',
+    // What is bundled from CommonJS asks for Node's own modules by require.
+    banner: {
+      js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
+    },
+    logLevel: 'warning',
+  })
+  await chmod(join(outDir, 'dist/main.js'), 0o755)
+  const { private: _, dependencies: __, ...manifest } = await readJson('cli/package.json')
+  const published = {
+    ...manifest,
+    bin: { computer: 'dist/main.js' },
+    files: ['dist', 'CHANGELOG.md', 'THIRD_PARTY_LICENSES'],
+  }
+  await writeFile(join(outDir, 'package.json'), `${JSON.stringify(published, null, 2)}\n`)
+  for (const name of ['README.md', 'CHANGELOG.md'])
+    await copyFile(join(repoDir, 'cli', name), join(outDir, name))
+  await copyFile(join(repoDir, 'LICENSE'), join(outDir, 'LICENSE'))
+  await writeFile(join(outDir, 'THIRD_PARTY_LICENSES'), await licensesOf(metafile))
+}
+
+/** The licenses of what others wrote and is part of the bundle. */
+async function licensesOf({ inputs }: Metafile): Promise<string> {
+  const paths = Object.keys(inputs).map(
+    (path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0],
+  )
+  const folders = [...new Set(paths.filter((path) => path !== undefined))].toSorted()
+  const texts = folders.map(async (path) => {
+    const folder = resolve(path)
+    const { name, version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+    const file = (await readdir(folder)).find((each) => /^licen[cs]e/i.test(each))
+    if (!file) throw new Error(`${name} has no license file`)
+    return `${name} ${version}\n\n${(await readFile(join(folder, file), 'utf8')).trim()}\n`
+  })
+  return (await Promise.all(texts)).join(`\n${'-'.repeat(78)}\n\n`)
+}
+
+async function readJson(path: string): Promise<Record<string, unknown>> {
+  return JSON.parse(await readFile(join(repoDir, path), 'utf8')) as Record<string, unknown>
+}
+
+if (import.meta.main) await buildCli(resolve(process.argv[2] ?? join(repoDir, 'build/cli')))

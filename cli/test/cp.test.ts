@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { parsePlace } from '../src/commands/cp/place.ts'
+import { startComputer } from './computer.ts'
+
+const { run, json, server, folder } = await startComputer({ after })
+const { id } = await server.machine({ name: 'first' })
+const here = (path: string) => join(folder, path)
+const inside = async (path: string) => (await run(['exec', 'first', 'cat', path])).stdout
+
+test('a colon before any slash comes after a machine', () => {
+  const machine = (name: string, path: string) => ({ type: 'machine', machine: name, path })
+  assert.deepEqual(parsePlace('first:'), machine('first', '.'))
+  assert.deepEqual(parsePlace('first:/a:b'), machine('first', '/a:b'))
+  for (const path of ['./first:x', '/first:x', 'a/b:c', 'file'])
+    assert.deepEqual(parsePlace(path), { type: 'local', path })
+  assert.deepEqual(parsePlace('-'), { type: 'stream' })
+})
+
+test('a file goes there and back with its bytes and its permissions', async () => {
+  const bytes = randomBytes(3_000_001)
+  await writeFile(here('big'), bytes)
+  await chmod(here('big'), 0o750)
+  assert.deepEqual(await json('cp', 'big', 'first:'), {
+    files: 1,
+    bytes: bytes.length,
+    skipped: [],
+  })
+  const silent = await run(['cp', 'first:big', 'back'])
+  assert.deepEqual([silent.code, silent.stdout, silent.stderr], [0, '', ''])
+  assert.deepEqual(await readFile(here('back')), bytes)
+  assert.equal((await stat(here('back'))).mode & 0o777, 0o750)
+  assert.equal((await run(['cp', `${id}:big`, '-'])).bytes.compare(bytes), 0)
+})
+
+test('into a folder that is there, a file goes under its own name', async () => {
+  await writeFile(here('note'), 'a note')
+  await mkdir(here('folder'))
+  await run(['cp', 'note', 'first:Documents'])
+  assert.equal(await inside('Documents/note'), 'a note')
+  await run(['cp', 'note', 'first:deep/er/'])
+  assert.equal(await inside('deep/er/note'), 'a note')
+  await run(['cp', 'first:deep/er/note', 'folder'])
+  assert.equal(await readFile(here('folder/note'), 'utf8'), 'a note')
+  await run(['cp', '-', 'first:piped'], { stdin: 'from a pipe' })
+  assert.equal(await inside('piped'), 'from a pipe')
+})
+
+test('a folder is copied whole, and only with -r', async () => {
+  await mkdir(here('tree/one/two'), { recursive: true })
+  await mkdir(here('tree/empty'))
+  for (const [path, text] of [
+    ['tree/a', 'A'],
+    ['tree/one/two/b', 'B'],
+    ['tree/one/ü c', 'C'],
+  ] as const)
+    await writeFile(here(path), text)
+  const refused = await run(['cp', 'tree', 'first:'])
+  assert.equal(refused.code, 2)
+  assert.match(refused.stderr, /-r/)
+
+  assert.equal((await json('cp', '-r', 'tree', 'first:')).files, 3)
+  assert.equal(await inside('tree/one/ü c'), 'C')
+  assert.equal((await run(['exec', 'first', 'test', '-d', 'tree/empty'])).code, 0)
+  assert.equal((await run(['cp', 'first:tree', '.'])).code, 2)
+  assert.equal((await run(['cp', '-r', 'first:tree', 'copy'])).code, 0)
+  const names = async (path: string) => (await readdir(here(path), { recursive: true })).toSorted()
+  assert.deepEqual(await names('copy'), await names('tree'))
+  assert.equal(await readFile(here('copy/one/two/b'), 'utf8'), 'B')
+})
+
+test('nothing is written through a link that is in the way', async () => {
+  await mkdir(here('elsewhere'))
+  await mkdir(here('trap'))
+  await symlink(here('elsewhere'), here('trap/one'))
+  await writeFile(here('precious'), 'precious')
+  assert.equal((await run(['cp', '-r', 'first:tree/one', 'trap'])).code, 0)
+  await mkdir(here('trap/tree'))
+  await symlink(here('elsewhere'), here('trap/tree/one'))
+  await symlink(here('precious'), here('trap/tree/a'))
+  assert.equal((await run(['cp', '-r', 'first:tree', 'trap'])).code, 0)
+  assert.equal(await readFile(here('precious'), 'utf8'), 'precious')
+  assert.deepEqual(await readdir(here('elsewhere')), [])
+  assert.equal(await readFile(here('trap/tree/a'), 'utf8'), 'A')
+  assert.equal(await readFile(here('trap/one/two/b'), 'utf8'), 'B')
+})
+
+test('what cannot be copied says why, and leaves what was there', async () => {
+  await writeFile(here('kept'), 'as it was')
+  const missing = await run(['cp', 'first:nothing', 'kept'])
+  assert.equal(missing.code, 5)
+  assert.equal(await readFile(here('kept'), 'utf8'), 'as it was')
+  assert.equal((await run(['cp', 'nothing', 'first:'])).code, 1)
+  const closed = await run(['cp', 'kept', 'first:/run/computer/kept'])
+  assert.equal(closed.code, 4)
+  for (const args of [
+    ['kept', 'other'],
+    ['first:a', 'first:b'],
+    ['-', 'first:Documents'],
+  ]) {
+    const { code, stderr } = await run(['cp', ...args])
+    assert.equal(code, 2, stderr)
+  }
+  assert.deepEqual(
+    (await readdir(folder)).filter((name) => name.includes('partial')),
+    [],
+  )
+})
