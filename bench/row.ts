@@ -49,7 +49,7 @@ export type FigureRow = {
   readonly id: string
   readonly what: string
   readonly value: number
-  readonly unit: 'MB' | '% CPU' | 'ms'
+  readonly unit: 'MB' | '% CPU' | 'ms' | 'a second'
   /** At most that. Without it the figure is for orientation. */
   readonly limit?: number
 }

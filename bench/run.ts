@@ -10,6 +10,7 @@ import { bench as restore } from './s07-restore.ts'
 import { bench as screenshotJpeg } from './s08-screenshot-jpeg.ts'
 import { bench as screenshotPng } from './s09-screenshot-png.ts'
 import { bench as click } from './s10-click.ts'
+import { bench as events } from './s20-events.ts'
 import { bench as footprint } from './s21-footprint.ts'
 import { bench as type } from './s11-type.ts'
 import { bench as exec } from './s14-exec.ts'
@@ -42,6 +43,7 @@ const benches: readonly Bench[] = [
   files,
   preview,
   authenticatedRead,
+  events,
   footprint,
 ]
 
