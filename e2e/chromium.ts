@@ -1,0 +1,34 @@
+import packed from '@sparticuz/chromium'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { chromium, type Browser } from 'playwright-core'
+
+/** A Chromium of this host without a window, unpacked for this caller alone. */
+export async function launchChromium(): Promise<Browser & AsyncDisposable> {
+  const folder = await mkdtemp(join(tmpdir(), 'computer-chromium-'))
+  const remove = () => rm(folder, { recursive: true, force: true })
+  try {
+    const executablePath = await unpackInto(folder)
+    // As root there is no sandbox; what it loads is ours.
+    const args = ['--no-sandbox', '--hide-scrollbars']
+    const browser = await chromium.launch({ executablePath, args })
+    browser.once('disconnected', () => void remove())
+    return browser
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+/** It goes to the folder for temporary files, where half of an earlier one would be taken for whole. */
+async function unpackInto(folder: string): Promise<string> {
+  const before = process.env['TMPDIR']
+  process.env['TMPDIR'] = folder
+  try {
+    return await packed.executablePath()
+  } finally {
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+  }
+}

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { after, before, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import sharp from 'sharp'
+import { eventually } from './api.ts'
+import { launchChromium } from './chromium.ts'
+import { NovncViewer, servePage } from './novnc-page.ts'
+import { startRealServer, type RealServer } from './server.ts'
+
+/*
+ * noVNC as it is published, in a real Chromium, at a real machine through a real gateway. The tests
+ * build on each other. With COMPUTER_UPDATE_IMAGES what it shows becomes docs/images/novnc.png.
+ */
+
+let server: RealServer
+let browser: Browser
+let site: Awaited<ReturnType<typeof servePage>>
+let id = ''
+let session = ''
+let viewer: NovncViewer
+let onlooker: NovncViewer
+const path = (rest: string) => `/v1/machines/${id}/${rest}`
+
+before(async () => {
+  server = await startRealServer()
+  browser = await launchChromium()
+  site = await servePage()
+  id = (await server.api.ok('POST', '/v1/machines', {})).id
+  await server.api.waitForDesktop(id)
+})
+after(async () => {
+  await browser?.close()
+  await site?.[Symbol.asyncDispose]()
+  await server?.[Symbol.asyncDispose]()
+})
+
+test('it connects with a token and shows what the machine shows', async () => {
+  session = (await server.api.ok('POST', '/v1/sessions', { machine_id: id })).id
+  viewer = await view(session)
+  await looksLikeMachine(viewer)
+  const [first] = await viewer.messages()
+  assert.deepEqual(first, { type: 'ready', width: 1280, height: 800 })
+})
+
+test('without the lease it only looks; with it, a click and text land', async () => {
+  await openTerminal()
+  await looksLikeMachine(viewer)
+  await viewer.page.mouse.click(640, 400)
+  await viewer.page.keyboard.type('too early ')
+
+  const { fence } = await server.api.ok('POST', path('input-lease'), {
+    session_id: session,
+    ttl_seconds: 600,
+  })
+  await viewer.nameFence(fence)
+  await viewer.page.mouse.click(640, 400)
+  await viewer.page.keyboard.type('Typed in noVNC: ~!@#$%^&*()_+ ')
+  await eventually('the text arrives', async () => {
+    const answer = await server.api.call('GET', path('files/content?path=typed.txt'))
+    return answer.body?.content === 'Typed in noVNC: ~!@#$%^&*()_+ ' || undefined
+  })
+  await looksLikeMachine(viewer)
+})
+
+test('a click changes what is seen, by all who look', async () => {
+  onlooker = await view()
+  await looksLikeMachine(onlooker)
+  const before = await viewer.picture()
+  await viewer.page.mouse.click(1100, 700, { button: 'right' })
+  await eventually('a menu is drawn', async () => {
+    return (await difference(before, await viewer.picture())) > 1 || undefined
+  })
+  await looksLikeMachine(viewer)
+  await looksLikeMachine(onlooker)
+  if (process.env['COMPUTER_UPDATE_IMAGES']) {
+    const image = await sharp(await viewer.page.screenshot())
+      .png({ palette: true })
+      .toBuffer()
+    await writeFile(new URL('../docs/images/novnc.png', import.meta.url), image)
+  }
+  await viewer.page.keyboard.press('Escape')
+  await eventually('the menu is gone', async () => {
+    return (await difference(before, await viewer.picture())) < 1 || undefined
+  })
+})
+
+test('the display follows the window of the viewer, and every viewer the display', async () => {
+  await viewer.followWindow()
+  await viewer.page.setViewportSize({ width: 1000, height: 700 })
+  await eventually('the display has the size of the window', async () => {
+    const { width, height } = await server.api.ok('GET', path('display'))
+    return (width === 1000 && height === 700) || undefined
+  })
+  for (const one of [viewer, onlooker]) await looksLikeMachine(one)
+
+  await server.api.ok('POST', path('display/resize'), { width: 1100, height: 600 })
+  for (const one of [viewer, onlooker]) await looksLikeMachine(one)
+})
+
+test('a takeover makes it read-only, and it goes on looking', async () => {
+  await server.api.takeLease(id, { force: true })
+  await eventually('it is told', async () => {
+    return (await viewer.messages()).some(({ type }) => type === 'lease_lost') || undefined
+  })
+  await viewer.page.keyboard.type('too late')
+  await server.api.ok('POST', path('keyboard/type'), { text: 'Taken over.' })
+  await eventually('the text of the new holder arrives alone', async () => {
+    const { body } = await server.api.call('GET', path('files/content?path=typed.txt'))
+    return body.content.endsWith('()_+ Taken over.') || undefined
+  })
+  await looksLikeMachine(viewer)
+})
+
+async function view(sessionId?: string): Promise<NovncViewer> {
+  const [{ gateway_url }, { token }] = await Promise.all([
+    server.api.ok('GET', '/v1/auth/me'),
+    server.api.ok('POST', '/v1/gateway-tokens'),
+  ])
+  const wish = { gatewayUrl: gateway_url, token, machineId: id, sessionId }
+  return NovncViewer.open(browser, site.origin, wish)
+}
+
+/** Over most of the screen; it writes down every character as it comes. */
+async function openTerminal(): Promise<void> {
+  const program = `sh -c 'stty -icanon; exec cat >typed.txt'`
+  await server.api.launch(id, `xfce4-terminal --geometry 100x30+150+100 -x ${program}`)
+  await eventually('the program reads', async () => {
+    const answer = await server.api.call('GET', path('files/content?path=typed.txt'))
+    return answer.status === 200 || undefined
+  })
+}
+
+/** Until both are the same, up to the losses of JPEG. */
+async function looksLikeMachine(one: NovncViewer): Promise<void> {
+  let last = Infinity
+  await eventually('it looks like the machine', async () => {
+    const { bytes } = await server.api.call('GET', path('screenshot'), undefined, {
+      accept: 'image/png',
+    })
+    last = await difference(bytes, await one.picture())
+    return last < 2 || undefined
+  }).catch((error: Error) => assert.fail(`${error.message}; it differs by ${last}`))
+}
+
+/** Of 255, on average; infinite for pictures of different sizes. */
+async function difference(a: Buffer, b: Buffer): Promise<number> {
+  const [first, second] = await Promise.all(
+    [a, b].map((image) => sharp(image).removeAlpha().raw().toBuffer({ resolveWithObject: true })),
+  )
+  const { width, height } = first!.info
+  if (second!.info.width !== width || second!.info.height !== height) return Infinity
+  let sum = 0
+  for (const [index, value] of first!.data.entries()) sum += Math.abs(value - second!.data[index]!)
+  return sum / first!.data.length
+}
