@@ -26,7 +26,6 @@ export type ScreenMessage =
  */
 export class Screen {
   onopen: ((event: { readonly type: 'open' }) => void) | null = null
-  onmessage: ((event: { readonly data: ArrayBuffer }) => void) | null = null
   onclose:
     | ((event: {
         readonly code: number
@@ -42,7 +41,8 @@ export class Screen {
   readonly #onMessage: ScreenOptions['onMessage']
   readonly #release: () => void
   #isClosed = false
-  #waiting: ArrayBuffer[] | undefined = []
+  #listener: Listener | null = null
+  #waiting: ArrayBuffer[] = []
 
   /** Use `machine.screen()`. */
   constructor(
@@ -69,6 +69,15 @@ export class Screen {
     })
   }
 
+  get onmessage(): Listener | null {
+    return this.#listener
+  }
+  /** The server speaks first: whoever listens is told what came before. */
+  set onmessage(listener: Listener | null) {
+    this.#listener = listener
+    for (const data of listener ? this.#waiting.splice(0) : []) listener?.({ data })
+  }
+
   get readyState(): number {
     if (this.#isClosed) return 3
     return this.#socket.isOpen ? 1 : 2
@@ -91,14 +100,12 @@ export class Screen {
       this.#onMessage?.(toCamel(JSON.parse(frame)) as ScreenMessage)
       return
     }
-    // The server speaks first: what comes before somebody listens is kept.
-    if (!this.onmessage) this.#waiting?.push(frame.buffer)
-    else {
-      for (const data of this.#waiting?.splice(0) ?? []) this.onmessage({ data })
-      this.onmessage({ data: frame.buffer })
-    }
+    if (this.#listener) this.#listener({ data: frame.buffer })
+    else this.#waiting.push(frame.buffer)
   }
 }
+
+type Listener = (event: { readonly data: ArrayBuffer }) => void
 
 export async function openScreen(
   client: Client,

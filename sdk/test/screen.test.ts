@@ -25,6 +25,8 @@ test('the screen is a channel of RFB alone, and tells the rest beside it', async
   const own = [...Object.keys(screen), ...Object.getOwnPropertyNames(Object.getPrototypeOf(screen))]
   for (const property of channelProperties) assert.ok(own.includes(property), property)
 
+  // What the server says before somebody listens is not lost.
+  await eventually(async () => told.some(({ type }) => type === 'ready') || undefined)
   const greeting = Promise.withResolvers<string>()
   screen.onmessage = ({ data }) => greeting.resolve(Buffer.from(data).toString('latin1'))
   assert.equal(await greeting.promise, 'RFB 003.008\n')
