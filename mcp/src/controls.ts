@@ -12,6 +12,7 @@ export class Controls implements AsyncDisposable {
   readonly #handBackAfterMs: number
   readonly #turns = new Map<string, Turn>()
   #found: Promise<unknown> = Promise.resolve()
+  #hasEnded = false
 
   constructor(handBackAfterMs: number) {
     this.#handBackAfterMs = handBackAfterMs
@@ -31,7 +32,7 @@ export class Controls implements AsyncDisposable {
     const turn = this.#turnOf(machine.id)
     clearTimeout(turn.handBack)
     turn.waiting++
-    const acting = turn.last.then(() => actOrExplain(machine, () => act(machine)))
+    const acting = turn.last.then(() => this.#act(machine, () => act(machine)))
     turn.last = acting.catch(() => {})
     try {
       await acting
@@ -43,10 +44,23 @@ export class Controls implements AsyncDisposable {
 
   /** Waits for what is under way; the leases themselves end with the client of the SDK. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#hasEnded = true
     const turns = [...this.#turns.values()]
     this.#turns.clear()
     for (const { handBack } of turns) clearTimeout(handBack)
     await Promise.all(turns.map(({ last }) => last))
+  }
+
+  async #act(machine: Machine, act: () => Promise<void>): Promise<void> {
+    // A lease that is acquired now would be handed back by nobody.
+    if (this.#hasEnded) throw new Refusal('The client has left.')
+    if (machine.input.state === 'lost') throw await explainLoss(machine)
+    try {
+      await act()
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'conflict') throw await explainLoss(machine)
+      throw error
+    }
   }
 
   #turnOf(machineId: string): Turn {
@@ -78,16 +92,6 @@ type Turn = {
   handBack: NodeJS.Timeout | undefined
 }
 
-async function actOrExplain(machine: Machine, act: () => Promise<void>): Promise<void> {
-  if (machine.input.state === 'lost') throw await explainLoss(machine)
-  try {
-    await act()
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'conflict') throw await explainLoss(machine)
-    throw error
-  }
-}
-
 async function explainLoss(machine: Machine): Promise<Refusal> {
   const { input, name } = machine
   // The next input acquires the lease anew, from nobody.
@@ -95,7 +99,7 @@ async function explainLoss(machine: Machine): Promise<Refusal> {
   const { holder } = await input.holder()
   if (!holder) {
     return new Refusal(
-      `The mouse and keyboard of ${name} were taken from you meanwhile, and are free again. ` +
+      `You lost the mouse and keyboard of ${name} meanwhile, and they are free again. ` +
         'What you asked for was not done, or only in part. Take a screenshot to see what has changed, ' +
         'then go on from there.',
     )

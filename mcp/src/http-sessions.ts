@@ -32,6 +32,7 @@ export class HttpSessions implements AsyncDisposable {
   readonly #maxSessions: number
   readonly #idleMs: number
   readonly #sessions = new Map<string, Session>()
+  readonly #ending = new Set<Promise<void>>()
   #opening = 0
   readonly #sweeping: NodeJS.Timeout
 
@@ -86,8 +87,6 @@ export class HttpSessions implements AsyncDisposable {
     }
   }
 
-  readonly #ending = new Set<Promise<void>>()
-
   #forget(session: Session): void {
     const { connection, transport } = session
     if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId)
@@ -123,7 +122,7 @@ async function checkKey({ computer }: Connection): Promise<void> {
   } catch (cause) {
     if (cause instanceof ApiError && cause.code === 'unauthenticated')
       throw new HttpRefusal(401, 'the API key was refused', { cause })
-    throw new HttpRefusal(502, 'the Computer server cannot be reached', { cause })
+    throw new HttpRefusal(502, 'the Computer server does not answer', { cause })
   }
 }
 

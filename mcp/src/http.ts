@@ -27,13 +27,8 @@ export type HttpServer = AsyncDisposable & { readonly url: string }
 export async function serveHttp(options: HttpOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 7090 } = options
   const sessions = new HttpSessions(options)
-  const hosts = new Set([
-    'localhost',
-    '127.0.0.1',
-    '[::1]',
-    inUrl(host),
-    ...(options.allowedHosts ?? []),
-  ])
+  const named = [inUrl(host), ...(options.allowedHosts ?? [])].map((name) => name.toLowerCase())
+  const hosts = new Set(['localhost', '127.0.0.1', '[::1]', ...named])
   const http = createServer((request, response) => {
     serve(request, response, sessions, hosts).catch((error: unknown) => refuse(response, error))
   })

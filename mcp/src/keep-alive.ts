@@ -1,11 +1,10 @@
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
 import type { ServerNotification, ServerRequest } from '@modelcontextprotocol/sdk/types.js'
 
-const everyMs = 10_000
-
 /** Tells a client that wants to know that a call is still under way, so that it does not give it up. */
 export function keepAlive(
   extra: RequestHandlerExtra<ServerRequest, ServerNotification>,
+  everyMs: number,
 ): Disposable {
   const progressToken = extra._meta?.progressToken
   if (progressToken === undefined) return { [Symbol.dispose]() {} }

@@ -12,17 +12,20 @@ COMPUTER_BASE_URL is the server that has the machines (default: http://127.0.0.1
 const wish = readArguments()
 if (wish.help) {
   console.log(usage)
-} else if (wish.http) {
+} else {
+  await serve()
+  process.exit()
+}
+
+async function serve(): Promise<void> {
   const { host, port, 'read-only': readOnly, 'allow-host': allowedHosts } = wish
+  if (!wish.http) return serveStdio({ readOnly })
   await runHttp({
     host,
     port: port === undefined ? undefined : Number(port),
     readOnly,
     allowedHosts,
   })
-} else {
-  await serveStdio({ readOnly: wish['read-only'] })
-  process.exit()
 }
 
 function readArguments() {

@@ -10,10 +10,13 @@ import { tools } from './tools/all.ts'
 export type ServerOptions = {
   /** Offer only what looks and changes nothing. */
   readonly readOnly?: boolean | undefined
+  /** How often a client that asks for it is told that a call is under way. Default: 10 s. */
+  readonly progressEveryMs?: number | undefined
 }
 
 /** A server for one client, over its connection. */
-export function createMcpServer(connection: Connection, { readOnly }: ServerOptions): McpServer {
+export function createMcpServer(connection: Connection, options: ServerOptions): McpServer {
+  const { readOnly, progressEveryMs = 10_000 } = options
   const server = new McpServer(
     { name: 'computer', title: 'Computer', version: readVersion() },
     { instructions: readOnly ? readOnlyInstructions : instructions },
@@ -28,8 +31,8 @@ export function createMcpServer(connection: Connection, { readOnly }: ServerOpti
       annotations: { title, ...annotations },
     }
     server.registerTool(name, config, async (args, extra) => {
-      using _ = keepAlive(extra)
-      return answer(tool, { connection, signal: extra.signal }, args)
+      using _ = keepAlive(extra, progressEveryMs)
+      return await answer(tool, { connection, signal: extra.signal }, args)
     })
   }
   return server

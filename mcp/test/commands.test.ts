@@ -49,3 +49,15 @@ test('a background process is looked at and ended', async (t) => {
   const ended = await mcp.ok('read_process', { machine, process: lasting, wait_seconds: 40 })
   assert.match(ended, /exited with 143.*\n\(nothing on stdout\)\nThat is all of it\./)
 })
+
+test('a client that asks for it is told that a call is under way', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl, progressEveryMs: 10 })
+  const told = Promise.withResolvers<void>()
+  const params = { name: 'run_command', arguments: { machine, command: 'sleep 50' } }
+  const leaving = new AbortController()
+  const options = { onprogress: () => told.resolve(), signal: leaving.signal }
+  const running = mcp.client.callTool(params, undefined, options)
+  await told.promise
+  leaving.abort()
+  await assert.rejects(running)
+})

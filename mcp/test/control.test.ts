@@ -116,3 +116,25 @@ test('a client that leaves hands back what it controlled', async (t) => {
   await mcp[Symbol.asyncDispose]()
   assert.equal((await machine.input.holder()).holder, null)
 })
+
+test('a client that leaves in the middle of a drag leaves nothing held', async (t) => {
+  const machine = await createMachine(t)
+  const mcp = await serveHttp({ baseUrl, port: 0 })
+  t.after(() => mcp[Symbol.asyncDispose]())
+  const { desktop } = server.guest(machine.id)
+  const remote = await connectOverHttp(t, mcp.url, apiKey)
+  const hold = desktop.holdInput()
+  const input = { machine: machine.name, from_x: 1, from_y: 1, to_x: 100, to_y: 100 }
+  const dragging = remote.call('drag', input).catch(() => {})
+  await eventually('the drag has begun', async () => desktop.events.length > 0)
+  await remote.transport.terminateSession()
+  await eventually('the session is closed', async () => {
+    const sessions = await machine.sessions().all()
+    return sessions.every(({ state }) => state === 'closed')
+  })
+  hold.release()
+  assert.equal((await machine.input.holder()).holder, null)
+  assert.deepEqual([...desktop.pressed], [])
+  await remote.client.close()
+  await dragging
+})
