@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Answer } from '../../server/test/call.ts'
 import type { Random } from '../faults/random.ts'
-import type { ScreenSocket } from './gateway.ts'
 import {
   characterOf,
   inputsPerClient,
@@ -28,23 +27,23 @@ export class LeaseClient {
   #texts = 0
   /** Of the last grant that it was given. */
   #fence: number | null = null
-  /** Null: it sends over HTTP alone. */
-  #socket: ScreenSocket | null = null
-  #named: number | null = null
+  readonly usesSocket: boolean
 
   constructor(machine: Machine, history: History, client: number, random: Random) {
     this.#machine = machine
     this.#history = history
     this.#client = client
     this.#random = random
-  }
-
-  get hasSocket(): boolean {
-    return this.#socket !== null
+    this.usesSocket = client >= httpClients
   }
 
   /** Does one thing, and waits for it unless it is input. */
   async act(): Promise<void> {
+    // Without ever a grant there is little to be seen: its input is refused at once.
+    if (this.#fence === null && this.#random.below(4) > 0) {
+      await this.acquire(this.#random.below(2) === 0)
+      return
+    }
     await this.#random
       .pickWeighted([
         { weight: 2, act: () => this.acquire(false) },
@@ -104,29 +103,25 @@ export class LeaseClient {
       return
     }
     input.error = answer.body?.error.message
-    if (isRefusal(answer)) input.outcome = 'refused'
-    // What became of it is not known: it may still land.
-    else input.settledAt = null
+    if (!isRefusal(answer)) {
+      // What became of it is not known: it may still land.
+      input.settledAt = null
+      return
+    }
+    input.outcome = 'refused'
+    // It believes that, or goes on as if nothing had happened.
+    if (this.#random.below(2) === 0) this.#fence = null
   }
 
-  /** Over a screen socket, from now on as over HTTP. */
-  async connect(): Promise<void> {
-    await this.close()
-    this.#socket = await this.#machine.gateway.connect(this.#sessionId)
-    this.#named = null
-  }
-
-  async close(): Promise<void> {
-    await this.#socket?.close()
-    this.#socket = null
-  }
-
-  /** Over the socket, under the newest grant; nothing answers. */
-  sendNow(kind: 'move' | 'type', wish: { readonly mustLand?: boolean } = {}): void {
-    const socket = this.#socket
-    if (!socket?.isOpen || this.#fence === null) return
-    if (this.#named !== this.#fence) socket.nameFence((this.#named = this.#fence))
-    const input = this.#note(kind, 'socket', this.#named, wish)
+  /** Over its screen socket, under the newest grant; nothing answers. */
+  async sendOverSocket(
+    kind: 'move' | 'type',
+    wish: { readonly mustLand?: boolean } = {},
+  ): Promise<void> {
+    const socket = await this.#machine.gateway.socketOf(this.#sessionId)
+    if (this.#fence === null) return
+    if (socket.named !== this.#fence) socket.nameFence(this.#fence)
+    const input = this.#note(kind, 'socket', this.#fence, wish)
     if (kind === 'type') return socket.strike(input.character)
     const { x, y } = this.#pointOf(input)
     socket.pointer(x, y)
@@ -134,10 +129,10 @@ export class LeaseClient {
 
   async #sendSomething(): Promise<void> {
     if (this.#numbers > inputsPerClient - 10) return
-    if (this.#socket && this.#random.below(4) > 0) {
-      if (!this.#socket.isOpen) await this.connect().catch(() => {})
+    if (this.usesSocket && this.#random.below(4) > 0) {
       for (let count = 1 + this.#random.below(4); count > 0; count--) {
-        this.sendNow(this.#random.pick(['move', 'move', 'type']))
+        // The gateway may restart just then.
+        await this.sendOverSocket(this.#random.pick(['move', 'move', 'type'])).catch(() => {})
       }
       return
     }
@@ -205,6 +200,8 @@ export class LeaseClient {
   }
 }
 
+/** The others send most of their input over a socket. */
+const httpClients = 3
 /** A motion to the first point and the press of a button come before the steps of a drag. */
 const eventsOf = { move: 1, click: 2, drag: stepsPerInput + 1, type: 5 } as const
 const longestPauseMs = 30

@@ -6,54 +6,74 @@ import { createGateway } from '../../server/src/gateway/server.ts'
 import { GatewayClient } from '../../server/test/gateway.ts'
 import { rfbOverWebSocket } from '../../server/test/rfb-client.ts'
 
-/** A gateway that can be restarted, and the screen sockets of a machine's clients. */
+/** A gateway that can be restarted, and the screen sockets of a machine's sessions. */
 export type ScreenGateway = AsyncDisposable & {
   /** Every socket is closed. What comes after is another gateway, at another port. */
   restart(): Promise<void>
-  connect(sessionId: string): Promise<ScreenSocket>
+  /** The session's socket, which is opened if it is not open. */
+  socketOf(sessionId: string): Promise<ScreenSocket>
 }
 
 export type ScreenSocket = {
   readonly isOpen: boolean
+  /** The fence that was named last. */
+  readonly named: number | null
   nameFence(fence: number): void
   pointer(x: number, y: number, buttons?: number): void
   strike(character: string): void
-  close(): Promise<void>
 }
 
 export async function startScreenGateway(
   app: App,
   { id, key }: { readonly id: string; readonly key: string },
 ): Promise<ScreenGateway> {
+  const sockets = new Map<string, ScreenSocket>()
   let http = await listen(app)
+  const headers = { authorization: `Bearer ${key}` }
+  const connect = async (sessionId: string) => {
+    const { port } = http.server.address() as AddressInfo
+    const path = `/v1/machines/${id}/screen?session_id=${sessionId}`
+    return openScreen(new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers }))
+  }
   return {
     async restart() {
       await http.close()
       http = await listen(app)
     },
-    async connect(sessionId) {
-      const { port } = http.server.address() as AddressInfo
-      const url = `ws://127.0.0.1:${port}/v1/machines/${id}/screen?session_id=${sessionId}`
-      const headers = { authorization: `Bearer ${key}` }
-      const client = new GatewayClient(new WebSocket(url, { headers }))
-      const rfb = rfbOverWebSocket(client.socket, { format: null, encodings: [], follows: false })
-      await client.opened
-      await rfb.until(({ isConnected }) => isConnected)
-      return {
-        get isOpen() {
-          return client.socket.readyState === WebSocket.OPEN
-        },
-        nameFence: (fence) => client.send({ type: 'input_fence', fence }),
-        pointer: (x, y, buttons) => rfb.pointer(x, y, buttons),
-        strike(character) {
-          const keysym = character.codePointAt(0)!
-          rfb.key(keysym, true)
-          rfb.key(keysym, false)
-        },
-        close: () => client.close(),
-      }
+    async socketOf(sessionId) {
+      const known = sockets.get(sessionId)
+      if (known?.isOpen) return known
+      const socket = await connect(sessionId)
+      sockets.set(sessionId, socket)
+      return socket
     },
     [Symbol.asyncDispose]: () => http.close(),
+  }
+}
+
+async function openScreen(webSocket: WebSocket): Promise<ScreenSocket> {
+  const client = new GatewayClient(webSocket)
+  const rfb = rfbOverWebSocket(webSocket, { format: null, encodings: [], follows: false })
+  await client.opened
+  await rfb.until(({ isConnected }) => isConnected)
+  let named: number | null = null
+  return {
+    get isOpen() {
+      return webSocket.readyState === WebSocket.OPEN
+    },
+    get named() {
+      return named
+    },
+    nameFence(fence) {
+      named = fence
+      client.send({ type: 'input_fence', fence })
+    },
+    pointer: (x, y, buttons) => rfb.pointer(x, y, buttons),
+    strike(character) {
+      const keysym = character.codePointAt(0)!
+      rfb.key(keysym, true)
+      rfb.key(keysym, false)
+    },
   }
 }
 

@@ -10,14 +10,13 @@ export type HistoryOptions = {
   readonly operations: number
 }
 
-const socketClients = [3, 4]
 /** Long enough for any machine; a test that waits this long fails. */
 const landingBoundMs = 10_000
 
 /**
  * Plays one history: five clients act at once, while connections to the agent are held up or cut, grants
- * run out and the gateway restarts. In the end, with nothing in the way any more, one client after
- * the other takes the lease, over HTTP and over sockets, and must be able to use it.
+ * run out and the gateway restarts. In the end, with nothing in the way any more, a client
+ * takes the lease over HTTP and one with a socket after it, and both must be able to use it.
  */
 export async function playHistory(
   machine: Machine,
@@ -29,7 +28,6 @@ export async function playHistory(
     { length: clientCount },
     (_, client) => new LeaseClient(machine, history, client, random.fork(`client ${client}`)),
   )
-  for (const client of socketClients) await clients[client]!.connect()
 
   let playing = clientCount
   const play = async (client: LeaseClient) => {
@@ -39,7 +37,9 @@ export async function playHistory(
   }
   const trouble = causeTrouble(machine, history, random.fork('trouble'), () => playing > 0)
   await Promise.all([...clients.map(play), trouble])
-  await haveLastWord(machine, history, clients)
+  const sockets = clients.filter(({ usesSocket }) => usesSocket)
+  const others = clients.filter(({ usesSocket }) => !usesSocket)
+  await haveLastWord(machine, history, [random.pick(others), random.pick(sockets)])
   return history
 }
 
@@ -90,20 +90,17 @@ async function haveLastWord(
   clients: readonly LeaseClient[],
 ): Promise<void> {
   const mustLand = { mustLand: true }
-  const [first, ...others] = clients
-  for (const client of [first!, ...others.filter((one) => one.hasSocket)]) {
+  for (const client of clients) {
     const { status, body } = await client.acquire(true)
     if (status !== 200) throw new Error(`the last acquisition: ${status} ${JSON.stringify(body)}`)
     await client.send('click', mustLand)
-    if (client.hasSocket) {
-      await client.connect()
-      client.sendNow('move', mustLand)
-      client.sendNow('type', mustLand)
+    if (client.usesSocket) {
+      await client.sendOverSocket('move', mustLand)
+      await client.sendOverSocket('type', mustLand)
       await haveLanded(machine, history)
-      await client.close()
     }
   }
-  for (const client of clients) await client.release()
+  await clients.at(-1)!.release()
 }
 
 /** Waits until all has landed that must; what does not is for the checks to find. */
