@@ -32,7 +32,9 @@ async function measureBoth(context: BenchContext, id: string): Promise<Row[]> {
   const { api, plan, say } = context
   const exec = (command: readonly string[]) =>
     api.json<{ stdout: string }>('POST', `/v1/machines/${id}/exec`, { command })
-  await exec(['sh', '-c', `setsid node -e '${program}' </dev/null >/dev/null 2>&1 &`])
+  const path = '/home/agent/hello.js'
+  await api.json('PUT', `/v1/machines/${id}/files/content`, { path, content: program })
+  await exec(['sh', '-c', `setsid node ${path} </dev/null >/dev/null 2>&1 &`])
   const { stdout } = await exec(['hostname', '-I'])
   const address = stdout.trim().split(' ')[0]!
   await waitFor('the web server listens', async () => {

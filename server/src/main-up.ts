@@ -103,7 +103,7 @@ function sayWelcome(config: Config, terminal: Terminal): void {
   const authorization = `-H "authorization: Bearer $(cat ${key})"`
   terminal.say(`
 Computer runs at ${config.baseUrl} (reference: ${config.baseUrl}/docs)
-  first API key  ${key}
+  first API key  ${key}${describePreviews(config)}
   logs           ${join(config.dataDir, 'logs')}
 
 Make a computer, then look at its screen:
@@ -111,4 +111,12 @@ Make a computer, then look at its screen:
   curl -o screen.png ${config.baseUrl}/v1/machines/MACHINE_ID/screenshot ${authorization} -H 'accept: image/png'
 
 Ctrl-C stops the server and leaves machines running.`)
+}
+
+function describePreviews({ previews, dataDir }: Config): string {
+  if (!previews) return ''
+  const port = previews.publicPort === 443 ? '' : `:${previews.publicPort}`
+  const authority = join(dataDir, 'previews', 'authority.crt')
+  const trust = previews.tls.by === 'authority' ? ` (browsers must trust ${authority})` : ''
+  return `\n  previews       https://*.${previews.domain}${port}${trust}`
 }

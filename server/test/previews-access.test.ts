@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { newId } from '../src/ids.ts'
 import { ownOrigin } from './browser.ts'
+import { startTestGateway, type HandshakeRefused } from './gateway.ts'
 import { startTestPreviews, type Reply } from './preview-server.ts'
 
 /* Who may see a preview, and by what. */
@@ -211,6 +213,20 @@ test("R8: a preview as Origin may change nothing, with a browser's cookie or wit
   assert.equal(fine.status, 201)
 })
 
+test('R8: nor does a handshake of the gateway pass from there', async (t) => {
+  const person = await server.signUp()
+  const gateway = await startTestGateway(t, server.app)
+  const { url } = await publish({ port: 1008, access: 'public' })
+  for (const origin of [url, url.replace('https', 'http'), 'https://preview.test']) {
+    const headers = { cookie: person.cookie()!, origin }
+    const refused = await gateway.connect('/v1/events', { headers }).then(
+      () => null,
+      (error: HandshakeRefused) => error.status,
+    )
+    assert.equal(refused, 403, origin)
+  }
+})
+
 test('what was reached is noted, and bytes that went out are counted to the byte, once', async () => {
   const preview = await publish({ port: 1007, access: 'public' })
   const at = `/v1/machines/${preview.machine_id}/ports/${preview.id}`
@@ -243,7 +259,6 @@ async function home() {
 }
 
 async function join(userId: `usr_${string}`): Promise<void> {
-  const { newId } = await import('../src/ids.ts')
   const membership = { organization_id: await home(), user_id: userId, role: 'member' as const }
   await db
     .insertInto('memberships')

@@ -33,6 +33,8 @@ export function forward(upstreams: Upstreams, visit: Visit): void {
   const { target, request, response } = visit
   if (hasBody(request)) {
     const upstream = openAnew(upstreams, visit)
+    // A server may answer the head, before there is a body or instead of it.
+    upstream.flushHeaders()
     request.pipe(upstream)
     request.once('error', () => upstream.destroy())
     follow(visit, upstream, (error) => sendFailure(response, error))
@@ -109,7 +111,8 @@ export function follow(
   })
   response.once('close', () => {
     if (!response.writableFinished) upstream.destroy()
-    if (!request.complete) request.unpipe(upstream)
+    // The rest of an upload that was answered early: behind it comes the next request.
+    if (!request.complete) request.unpipe(upstream).resume()
   })
 }
 

@@ -23,6 +23,8 @@ export function forwardUpgrade(
     }
     // No HTTP connection any more.
     response.detachSocket(socket)
+    // A visitor who is gone without a word is noticed.
+    socket.setKeepAlive(true, 60_000)
     socket.write(headOf(answer), 'latin1')
     stream.on('data', (chunk: Buffer) => served(chunk.length))
     if (firstBytes.length > 0) stream.unshift(firstBytes)
