@@ -45,9 +45,11 @@ export function asApiError(error: unknown): unknown {
     })
   }
   if (error instanceof GuestUnavailable) {
-    return new ApiError('compute_unavailable', `${error.message}; try again shortly`, {
+    // Whoever goes by retry-after, calls again: that must not do a thing twice.
+    const hint = error.sent ? 'it may have acted on the call' : 'try again shortly'
+    return new ApiError('compute_unavailable', `${error.message}; ${hint}`, {
       cause: error,
-      retryAfter: 1,
+      ...(!error.sent && { retryAfter: 1 }),
     })
   }
   return error
