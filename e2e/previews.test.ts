@@ -47,7 +47,8 @@ test('nothing has to listen yet; what listens then is reached over TLS at its ho
   assert.equal((await ask('/hello', { headers: { 'x-preview-secret': '' } })).status, 401)
 })
 
-test('200 MB go up and come down whole', async () => {
+test('200 MB go up and come down whole, and the gateway holds little of it', async () => {
+  const memoryBefore = await readGatewayMemory('VmRSS')
   const size = 200 * 1024 * 1024
   const block = Buffer.alloc(1024 * 1024, 'abcdefgh')
   const expected = createHash('sha256')
@@ -66,6 +67,8 @@ test('200 MB go up and come down whole', async () => {
   const hash = createHash('sha256')
   for await (const chunk of download) hash.update(chunk as Buffer)
   assert.equal(hash.digest('hex'), sum)
+  const grown = (await readGatewayMemory('VmHWM')) - memoryBefore
+  assert.ok(grown < 128, `it took ${grown} MB more at its highest`)
 })
 
 test('events come as they are sent', async () => {
@@ -115,6 +118,16 @@ test('it outlives the gateway', async () => {
   const { text } = await ask('/hello')
   assert.equal(text, 'hello from the machine')
 })
+
+/** In megabytes, now or at its highest. */
+async function readGatewayMemory(what: 'VmRSS' | 'VmHWM'): Promise<number> {
+  const record = await readFile(join(server.dataDir, 'run', 'gateway.pid'), 'utf8')
+  const status = await readFile(
+    `/proc/${(JSON.parse(record) as { pid: number }).pid}/status`,
+    'utf8',
+  )
+  return Number(new RegExp(`^${what}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? NaN) / 1024
+}
 
 /** By the secret, unless the test says otherwise. */
 function open(path: string, wish: RequestOptions = {}) {
