@@ -23,6 +23,8 @@ export function explainFailure(error: unknown): string | null {
       return `${said} Wait a minute before you try again.`
     case 'connection_failed':
       return `${said} It is not known whether it was done: look before you try again. If it stays so, tell the user that the server cannot be reached.`
+    case 'too_large':
+      return 'The file is too large to be shown. Use run_command to make a smaller one of it.'
     case 'timed_out':
       return `${said} Look again later: get_machine shows how it stands.`
     case 'invalid_request':

@@ -28,9 +28,9 @@ export async function connectHere(t: Lifetime, options: ConnectionOptions & Serv
 export async function connectOverStdio(
   t: Lifetime,
   env: Readonly<Record<string, string>>,
-  program = entry,
+  program: readonly string[] = [entry],
 ) {
-  const command = { command: process.execPath, args: [program], env: { ...env } }
+  const command = { command: process.execPath, args: [...program], env: { ...env } }
   return connect(t, new StdioClientTransport({ ...command, stderr: 'inherit' }))
 }
 

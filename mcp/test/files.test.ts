@@ -10,7 +10,7 @@ const machine = await server.connect().machines.create({ name: 'files' })
 
 test('a long text is read in pieces that cut no character', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
-  const text = `x${'é漢🙂'.repeat(20_000)}`
+  const text = `\ufeffx${'é漢🙂'.repeat(20_000)}`
   await machine.files.write('long.txt', text)
   let read = ''
   for (let offset = 0; ;) {
@@ -57,6 +57,15 @@ test('a picture that is none is an answer too', async (t) => {
   )
   const read = { machine: 'files', path: 'broken.png' }
   assert.match(await mcp.refused('read_file', read), /broken\.png.*cannot be shown/)
+})
+
+test('a picture beyond all bounds is not fetched whole', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  const bytes = new Uint8Array(20 * 1024 * 1024 + 1)
+  bytes.set(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))
+  await machine.files.write('huge.png', bytes)
+  const read = { machine: 'files', path: 'huge.png' }
+  assert.match(await mcp.refused('read_file', read), /too large.*run_command/)
 })
 
 test('files are written, appended to and listed', async (t) => {

@@ -13,7 +13,7 @@ test('the package that is published serves the tools', async (t) => {
   await mkdir(folder, { recursive: true })
   const outDir = await mkdtemp(join(folder, 'mcp-'))
   const mcp = await buildMcp(outDir)
-    .then(() => connectOverStdio(t, {}, join(outDir, 'dist/main.js')))
+    .then(() => connectOverStdio(t, {}, [join(outDir, 'dist/main.js')]))
     .finally(() => t.after(() => rm(outDir, { recursive: true })))
   assert.equal((await mcp.client.listTools()).tools.length, tools.length)
   const manifest = JSON.parse(await readFile(join(outDir, 'package.json'), 'utf8')) as Manifest

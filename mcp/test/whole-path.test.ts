@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import sharp from 'sharp'
 import { startServer } from '../../sdk/test/server.ts'
 import { serveHttp } from '../src/http.ts'
@@ -16,6 +20,21 @@ test('a client does the work of a day over streamable HTTP', async (t) => {
   const mcp = await serveHttp({ baseUrl: server.baseUrl, port: 0 })
   t.after(() => mcp[Symbol.asyncDispose]())
   await workADay(await connectOverHttp(t, mcp.url, server.key))
+})
+
+test('the command line serves it with the key of a profile', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'computer-mcp-'))
+  t.after(() => rm(home, { recursive: true }))
+  const profile = { base_url: server.baseUrl, api_key: server.key }
+  await mkdir(join(home, 'computer'))
+  const config = JSON.stringify({ current: 'here', profiles: { here: profile } })
+  await writeFile(join(home, 'computer/config.json'), config)
+  const program = [fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url)), 'mcp']
+  const mcp = await connectOverStdio(t, { XDG_CONFIG_HOME: home }, [...program, '--read-only'])
+  const { tools } = await mcp.client.listTools()
+  assert.ok(tools.every(({ annotations }) => annotations?.readOnlyHint))
+  await mcp.ok('list_machines')
+  assert.deepEqual(mcp.errors, [])
 })
 
 async function workADay(mcp: McpClient): Promise<void> {

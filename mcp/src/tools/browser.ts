@@ -1,6 +1,6 @@
 import type { Machine, Process } from '@computer/sdk'
 import { z } from 'zod'
-import { findMachine, machine } from '../machine-input.ts'
+import { findMachine, machine } from '../find-machine.ts'
 import { shorten } from '../text.ts'
 import { changes, Refusal, tool, type Call, type Tool } from '../tool.ts'
 

@@ -1,6 +1,6 @@
 import type { DirectoryEntry, Machine } from '@computer/sdk'
 import { z } from 'zod'
-import { findMachine, machine } from '../machine-input.ts'
+import { findMachine, machine } from '../find-machine.ts'
 import { showPicture } from '../pictures.ts'
 import { bytesInWords } from '../text.ts'
 import { destroys, looks, Refusal, tool, type Answer, type Call, type Tool } from '../tool.ts'
@@ -57,7 +57,7 @@ export const fileTools: readonly Tool[] = [
     input: z.strictObject({
       machine,
       path: path.describe('Absolute, or relative to the home.'),
-      content: z.string().max(2_000_000),
+      content: z.string().max(1_000_000),
       append: z.boolean().optional(),
       mode: z
         .string()
@@ -129,7 +129,7 @@ function endOfText(bytes: Uint8Array): number {
 function decode(bytes: Uint8Array): string | null {
   if (bytes.includes(0)) return null
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     return null
   }

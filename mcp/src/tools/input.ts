@@ -1,6 +1,6 @@
 import type { Machine } from '@computer/sdk'
 import { z } from 'zod'
-import { findMachine, machine } from '../machine-input.ts'
+import { findMachine, machine } from '../find-machine.ts'
 import { shownSize, toDisplay, type Point } from '../pictures.ts'
 import { changes, Refusal, tool, type Call, type Tool } from '../tool.ts'
 

@@ -1,6 +1,6 @@
 import type { Machine, Preview, Snapshot } from '@computer/sdk'
 import { z } from 'zod'
-import { findMachine, machine } from '../machine-input.ts'
+import { findMachine, machine } from '../find-machine.ts'
 import { bytesInWords } from '../text.ts'
 import { changes, destroys, looks, tool, type Call, type Tool } from '../tool.ts'
 

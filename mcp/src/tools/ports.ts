@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findMachine, machine } from '../machine-input.ts'
+import { findMachine, machine } from '../find-machine.ts'
 import { changes, destroys, Refusal, tool, type Tool } from '../tool.ts'
 
 const port = z.int().min(1).max(65535)

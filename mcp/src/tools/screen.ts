@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { findMachine, machine } from '../machine-input.ts'
+import { findMachine, machine } from '../find-machine.ts'
 import { showPicture } from '../pictures.ts'
 import { looks, tool, type Tool } from '../tool.ts'
 

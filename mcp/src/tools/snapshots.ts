@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findMachine, machine } from '../machine-input.ts'
+import { findMachine, machine } from '../find-machine.ts'
 import { changes, destroys, tool, type Tool } from '../tool.ts'
 import { describeMachine } from './machines.ts'
 
