@@ -40,8 +40,9 @@ export async function confirm(question: string, { yes }: { readonly yes?: true |
 
 async function typeHidden(question: string): Promise<string> {
   const { stdin, stderr } = process
-  stderr.write(`${question}: `)
+  // Before the question, which some answer as soon as it shows.
   stdin.setRawMode(true)
+  stderr.write(`${question}: `)
   stdin.setEncoding('utf8')
   try {
     let typed = ''

@@ -1,4 +1,5 @@
 import type { Machine, TerminalConnection } from '@computer/sdk'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:os'
 import { Exit } from '../../errors.ts'
@@ -37,7 +38,7 @@ export async function runTerminal(machine: Machine, id: string): Promise<Termina
   const signals = closeOnSignals(connection)
   const restore = () => void stdin.setRawMode(false)
   process.once('exit', restore)
-  stdin.setRawMode(true)
+  makeRaw()
   stdin.on('data', type)
   stdout.on('resize', resize)
   let isWhole = false
@@ -61,6 +62,16 @@ export async function runTerminal(machine: Machine, id: string): Promise<Termina
     stdin.pause()
     if (!isWhole) stdout.write(resetScreen)
   }
+}
+
+/**
+ * Node's raw mode leaves the output as it was, in which a line feed also goes to the first column: full
+ * screens, which the other terminal has prepared, would come out as stairs. `setRawMode(false)` undoes
+ * both.
+ */
+function makeRaw(): void {
+  process.stdin.setRawMode(true)
+  spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] })
 }
 
 async function showOutput(connection: TerminalConnection): Promise<void> {
