@@ -10,8 +10,8 @@ import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
 import { runRounds } from './rounds.ts'
 
 /**
- * A private preview beside nginx with one worker, both before the same web server in a machine: nginx
- * goes to the machine's address, as one would who had it at hand, and asks for no credential.
+ * A private preview beside nginx with one worker, which asks for no credential and goes to the same
+ * program on this host: the network of machines lets nobody in from outside, nginx neither.
  */
 export const bench: Bench = {
   name: 's18-preview',
@@ -23,20 +23,21 @@ const requests = 2_000
 const connections = 50
 const body = 'hello from the machine\n'
 const guestPort = 8000
-const program = `require('http').createServer((request, response) => {
+const program = (port: number) => `require('http').createServer((request, response) => {
   response.setHeader('content-length', ${body.length})
   response.end(${JSON.stringify(body)})
-}).listen(${guestPort})`
+}).listen(${port}, '127.0.0.1')`
 
 async function measureBoth(context: BenchContext, id: string): Promise<Row[]> {
   const { api, plan, say } = context
   const exec = (command: readonly string[]) =>
     api.json<{ stdout: string }>('POST', `/v1/machines/${id}/exec`, { command })
   const path = '/home/agent/hello.js'
-  await api.json('PUT', `/v1/machines/${id}/files/content`, { path, content: program })
+  await api.json('PUT', `/v1/machines/${id}/files/content`, {
+    path,
+    content: program(guestPort),
+  })
   await exec(['sh', '-c', `setsid node ${path} </dev/null >/dev/null 2>&1 &`])
-  const { stdout } = await exec(['hostname', '-I'])
-  const address = stdout.trim().split(' ')[0]!
   await waitFor('the web server listens', async () => {
     const { stdout: listening } = await exec(['ss', '-Htln', `sport = :${guestPort}`])
     return listening !== ''
@@ -47,7 +48,7 @@ async function measureBoth(context: BenchContext, id: string): Promise<Row[]> {
     { port: guestPort },
   )
   const { host, port } = new URL(preview.url)
-  await using nginx = await startNginx(`${address}:${guestPort}`)
+  await using nginx = await startNginx()
   const shared = { requests, connections, body }
   const ours: Load = {
     ...shared,
@@ -86,26 +87,31 @@ async function measureBoth(context: BenchContext, id: string): Promise<Row[]> {
   return [busy, { ...single, note: `${added.toFixed(2)} ms more for a request (goal 0.5)` }]
 }
 
-async function startNginx(upstream: string): Promise<AsyncDisposable & { readonly url: URL }> {
+async function startNginx(): Promise<AsyncDisposable & { readonly url: URL }> {
   const folder = await mkdtemp(join(tmpdir(), 'computer-bench-nginx-'))
-  const port = await freePort()
+  const [port, webPort] = [await freePort(), await freePort()]
   const path = join(folder, 'nginx.conf')
-  await writeFile(path, configure(folder, port, upstream))
-  const child = spawn('nginx', ['-c', path, '-p', folder, '-e', join(folder, 'error.log')], {
+  await writeFile(path, configure(folder, port, `127.0.0.1:${webPort}`))
+  const web = spawn(process.execPath, ['-e', program(webPort)], { stdio: 'inherit' })
+  const nginx = spawn('nginx', ['-c', path, '-p', folder, '-e', join(folder, 'error.log')], {
     stdio: 'inherit',
   })
+  const endAll = async () => {
+    for (const child of [nginx, web]) await end(child)
+    await rm(folder, { recursive: true, force: true })
+  }
   try {
-    await spawned(child)
+    await spawned(nginx)
     const url = new URL(`http://127.0.0.1:${port}/`)
-    await waitFor('nginx reaches the machine', () =>
+    await waitFor('nginx answers', () =>
       fetch(url).then(
         ({ ok }) => ok,
         () => false,
       ),
     )
-    return { url, [Symbol.asyncDispose]: () => end(child, folder) }
+    return { url, [Symbol.asyncDispose]: endAll }
   } catch (error) {
-    await end(child, folder)
+    await endAll()
     throw error
   }
 }
@@ -118,13 +124,11 @@ async function spawned(child: ChildProcess): Promise<void> {
   }
 }
 
-async function end(child: ChildProcess, folder: string): Promise<void> {
-  if (child.pid !== undefined && child.exitCode === null) {
-    const ended = once(child, 'exit')
-    child.kill()
-    await ended
-  }
-  await rm(folder, { recursive: true, force: true })
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill()
+  await ended
 }
 
 function configure(folder: string, port: number, upstream: string): string {

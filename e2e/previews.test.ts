@@ -6,7 +6,7 @@ import { request as sendRequest, type RequestOptions } from 'node:https'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { WebSocket } from 'ws'
+import { WebSocket, type ClientOptions } from 'ws'
 import { eventually } from './api.ts'
 import { startRealServer, type RealServer } from './server.ts'
 
@@ -150,12 +150,13 @@ async function textOf(answer: IncomingMessage): Promise<string> {
 
 async function openSocket(): Promise<WebSocket> {
   const { host, hostname } = new URL(preview.url)
-  const socket = new WebSocket(`wss://127.0.0.1:${port}/socket`, [], {
+  const options: ClientOptions & { readonly servername: string } = {
     ca: authority,
     servername: hostname,
     perMessageDeflate: false,
     headers: { host, authorization: `Bearer ${preview.secret}` },
-  })
+  }
+  const socket = new WebSocket(`wss://127.0.0.1:${port}/socket`, [], options)
   await once(socket, 'open')
   socket.send('echo')
   const [message] = (await once(socket, 'message')) as [Buffer]
