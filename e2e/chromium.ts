@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { chromium, type Browser } from 'playwright-core'
 
 /** A Chromium of this host without a window, unpacked for this caller alone. */
-export async function launchChromium(): Promise<Browser & AsyncDisposable> {
+export async function launchChromium(): Promise<Browser> {
   const folder = await mkdtemp(join(tmpdir(), 'computer-chromium-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {

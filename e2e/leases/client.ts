@@ -18,6 +18,7 @@ import type { Machine } from './machine.ts'
  * for, so that its input is still on its way when the lease is another's.
  */
 export class LeaseClient {
+  readonly usesSocket: boolean
   readonly #machine: Machine
   readonly #history: History
   readonly #random: Random
@@ -27,7 +28,6 @@ export class LeaseClient {
   #texts = 0
   /** Of the last grant that it was given. */
   #fence: number | null = null
-  readonly usesSocket: boolean
 
   constructor(machine: Machine, history: History, client: number, random: Random) {
     this.#machine = machine

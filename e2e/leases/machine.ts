@@ -38,7 +38,11 @@ export type MachineOptions = {
   readonly mistake?: (guests: GuestClient) => GuestClient
 }
 
-/** The sweep of one machine looks after the leases of all. */
+/**
+ * The sweep of one machine looks after the leases of all. One at a time: of two, the second finds
+ * nothing to do while the first is still telling an agent.
+ */
+let sweeping = Promise.resolve()
 const agentSockets = new Map<MachineId, string>()
 
 export async function startMachine(
@@ -102,7 +106,7 @@ export async function startMachine(
       return lost?.fence
     },
     hint: () => changes.publish(id),
-    sweep: () => expireLeases(worker.app),
+    sweep: () => (sweeping = sweeping.then(() => expireLeases(worker.app))),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }

@@ -15,8 +15,8 @@ const landingBoundMs = 10_000
 
 /**
  * Plays one history: five clients act at once, while connections to the agent are held up or cut, grants
- * run out and the gateway restarts. In the end, with nothing in the way any more, a client
- * takes the lease over HTTP and one with a socket after it, and both must be able to use it.
+ * run out and the gateway restarts. In the end, with nothing in the way any more, a client that acts over
+ * HTTP and one with a socket take the lease one after the other, and must be able to use it.
  */
 export async function playHistory(
   machine: Machine,
@@ -35,30 +35,26 @@ export async function playHistory(
     await client.answered()
     playing -= 1
   }
-  const trouble = causeTrouble(machine, history, random.fork('trouble'), () => playing > 0)
-  await Promise.all([...clients.map(play), trouble])
+  const repeat = async (own: Random, cause: () => Promise<void>) => {
+    while (playing > 0) {
+      await pause(own.below(10))
+      await cause()
+    }
+  }
+  // At once, so that grants run out while calls of their holders are held up.
+  const [holding, expiring] = [random.fork('holding up'), random.fork('expiring')]
+  await Promise.all([
+    ...clients.map(play),
+    repeat(holding, () =>
+      holding.below(5) === 0 ? restartGateway(machine) : holdUp(machine, holding),
+    ),
+    repeat(expiring, () => expire(machine, history, expiring)),
+  ])
+
   const sockets = clients.filter(({ usesSocket }) => usesSocket)
   const others = clients.filter(({ usesSocket }) => !usesSocket)
   await haveLastWord(machine, history, [random.pick(others), random.pick(sockets)])
   return history
-}
-
-async function causeTrouble(
-  machine: Machine,
-  history: History,
-  random: Random,
-  goesOn: () => boolean,
-): Promise<void> {
-  while (goesOn()) {
-    await pause(random.below(10))
-    await random
-      .pickWeighted([
-        { weight: 4, act: () => holdUp(machine, random) },
-        { weight: 4, act: () => expire(machine, history, random) },
-        { weight: 1, act: () => restartGateway(machine) },
-      ])
-      .act()
-  }
 }
 
 async function holdUp({ gates }: Machine, random: Random): Promise<void> {
