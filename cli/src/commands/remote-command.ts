@@ -1,4 +1,5 @@
 import { Option } from '@commander-js/extra-typings'
+import { ApiError } from '@computer/sdk'
 import { Exit, reportError } from '../errors.ts'
 
 /** What a command that could not be run ends with, as with ssh: all others are the command's own. */
@@ -10,9 +11,15 @@ export const userFlag = () =>
     'root',
   ] as const)
 
-/** Flags of the command are the command's, so the `--` that some put before it means nothing. */
+/**
+ * What stands after the machine is the command with its flags. The `--` that some put before it means
+ * nothing, and a command that begins with a flag was meant for us.
+ */
 export function argv(words: readonly string[]): readonly string[] {
-  return words[0] === '--' ? words.slice(1) : words
+  if (words[0] === '--') return words.slice(1)
+  if (!words[0]?.startsWith('-')) return words
+  const message = `"${words[0]}" is no command: options of this command go before the machine`
+  throw new ApiError('invalid_request', message)
 }
 
 /** Runs what ends with the exit code of something else, so that its own failures are told apart. */

@@ -41,7 +41,7 @@ ${examples('computer shell first', 'computer shell first -- vim notes.txt')}`,
       const id = attach ?? (await machine.terminals.open(wish)).id
       const end = await runTerminal(machine, id)
       if (end.type === 'left') {
-        const again = `computer shell ${machine.name} --attach ${id}`
+        const again = `computer shell --attach ${id} ${machine.name}`
         console.error(`Left. What runs there goes on; come back with: ${again}`)
       } else process.exitCode = end.exitCode
     }),
