@@ -24,7 +24,8 @@ export async function startAgent(): Promise<RealAgent> {
   const display = stack.use(await startDisplay(`${displaySize.width}x${displaySize.height}`))
   const { xSocketPath, rfbSocketPath } = display
   const socketPath = join(folder, 'agent.sock')
-  const child = spawn(process.execPath, [entry], {
+  // Killed with us, even when we are killed.
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', process.execPath, entry], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {
       ...process.env,

@@ -12,6 +12,8 @@ export type HistoriesOptions = MachineOptions & {
   /** How many are played at once, each on a machine of its own. */
   readonly machines: number
   readonly onPlayed?: (played: number) => void
+  /** Those under way are played to their end. */
+  readonly signal?: AbortSignal
 }
 
 export type Histories = {
@@ -32,15 +34,16 @@ export type Broken = {
 /** Plays histories, each from a seed of its own, until all are played or one is broken. */
 export async function playHistories(
   server: TestServer,
-  { seed, histories, operations, machines, onPlayed, ...options }: HistoriesOptions,
+  { seed, histories, operations, machines, onPlayed, signal, ...options }: HistoriesOptions,
 ): Promise<Histories> {
   const counts = { grants: 0, expiries: 0, inputs: 0, done: 0, refused: 0, landings: 0 }
   const broken: Broken[] = []
   let next = 0
   let played = 0
+  const goesOn = () => next < histories && broken.length === 0 && !signal?.aborted
   const playOn = async () => {
     await using machine = await startMachine(server, options)
-    while (next < histories && broken.length === 0) {
+    while (goesOn()) {
       const index = next++
       const random = createRandom(seed).fork(`history ${index}`)
       const history = await playHistory(machine, { random, operations })

@@ -7,6 +7,7 @@ import { describe, playHistories } from './histories.ts'
 /*
  * `npm run leases -- --histories 10000 --operations 200 --seed N`: histories of the input lease, checked
  * against what lands at X. One that breaks a promise ends the run and is written down whole.
+ * An interrupt ends it too, after the histories that are under way.
  */
 const { values } = parseArgs({
   options: {
@@ -17,6 +18,10 @@ const { values } = parseArgs({
   },
 })
 const seed = Number(values.seed)
+const stopping = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => stopping.abort())
+}
 console.log(`seed ${seed}`)
 await using ends = new AsyncDisposableStack()
 const server = await startTestServer({ after: (end) => ends.defer(async () => end()) })
@@ -25,6 +30,7 @@ const result = await playHistories(server, {
   histories: Number(values.histories),
   operations: Number(values.operations),
   machines: Number(values.machines),
+  signal: stopping.signal,
   onPlayed(played) {
     if (played % 100 === 0) console.log(`${new Date().toISOString().slice(11, 19)} ${played}`)
   },
