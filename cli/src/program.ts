@@ -68,9 +68,11 @@ export function createProgram({
 /** Commands inherit no settings from the program that they are added to. */
 function settleEach(command: CommandUnknownOpts): void {
   command.exitOverride()
-  command.helpOption('-h, --help', 'show this help')
-  command.showHelpAfterError('(add --help to see how it is used)')
-  for (const inner of command.commands) settleEach(inner)
+  for (const inner of command.commands) {
+    inner.helpOption('-h, --help', 'show this help')
+    inner.showHelpAfterError('(add --help to see how it is used)')
+    settleEach(inner)
+  }
 }
 
 const environmentHelp = `

@@ -39,7 +39,7 @@ test('each command of the operator explains itself', () => {
 test('a password is never an argument, and what makes no sense is refused', () => {
   const refused = (args: readonly string[], message: RegExp) => {
     const { stderr, status } = computer('admin', ...args)
-    assert.equal(status, 1)
+    assert.equal(status, 2)
     assert.match(stderr, message)
   }
   const create = ['user', 'create', '--email', 'a@example.com']
@@ -56,7 +56,7 @@ test('the version is that of the package', () => {
 
 test('an unknown command fails and points to the help', () => {
   const { stderr, status } = computer('fly')
-  assert.equal(status, 1)
+  assert.equal(status, 2)
   assert.match(stderr, /unknown command 'fly'[^]*computer --help/)
 })
 
