@@ -32,7 +32,10 @@ test('nothing has to listen yet; what listens then is reached over TLS at its ho
   preview = await server.api.ok('POST', `/v1/machines/${machine}/ports`, { port: 8000 })
   port = Number(new URL(preview.url).port)
   assert.match(preview.url, /^https:\/\/[0-9a-z]{26}\.localhost:\d+$/)
-  assert.equal((await ask('/')).status, 502)
+  // The agent inside answers a moment after the machine runs.
+  await eventually('the machine answers that nothing listens', async () =>
+    (await ask('/')).status === 502 ? true : undefined,
+  )
   await server.api.ok('PUT', `/v1/machines/${machine}/files/content`, {
     path: '/home/agent/web.py',
     content: webServer,

@@ -25,13 +25,13 @@ const maxHeaderSize = 16 * 1024
 const smallBytes = 64 * 1024
 
 /**
- * Passes a request on and its answer back, both as streams. A request with a body, which cannot be
- * sent twice, gets a connection of its own; others take an idle one, and are sent again over a new one
- * if the server had just closed that.
+ * Passes a request on and its answer back, both as streams. One that only reads takes an idle
+ * connection, and is sent again over a new one if the server had just closed that. Any other, which
+ * must not be sent twice, gets a connection of its own.
  */
 export function forward(upstreams: Upstreams, visit: Visit): void {
   const { target, request, response } = visit
-  if (hasBody(request)) {
+  if (hasBody(request) || !isRead(request)) {
     const upstream = openAnew(upstreams, visit)
     // A server may answer the head, before there is a body or instead of it.
     upstream.flushHeaders()
@@ -150,6 +150,10 @@ function sendAnswer(
   // An answer that goes on, such as a stream of events, is announced before its first byte.
   if (length > smallBytes) response.flushHeaders()
   answer.pipe(response)
+}
+
+function isRead({ method = '' }: IncomingMessage): boolean {
+  return ['GET', 'HEAD', 'OPTIONS'].includes(method)
 }
 
 function framing({ method = '', headersDistinct: headers }: IncomingMessage): string[] {

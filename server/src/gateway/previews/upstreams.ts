@@ -14,7 +14,7 @@ const openTimeoutMs = 15_000
 
 /**
  * Connections to ports inside machines, each a stream of the machine's guest channel. Those that are
- * idle are used again, which spares a request a third of its time.
+ * idle are used again: to open one takes a way to the machine and back.
  */
 export class Upstreams {
   readonly #channels: GuestChannels
