@@ -123,6 +123,9 @@ test('nothing listening is 502, a stopped machine 503 until it runs again under 
   const { id } = await server.machine()
   const { host } = await publish({ port: 90, access: 'public' }, id)
   assert.equal((await ask(host)).status, 502)
+  assert.equal((await ask(host, '/', { method: 'POST', body: 'x' })).status, 502)
+  const handshake = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'x' }
+  assert.equal((await ask(host, '/', { headers: handshake })).status, 502)
   listen((_request, response) => response.end('up'), { port: 90, id })
   assert.equal((await ask(host)).text, 'up')
   await server.call('POST', `/v1/machines/${id}/stop?wait=30`, {})
