@@ -58,19 +58,9 @@ export class Input {
   async acquire({
     signal,
     force = false,
-    ttlSeconds = 60,
+    ttlSeconds = defaultTtlSeconds,
   }: AcquireOptions = {}): Promise<InputLease> {
-    const before = { grant: this.#grant, isLost: this.#isLost }
-    this.#stopRenewing()
-    this.#isLost = false
-    const granting = this.#acquire({ force, ttlSeconds })
-    this.#grant = granting
-    granting.catch(() => {
-      if (this.#grant !== granting) return
-      this.#grant = before.isLost ? before.grant : undefined
-      this.#isLost = before.isLost
-    })
-    return (await abortable(granting, signal)).lease
+    return (await abortable(this.#startGrant({ force, ttlSeconds }), signal)).lease
   }
 
   /** Who holds the lease, whoever that is. */
@@ -118,11 +108,7 @@ export class Input {
 
   /** The session that types and clicks, opened at the first need. */
   async session(): Promise<Session> {
-    const opening = (this.#session ??= this.#open())
-    opening.catch(() => {
-      if (this.#session === opening) this.#session = undefined
-    })
-    return opening
+    return this.#session ?? this.#startSession(this.#open())
   }
 
   /** Sends a call that types or clicks. */
@@ -131,8 +117,9 @@ export class Input {
     body: Body<R>,
     options: CallOptions = {},
   ): Promise<void> {
-    if (!this.#grant) await this.acquire({ signal: options.signal })
-    const grant = await abortable(this.#grant!, options.signal)
+    const granting =
+      this.#grant ?? this.#startGrant({ force: false, ttlSeconds: defaultTtlSeconds })
+    const grant = await abortable(granting, options.signal)
     const input = { params: { machineId: this.#machineId }, body } as never
     const headers = { 'x-session-id': grant.sessionId }
     // Typing takes its time: up to 10,000 characters with a pause after each.
@@ -162,26 +149,57 @@ export class Input {
     return () => void this.#listeners.delete(listener)
   }
 
+  #startSession(opening: Promise<Session>): Promise<Session> {
+    this.#session = opening
+    opening.catch(() => {
+      if (this.#session === opening) this.#session = undefined
+    })
+    return opening
+  }
+
   async #open(): Promise<Session> {
     const body = { machineId: this.#machineId, type: this.#sessionType }
     return this.#transport.call('POST /v1/sessions', { body, creates: true })
   }
 
-  async #acquire(wish: { force: boolean; ttlSeconds: number }): Promise<Grant> {
-    const isNew = this.#session === undefined
-    const session = await this.session()
+  #startGrant(wish: Wish): Promise<Grant> {
+    const before = { grant: this.#grant, isLost: this.#isLost }
+    this.#stopRenewing()
+    this.#isLost = false
+    const granting = this.#acquire(wish)
+    this.#grant = granting
+    granting.catch(() => {
+      if (this.#grant !== granting) return
+      this.#grant = before.isLost ? before.grant : undefined
+      this.#isLost = before.isLost
+    })
+    return granting
+  }
+
+  async #acquire(wish: Wish): Promise<Grant> {
+    const before = this.#session
+    let session = before ?? this.#startSession(this.#open())
     let grant: Grant
     try {
-      grant = await this.#ask(session.id, wish)
+      grant = await this.#ask((await session).id, wish)
     } catch (error) {
-      // Somebody may have closed the session meanwhile. A new one can tell.
-      if (isNew || !isCode(error, 'not_found', 'precondition_failed')) throw error
-      this.#session = undefined
-      await this.#closeSession(session)
-      grant = await this.#ask((await this.session()).id, wish)
+      // Closing it here ends the acquire too.
+      if (!before || this.#session !== session) throw error
+      if (!isCode(error, 'not_found', 'precondition_failed')) throw error
+      // Somebody else may have closed the session meanwhile. A new one can tell.
+      session = this.#startSession(this.#replace(session))
+      grant = await this.#ask((await session).id, wish)
     }
+    // The lease goes with its session, and a renewal would outlive both.
+    if (this.#session !== session)
+      throw new ApiError('conflict', 'the session was closed while the input lease was acquired')
     this.#keep(grant)
     return grant
+  }
+
+  async #replace(session: Promise<Session>): Promise<Session> {
+    await this.#closeSession(await session)
+    return this.#open()
   }
 
   async #closeSession({ id: sessionId }: Session, options: CallOptions = {}): Promise<void> {
@@ -193,11 +211,7 @@ export class Input {
     }
   }
 
-  async #ask(
-    sessionId: string,
-    wish: { force: boolean; ttlSeconds: number },
-    signal?: AbortSignal,
-  ): Promise<Grant> {
+  async #ask(sessionId: string, wish: Wish, signal?: AbortSignal): Promise<Grant> {
     const askedAt = Date.now()
     const params = { machineId: this.#machineId }
     const lease = await this.#transport.call(
@@ -211,6 +225,7 @@ export class Input {
 
   #keep(grant: Grant): void {
     for (const listener of this.#listeners) listener(grant.lease.fence)
+    this.#stopRenewing()
     this.#renewal = setTimeout(() => void this.#renew(grant), grant.ttlSeconds * 500)
     // A program that has nothing left to do ends; its lease runs out.
     ;(this.#renewal as { unref?: () => void }).unref?.()
@@ -248,6 +263,10 @@ export class Input {
     this.#renewal = undefined
   }
 }
+
+const defaultTtlSeconds = 60
+
+type Wish = { readonly force: boolean; readonly ttlSeconds: number }
 
 type Grant = {
   readonly lease: InputLease

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { eventually } from '../../server/test/settled.ts'
-import { createNetwork } from './network.ts'
+import { createNetwork, type Network } from './network.ts'
 import { startServer } from './server.ts'
 
 const server = await startServer({ after })
@@ -119,6 +119,63 @@ test('leaving the scope closes the session and frees the lease', async () => {
   assert.equal((await machine.input.holder()).holder, null)
 })
 
+test('an acquire whose session is closed meanwhile keeps no grant', async () => {
+  const network = createNetwork()
+  const machine = await server.connect({ fetch: network.fetch }).machines.create()
+  const fences: number[] = []
+  machine.input.onFence((fence) => fences.push(fence))
+  const { held, goOn } = hold(network, leases(machine.id), 'answer')
+  const acquiring = assert.rejects(machine.input.acquire(), { code: 'conflict' })
+  await held
+  await machine.input.close()
+  goOn()
+  await acquiring
+  assert.equal(machine.input.state, 'none')
+  // Who is told of no fence renews none.
+  assert.deepEqual(fences, [])
+  assert.equal(network.count('POST /v1/sessions'), 1)
+  assert.equal((await machine.input.holder()).holder, null)
+  await machine.mouse.click(1, 1)
+  assert.equal(fences.length, 1)
+})
+
+test('an acquire that is refused because its session was closed here opens no other', async () => {
+  const network = createNetwork()
+  const machine = await server.connect({ fetch: network.fetch }).machines.create()
+  await machine.mouse.click(1, 1)
+  const { held, goOn } = hold(network, leases(machine.id), 'request')
+  const acquiring = assert.rejects(machine.input.acquire(), {
+    code: 'precondition_failed',
+  })
+  await held
+  await machine.input.close()
+  goOn()
+  await acquiring
+  assert.equal(machine.input.state, 'none')
+  assert.equal(network.count('POST /v1/sessions'), 1)
+  assert.equal((await machine.input.holder()).holder, null)
+})
+
+test('a session that is being replaced is closed with the rest', async () => {
+  const network = createNetwork()
+  const machine = await server.connect({ fetch: network.fetch }).machines.create()
+  await machine.mouse.click(1, 1)
+  const { id } = await machine.input.session()
+  await server.call('DELETE', `/v1/sessions/${id}`)
+  const { held, goOn } = hold(network, `DELETE /v1/sessions/${id}`, 'request')
+  const acquiring = machine.input.acquire().then(
+    () => assert.fail('it was granted'),
+    () => {},
+  )
+  await held
+  const closing = machine.input.close()
+  goOn()
+  await Promise.all([acquiring, closing])
+  const states = (await machine.sessions().all()).map(({ state }) => state)
+  assert.deepEqual(states, ['closed', 'closed'])
+  assert.equal(machine.input.state, 'none')
+})
+
 test('a restart is not hindered by our own lease, and typing goes on after it', async () => {
   const machine = await server.connect().machines.create()
   await machine.mouse.click(1, 1)
@@ -128,3 +185,20 @@ test('a restart is not hindered by our own lease, and typing goes on after it', 
   await machine.restore(snapshot.id)
   await machine.mouse.click(1, 1)
 })
+
+/** Keeps the next such request, or the answer to it, on its way until it may go on. */
+function hold(network: Network, matches: string, what: 'request' | 'answer') {
+  const reached = Promise.withResolvers<void>()
+  const going = Promise.withResolvers<void>()
+  const pause = async () => {
+    reached.resolve()
+    await going.promise
+  }
+  network.next(matches, async (send) => {
+    if (what === 'request') await pause()
+    const response = await send()
+    if (what === 'answer') await pause()
+    return response
+  })
+  return { held: reached.promise, goOn: going.resolve }
+}
