@@ -7,6 +7,9 @@ import { buffer } from 'node:stream/consumers'
 import { startServer } from '../../sdk/test/server.ts'
 import { buildCli } from '../build.ts'
 
+/** What the command line runs on. It is to work on Node 20 too, which a host may have beside ours. */
+export const node = process.env['COMPUTER_TEST_NODE'] ?? process.execPath
+
 export type RunOptions = {
   readonly stdin?: string | Buffer
   readonly env?: Readonly<Record<string, string>>
@@ -35,7 +38,7 @@ export async function startComputer(...[t, options]: Parameters<typeof startServ
   const env = { ...outside, COMPUTER_API_KEY: server.key, COMPUTER_BASE_URL: server.baseUrl }
 
   function start(args: readonly string[], options: RunOptions = {}, base = env): Running {
-    const child = spawn(process.execPath, [main, ...args], {
+    const child = spawn(node, [main, ...args], {
       cwd: folder,
       env: { ...base, ...options.env },
       timeout: 60_000,

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { Pty } from '../../guest-agent/src/terminals/pty.ts'
-import { startComputer } from './computer.ts'
+import { node, startComputer } from './computer.ts'
 
 /* What only shows on a terminal: the shell, questions and progress. */
 
@@ -22,7 +22,7 @@ test('a shell has the size of the terminal, follows it, and ends with its exit c
 })
 
 test('a command has a pty too, and the terminal is as it was after it', async () => {
-  const computer = `${process.execPath} ${main}`
+  const computer = `${node} ${main}`
   const script = `before=$(stty -g); ${computer} shell first -- sh -c 'echo hello; exit 5'; echo "code $?"; [ "$before" = "$(stty -g)" ] && echo as it was`
   const terminal = openProgram(['sh', '-c', script])
   await terminal.shown(/hello\r\ncode 5\r\nas it was/)
@@ -96,7 +96,7 @@ async function terminals(): Promise<[{ id: string }]> {
 }
 
 function open(args: readonly string[]) {
-  return openProgram([process.execPath, main, ...args])
+  return openProgram([node, main, ...args])
 }
 
 /** A program on a pty of 80 columns and 24 rows. */
