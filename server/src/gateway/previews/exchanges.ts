@@ -27,10 +27,6 @@ export class Exchanges implements Disposable {
     this.#timer = setInterval(() => this.look(), pollMs)
   }
 
-  get size(): number {
-    return this.#open.size
-  }
-
   has(isMeant: (exchange: Exchange) => boolean): boolean {
     return [...this.#open].some(isMeant)
   }
@@ -41,10 +37,6 @@ export class Exchanges implements Disposable {
 
   remove(exchange: Exchange): void {
     this.#open.delete(exchange)
-  }
-
-  cutAll(): void {
-    for (const exchange of this.#open) exchange.cut()
   }
 
   /** One look at a time; what is asked for during one is another after it. */

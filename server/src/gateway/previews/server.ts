@@ -20,7 +20,6 @@ import { Upstreams } from './upstreams.ts'
 
 export type PreviewServer = {
   readonly port: number
-  readonly exchanges: Exchanges
   readonly traffic: Traffic
   close(): Promise<void>
 }
@@ -54,7 +53,6 @@ export async function startPreviewServer(
   const listener = await listen(app, domain, parts.proxies, take)
   return {
     port: listener.port,
-    exchanges,
     traffic,
     async close() {
       stopWatching()
