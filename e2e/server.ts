@@ -1,3 +1,4 @@
+import { Computer } from '@computer/sdk'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile } from 'node:fs/promises'
@@ -16,6 +17,9 @@ const entry = fileURLToPath(new URL('../cli/src/main.ts', import.meta.url))
 const readyWithinMs = 300_000
 
 export type RealServer = AsyncDisposable & {
+  /** The owner's, as any program would have it. */
+  readonly computer: Computer
+  /** The same API on the wire, for what the SDK does not show. */
   readonly api: ApiClient
   readonly dataDir: string
   /** Kills a role as a crash would; the supervisor starts it again. */
@@ -59,9 +63,10 @@ export async function startRealServer(
     throw error
   }
   const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
-  const api = createApiClient(baseUrl, key)
   return {
-    api,
+    // Not disposed of: its sessions go with the server.
+    computer: new Computer({ apiKey: key, baseUrl }),
+    api: createApiClient(baseUrl, key),
     dataDir,
     async kill(role) {
       const record = await readFile(join(dataDir, 'run', `${role}.pid`), 'utf8')
