@@ -33,6 +33,21 @@ export async function checkFrame(
   return undefined
 }
 
+/** The same of a picture without an encoder's noise. */
+export function checkPixels(
+  picture: { pixel(x: number, y: number): number },
+  frame: number,
+): string | undefined {
+  for (let index = 0; index < blocks; index++) {
+    const x = left + (index % columns) * block + block / 2
+    const y = top + Math.floor(index / columns) * block + block / 2
+    const [red, green, blue] = colourOf(frame, index)
+    const seen = picture.pixel(x, y)
+    if (seen !== ((red << 16) | (green << 8) | blue)) return `block ${index} is ${seen}`
+  }
+  return undefined
+}
+
 /** How many pixels of two pictures of one size differ by more than the encoder's noise. */
 export async function countChanged(one: Buffer, other: Buffer, area?: Area): Promise<number> {
   const [a, b] = await Promise.all([decode(one, area), decode(other, area)])
@@ -52,7 +67,8 @@ function decode(image: Buffer, area: Area | undefined): Promise<Buffer> {
   return picture.removeAlpha().raw().toBuffer()
 }
 
-function colourOf(frame: number, index: number): readonly [number, number, number] {
+/** Of a block of a frame, or of a press at a point. */
+export function colourOf(frame: number, index: number): readonly [number, number, number] {
   const mixed = Math.imul(frame, 73856093) ^ Math.imul(index, 19349663)
   const colour = Math.imul(mixed, 83492791) >>> 8
   return [colour >>> 16, (colour >>> 8) & 0xff, colour & 0xff]

@@ -10,6 +10,7 @@ export type BenchDesktop = {
   readonly id: string
   /** What `incus exec` and `incus file` need to name it. */
   readonly instance: { readonly project: string; readonly name: string }
+  readonly lease: { readonly sessionId: string; readonly fence: number }
   /** Asks the probe. */
   ask<T = object>(question: object): Promise<T>
   /** Milliseconds of a process inside, as the user of the desktop. A failure is an error. */
@@ -26,7 +27,7 @@ export function withDesktop<T>(
   return withMachine(api, name, async ({ id }) => {
     say('waiting for a desktop')
     await waitForDesktop(api, id)
-    await takeLease(api, id)
+    const lease = await takeLease(api, id)
     const content = await readFile(new URL('guest/probe.py', import.meta.url), 'utf8')
     const file = { path: '/tmp/probe.py', content, mode: '0644' }
     await api.json('PUT', `/v1/machines/${id}/files/content`, file)
@@ -35,6 +36,7 @@ export function withDesktop<T>(
     return await work({
       id,
       instance,
+      lease,
       ask: probe.ask,
       async runInside(...argv) {
         const done = await probe.ask<Run>({ do: 'run', argv })
@@ -54,8 +56,16 @@ export function withDesktop<T>(
   })
 }
 
-/** Put into the machine from Debian's packages: the image has no screenshot tool of its own. */
-export async function installScrot(run: (...argv: string[]) => Promise<unknown>): Promise<void> {
+/** The image has no screenshot tool of its own. */
+export function installScrot(run: (...argv: string[]) => Promise<unknown>): Promise<void> {
+  return installPackages(run, 'scrot')
+}
+
+/** Puts what a baseline needs into the machine, from Debian's packages. */
+export async function installPackages(
+  run: (...argv: string[]) => Promise<unknown>,
+  ...packages: string[]
+): Promise<void> {
   await run('apt-get', 'update', '-q')
   const options = ['-o', 'DPkg::Lock::Timeout=60', '--no-install-recommends']
   await run(
@@ -65,7 +75,7 @@ export async function installScrot(run: (...argv: string[]) => Promise<unknown>)
     'install',
     '-qy',
     ...options,
-    'scrot',
+    ...packages,
   )
 }
 

@@ -43,10 +43,15 @@ export async function waitForDesktop(api: Api, id: string): Promise<void> {
 }
 
 /** A session that holds the input lease for an hour. Its key may then leave out the session's id. */
-export async function takeLease(api: Api, id: string): Promise<void> {
+export async function takeLease(
+  api: Api,
+  id: string,
+): Promise<{ readonly sessionId: string; readonly fence: number }> {
   const session = await api.json<{ id: string }>('POST', '/v1/sessions', { machine_id: id })
   const wish = { session_id: session.id, ttl_seconds: 3600 }
-  await api.json('POST', `/v1/machines/${id}/input-lease`, wish)
+  const path = `/v1/machines/${id}/input-lease`
+  const { fence } = await api.json<{ fence: number }>('POST', path, wish)
+  return { sessionId: session.id, fence }
 }
 
 /** Looks until it is so. */

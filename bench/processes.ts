@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Incus } from './incus.ts'
 
 /*
  * What processes take of the host, from /proc. Memory is the proportional share (PSS): pages that
@@ -45,6 +46,12 @@ export function readAll(pids: readonly number[]): Usage {
 /** Of one processor, between two readings. */
 export function cpuPercent(before: Usage, after: Usage, ms: number): number {
   return ((after.cpuTicks - before.cpuTicks) / ticksPerSecond / (ms / 1000)) * 100
+}
+
+/** A machine's first process. */
+export async function findInit(incus: Incus, project: string, name: string): Promise<number> {
+  const state = await incus.run('query', `/1.0/instances/${name}/state?project=${project}`)
+  return (JSON.parse(state) as { pid: number }).pid
 }
 
 /** Processes whose control groups lie below that of a machine's first process. */

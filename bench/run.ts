@@ -13,9 +13,13 @@ import { bench as click } from './s10-click.ts'
 import { bench as events } from './s20-events.ts'
 import { bench as footprint } from './s21-footprint.ts'
 import { bench as type } from './s11-type.ts'
+import { bench as frame } from './s12-frame.ts'
+import { bench as viewers } from './s13-viewers.ts'
 import { bench as exec } from './s14-exec.ts'
+import { bench as execOutput } from './s15-exec-output.ts'
 import { bench as files } from './s16-files.ts'
 import { bench as preview } from './s18-preview.ts'
+import { bench as keystroke } from './s17-keystroke.ts'
 import { bench as authenticatedRead } from './s19-authenticated-read.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import { openServer } from './server.ts'
@@ -39,8 +43,12 @@ const benches: readonly Bench[] = [
   screenshotPng,
   click,
   type,
+  frame,
+  viewers,
   exec,
+  execOutput,
   files,
+  keystroke,
   preview,
   authenticatedRead,
   events,

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { waitFor, waitForDesktop, withMachine } from './machine.ts'
 import {
   cpuPercent,
+  findInit,
   listGuest,
   readCommand,
   readGuestMemory,
@@ -51,7 +52,7 @@ async function measureMachine(context: BenchContext, id: string): Promise<Figure
   await waitForDesktop(api, id)
   await delay(plan.restMs)
   const { project, name } = await incus.instanceOf(id)
-  const init = await findInit(context, project, name)
+  const init = await findInit(incus, project, name)
   const agent = listGuest(init).find((pid) => readCommand(pid).includes('agent.mjs'))
   if (agent === undefined) throw new Error('no agent runs in the machine')
   const { before, after, ms } = await observe(plan.restMs, () => readTree(agent))
@@ -77,7 +78,7 @@ async function measureBaseline(context: BenchContext): Promise<FigureRow[]> {
       ),
     )
     await delay(2 * plan.restMs)
-    const { processesMb, workingSetMb } = readGuestMemory(await findInit(context, 'bench', name))
+    const { processesMb, workingSetMb } = readGuestMemory(await findInit(incus, 'bench', name))
     return [
       figure('the image without the agent: memory of its processes', processesMb, 'MB'),
       figure('the image without the agent: with the file cache it uses', workingSetMb, 'MB'),
@@ -92,11 +93,6 @@ async function observe<T>(ms: number, read: () => T): Promise<{ before: T; after
   const before = read()
   await delay(ms)
   return { before, after: read(), ms: performance.now() - start }
-}
-
-async function findInit({ incus }: BenchContext, project: string, name: string): Promise<number> {
-  const state = await incus.run('query', `/1.0/instances/${name}/state?project=${project}`)
-  return (JSON.parse(state) as { pid: number }).pid
 }
 
 function figure(what: string, value: number, unit: FigureRow['unit']): FigureRow {

@@ -99,6 +99,26 @@ class Canvas:
         X.XUnmapWindow(self.display, self.window)
         X.XSync(self.display, 0)
 
+    def follow(self):
+        """Answers each press at once, in the middle, with a colour that only its point has."""
+        X.XMapRaised(self.display, self.window)
+        event = ButtonEvent()
+        while True:
+            X.XNextEvent(self.display, ctypes.byref(event))
+            if event.type == BUTTON_PRESS:
+                pressed = ctypes.c_ulong(colour(event.x_root, event.y_root))
+                X.XSetForeground(self.display, self.gc, pressed)
+                X.XFillRectangle(self.display, self.window, self.gc, 240, 180, 160, 120)
+                X.XFlush(self.display)
+
+    def play(self, first, frames, per_second):
+        """Shows frames at an even pace. It ends with the last one on the screen."""
+        start = time.monotonic()
+        for number in range(frames):
+            time.sleep(max(0, start + number / per_second - time.monotonic()))
+            self.show(first + number)
+        return {"ms": (time.monotonic() - start) * 1000}
+
     def clicks(self):
         """What was pressed and released since the last call, in the order of the server."""
         X.XSync(self.display, 0)
@@ -173,11 +193,20 @@ def serve(port):
     return {}
 
 
+def follow():
+    # Xlib's connections are for one thread each.
+    painter = Canvas()
+    threading.Thread(target=painter.follow, daemon=True).start()
+    return {}
+
+
 def main():
     canvas = Canvas()
     actions = {
         "show": lambda ask: canvas.show(ask["frame"]) or {},
         "hide": lambda ask: canvas.hide() or {},
+        "play": lambda ask: canvas.play(ask["first"], ask["frames"], ask["perSecond"]),
+        "follow": lambda ask: follow(),
         "clicks": lambda ask: {"clicks": canvas.clicks()},
         "run": lambda ask: run(ask["argv"]),
         "serve": lambda ask: serve(ask["port"]),

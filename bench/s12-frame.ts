@@ -1,0 +1,72 @@
+import { withPort } from './baseline-port.ts'
+import { colourOf } from './canvas.ts'
+import { installPackages, withDesktop } from './desktop.ts'
+import { waitFor } from './machine.ts'
+import type { Sample } from './measure.ts'
+import { compareSides, type Bench } from './row.ts'
+import { runRounds, time } from './rounds.ts'
+import { viewScreen, viewWebsockify, type Viewer } from './viewer.ts'
+
+/**
+ * From a press of the mouse that a viewer sends to the pixel that it changes on that viewer's screen.
+ * The baseline is the X server's own RFB behind websockify in the same machine. Both speak Tight, and
+ * the one that does not have its turn is not connected.
+ */
+export const bench: Bench = {
+  name: 's12-frame',
+  title: 'input to frame',
+  run: (context) =>
+    withDesktop(context, 's12', async (desktop) => {
+      const { api, incus, plan, say } = context
+      say('installing websockify')
+      await installPackages(desktop.runAsRoot, 'websockify')
+      await desktop.runAsRoot('sh', '-c', websockify)
+      await waitFor('websockify listens', async () => {
+        const listening = await desktop.runAsRoot('ss', '-Hltn', 'sport', '=', `:${port}`)
+        return listening !== ''
+      })
+      await desktop.ask({ do: 'follow' })
+      return withPort(incus, desktop.instance, port, async (hostPort) => {
+        const driver = desktop.lease
+        const sides = {
+          baseline: async (round: number) => press(await viewWebsockify(hostPort), 2 * round),
+          ours: async (round: number) =>
+            press(await viewScreen(api, desktop.id, { driver }), 2 * round + 1),
+        }
+        const rounds = await runRounds(sides, plan.fast, say)
+        const row = {
+          id: 'S12',
+          ours: 'press → changed frame',
+          baseline: 'Xvnc + websockify',
+          target: { ratio: 1, stretch: 0.5, p50Ms: 35 },
+        }
+        return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
+      })
+    }),
+}
+
+const port = 6080
+const websockify = `runuser -u agent -- setsid websockify --daemon ${port} --unix-target=/run/xvnc/rfb.sock`
+/** In the middle of what the probe paints. */
+const watched = { x: 640, y: 400 }
+
+/** Two presses, of which the second counts: with the first the viewer is at work. */
+async function press(open: Viewer, round: number): Promise<Sample> {
+  using viewer = open
+  await viewer.until('the whole screen', () => viewer.pixel(watched.x, watched.y) >= 0)
+  await pressAt(viewer, 2 * round)
+  const { ms } = await time(() => pressAt(viewer, 2 * round + 1))
+  return { ms }
+}
+
+/** The probe answers with a colour that no other point has. */
+async function pressAt(viewer: Viewer, number: number): Promise<void> {
+  const [x, y] = [330 + ((number * 97) % 620), 170 + ((number * 61) % 460)]
+  const [red, green, blue] = colourOf(x, y)
+  const wanted = (red << 16) | (green << 8) | blue
+  viewer.pointer(x, y, 1)
+  viewer.pointer(x, y, 0)
+  await viewer.until(`the colour of a press at ${x}, ${y}`, () => {
+    return viewer.pixel(watched.x, watched.y) === wanted
+  })
+}

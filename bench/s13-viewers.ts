@@ -1,0 +1,169 @@
+import { withPort } from './baseline-port.ts'
+import { checkPixels } from './canvas.ts'
+import { installPackages, withDesktop, type BenchDesktop } from './desktop.ts'
+import { waitFor } from './machine.ts'
+import { medianOf, type Sample } from './measure.ts'
+import { findInit, listGuest, listTree, readAll, readCommand, readRolePid } from './processes.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
+import { runRounds } from './rounds.ts'
+import { viewScreen, viewTcp, type Viewer, type ViewerOptions } from './viewer.ts'
+
+/**
+ * What a machine's viewers cost while a window shows ten pictures a second: ten of them beside one, by
+ * the CPU time of the gateway, the agent and the X server (of x11vnc and the X server for the
+ * baseline); and how many pictures others are shown beside a viewer that is too slow.
+ */
+export const bench: Bench = {
+  name: 's13-viewers',
+  title: 'ten viewers',
+  run: (context) =>
+    withDesktop(context, 's13', async (desktop) => {
+      const { api, incus, say } = context
+      say('installing x11vnc')
+      await installPackages(desktop.runAsRoot, 'x11vnc')
+      await desktop.runAsRoot('sh', '-c', x11vnc)
+      const { project, name } = desktop.instance
+      const guest = async () => listGuest(await findInit(incus, project, name))
+      await waitFor('x11vnc runs', async () =>
+        (await guest()).some((pid) => isCommand(pid, 'x11vnc')),
+      )
+      const pids = await guest()
+      const of = (command: string) =>
+        pids.filter((pid) => isCommand(pid, command)).flatMap(listTree)
+      const display = of('Xvnc')
+      const gateway = listTree(readRolePid(context.dataDir, 'gateway'))
+      const ours: Server = {
+        pids: [...gateway, ...of('agent.mjs'), ...display],
+        view: (options) => viewScreen(api, desktop.id, options),
+      }
+      return withPort(incus, desktop.instance, port, async (hostPort) => {
+        const baseline: Server = {
+          pids: [...of('x11vnc'), ...display],
+          view: (options) => viewTcp(hostPort, options),
+        }
+        const stage = openStage(context, desktop)
+        return [
+          ...(await measureCpu(context, stage, ours, baseline)),
+          await measureSlow(context, stage, ours),
+        ]
+      })
+    }),
+}
+
+const port = 5900
+const x11vnc = 'runuser -u agent -- setsid x11vnc -display :0 -shared -forever -bg -quiet -nopw'
+const picturesPerSecond = 10
+const sides = { baseline: 'one', ours: 'ten' } as const
+
+/** What shows screens, and whose CPU time that costs. */
+type Server = {
+  readonly pids: readonly number[]
+  view(options?: ViewerOptions): Promise<Viewer>
+}
+
+type Played = { readonly ms: number; readonly cpuMs: number; readonly wrong: string | undefined }
+
+/** The window with its pictures. */
+type Stage = {
+  /** Plays them, until all viewers show the last one. */
+  play(server: Server, viewers: readonly Viewer[]): Promise<Played>
+}
+
+function openStage({ plan }: BenchContext, desktop: BenchDesktop): Stage {
+  const frames = Math.ceil((plan.restMs / 5_000) * picturesPerSecond)
+  let next = 1
+  const shows = (frame: number) => (viewer: Viewer) => checkPixels(viewer, frame) === undefined
+  return {
+    async play(server, viewers) {
+      const first = next
+      next += frames + 1
+      await desktop.ask({ do: 'show', frame: first })
+      await Promise.all(viewers.map((one) => one.until('the first picture', shows(first))))
+      const before = readAll(server.pids).cpuTicks
+      const wish = { first: first + 1, frames, perSecond: picturesPerSecond }
+      const { ms } = await desktop.ask<{ ms: number }>({ do: 'play', ...wish })
+      await Promise.all(viewers.map((one) => one.until('the last picture', shows(first + frames))))
+      const cpuMs = (readAll(server.pids).cpuTicks - before) * 10
+      const isOther = (one: Viewer) => !one.rgb.equals(viewers[0]!.rgb)
+      return { ms, cpuMs, wrong: viewers.some(isOther) ? 'the viewers differ' : undefined }
+    },
+  }
+}
+
+async function measureCpu(
+  { plan, say }: BenchContext,
+  stage: Stage,
+  ours: Server,
+  baseline: Server,
+): Promise<Row[]> {
+  const side = (server: Server, count: number) => async (): Promise<Sample> => {
+    await using stack = new AsyncDisposableStack()
+    const opened = await Promise.all(Array.from({ length: count }, () => server.view()))
+    const viewers = opened.map((viewer) => stack.use(viewer))
+    const { cpuMs, wrong } = await stage.play(server, viewers)
+    return { ms: cpuMs, wrong }
+  }
+  const rounds = await runRounds(
+    {
+      baselineOne: side(baseline, 1),
+      one: side(ours, 1),
+      ten: side(ours, 10),
+      baselineTen: side(baseline, 10),
+    },
+    { ...plan.slow, rounds: Math.min(10, plan.slow.rounds), warmups: 1 },
+    say,
+  )
+  const row = { id: 'S13', ours: 'CPU of 10 viewers' }
+  const growth = medianOf(
+    rounds.map((round) => round.baselineTen.ms / round.baselineOne.ms).filter((one) => one > 0),
+  )
+  const note = `with x11vnc -shared 10 viewers cost ${growth.toFixed(2)} times what one costs`
+  return [
+    compareSides(rounds, sides, { ...row, baseline: '1 viewer', target: { ratio: 1.5 }, note }),
+    compareSides(
+      rounds,
+      { baseline: 'baselineTen', ours: 'ten' },
+      { ...row, baseline: 'x11vnc -shared, 10 viewers', target: { ratio: 1 } },
+    ),
+  ]
+}
+
+/** Raw pixels are 1.2 MB a picture: the slow one is busy with its first for as long as this lasts. */
+async function measureSlow({ plan, say }: BenchContext, stage: Stage, ours: Server): Promise<Row> {
+  const side = (isBesideSlow: boolean) => async (): Promise<Sample> => {
+    await using stack = new AsyncDisposableStack()
+    if (isBesideSlow) stack.use(await ours.view({ isRaw: true, bytesPerSecond: 64 * 1024 }))
+    const viewer = stack.use(await ours.view())
+    let pictures = 0
+    let last = -1
+    viewer.onUpdate = () => {
+      const shown = viewer.pixel(340, 180)
+      if (shown !== last) pictures += 1
+      last = shown
+    }
+    const { ms, wrong } = await stage.play(ours, [viewer])
+    return { ms: ms / pictures, wrong }
+  }
+  const rounds = await runRounds(
+    { alone: side(false), beside: side(true) },
+    { ...plan.slow, rounds: Math.min(10, plan.slow.rounds), warmups: 1 },
+    say,
+  )
+  return compareSides(
+    rounds,
+    { baseline: 'alone', ours: 'beside' },
+    {
+      id: 'S13',
+      ours: 'a picture beside a viewer at 64 KB/s',
+      baseline: 'without that one',
+      target: { ratio: 1.05 },
+    },
+  )
+}
+
+function isCommand(pid: number, name: string): boolean {
+  return readCommand(pid)
+    .split(' ')
+    .slice(0, 4)
+    .some((word) => word.split('/').at(-1) === name)
+}
