@@ -50,7 +50,8 @@ export async function playHistories(
       count(counts, history)
       const violations = check(history)
       if (violations.length > 0) broken.push({ index, violations, history })
-      onPlayed?.(++played)
+      played += 1
+      onPlayed?.(played)
     }
   }
   const results = await Promise.allSettled(Array.from({ length: machines }, playOn))

@@ -23,18 +23,3 @@ test(`of every history, what lands at X keeps the lease's promises (seed ${seed}
   const { done, refused, expiries } = result.counts
   for (const count of [done, refused, expiries]) assert.ok(count > histories)
 })
-
-test('an agent that is not told where a holding began lets stale input land, and that is found', async () => {
-  const { broken } = await playHistories(server, {
-    seed,
-    histories: 100,
-    operations: 40,
-    machines: 1,
-    mistake: (guests) => ({
-      ...guests,
-      setFence: (ref, told, options) => guests.setFence(ref, { ...told, since: 0 }, options),
-    }),
-  })
-  const kinds = broken.flatMap(({ violations }) => violations.map(({ kind }) => kind))
-  assert.ok(kinds.includes('stale') || kinds.includes('order'), `found ${kinds.join(', ')}`)
-})

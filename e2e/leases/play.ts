@@ -10,6 +10,8 @@ export type HistoryOptions = {
   readonly operations: number
 }
 
+/** Between two troubles of one kind, and of what is held up. */
+const [longestPeaceMs, longestHoldMs] = [30, 40]
 /** Long enough for any machine; a test that waits this long fails. */
 const landingBoundMs = 10_000
 
@@ -37,7 +39,7 @@ export async function playHistory(
   }
   const repeat = async (own: Random, cause: () => Promise<void>) => {
     while (playing > 0) {
-      await pause(own.below(10))
+      await pause(own.below(longestPeaceMs))
       await cause()
     }
   }
@@ -46,7 +48,7 @@ export async function playHistory(
   await Promise.all([
     ...clients.map(play),
     repeat(holding, () =>
-      holding.below(5) === 0 ? restartGateway(machine) : holdUp(machine, holding),
+      holding.below(20) === 0 ? restartGateway(machine) : holdUp(machine, holding),
     ),
     repeat(expiring, () => expire(machine, history, expiring)),
   ])
@@ -60,7 +62,7 @@ export async function playHistory(
 async function holdUp({ gates }: Machine, random: Random): Promise<void> {
   const gate = random.pick(gates)
   gate.hold(random.pick(['requests', 'answers']))
-  await pause(random.below(40))
+  await pause(random.below(longestHoldMs))
   gate.open()
 }
 
