@@ -2,7 +2,8 @@ import { ApiError } from '@computer/sdk'
 import { createReadStream } from 'node:fs'
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { basename, join, posix, resolve } from 'node:path'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
+import { ReadableStream } from 'node:stream/web'
 import { forEachFew, kindOf, persist, type Transfer } from './remote.ts'
 
 export type LocalFile = { readonly path: string; readonly size: number; readonly mode: number }
@@ -88,6 +89,7 @@ export function nameOf(path: string): string {
   return basename(resolve(path))
 }
 
+/** Nothing is read before it is asked for: `Readable.toWeb` would read ahead by thousands of pieces. */
 function counted(source: Readable, count: (bytes: number) => void): ReadableStream<Uint8Array> {
   async function* pieces() {
     for await (const piece of source as AsyncIterable<Buffer>) {
@@ -95,7 +97,5 @@ function counted(source: Readable, count: (bytes: number) => void): ReadableStre
       yield piece
     }
   }
-  return Readable.toWeb(
-    Readable.from(pieces(), { objectMode: false }),
-  ) as ReadableStream<Uint8Array>
+  return ReadableStream.from(pieces())
 }
