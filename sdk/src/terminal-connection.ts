@@ -141,11 +141,13 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
       return socket
     } catch (error) {
       signal.throwIfAborted()
-      const isPassing = error instanceof ApiError && error.code === 'connection_failed'
-      if (!isPassing || Date.now() - goodAt > patienceMs) throw error
-      // A handshake does not say why it was refused; the list of terminals does.
-      if (!(await this.#isThere()))
-        throw new ApiError('not_found', 'the terminal is gone', { cause: error })
+      if (!isPassing(error) || Date.now() - goodAt > patienceMs) throw error
+      // A handshake does not say why it was refused; the list of terminals does, if it can be had.
+      const isThere = await this.#isThere().catch((reason: unknown) => {
+        if (isPassing(reason)) return true
+        throw reason
+      })
+      if (!isThere) throw new ApiError('not_found', 'the terminal is gone', { cause: error })
       return undefined
     }
   }
@@ -167,4 +169,12 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
     }
     return { exitCode, isAttached }
   }
+}
+
+/** What a connection that comes and goes may mend. */
+function isPassing(error: unknown): boolean {
+  return (
+    error instanceof ApiError &&
+    (error.code === 'connection_failed' || error.code === 'compute_unavailable')
+  )
 }

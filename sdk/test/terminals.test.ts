@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Terminal } from '../src/index.ts'
+import { createNetwork } from './network.ts'
 import { startServer } from './server.ts'
 
 const server = await startServer({ after })
 const machine = await server.connect().machines.create()
+const fail = () => Promise.reject(new TypeError('fetch failed'))
 
 test('a terminal is opened, typed into and read until its command has exited', async () => {
   const { id } = await machine.terminals.open()
@@ -30,7 +32,7 @@ test('terminals are listed, resized and killed', async () => {
   assert.deepEqual(await machine.terminals.list(), [])
 })
 
-test('a connection that breaks off is made again, and shows the last output again', async () => {
+test('a connection that breaks off with its server is made again, and shows the last output again', async () => {
   const sockets: WebSocket[] = []
   const Breakable = class extends WebSocket {
     constructor(url: string, protocols: string[]) {
@@ -38,7 +40,8 @@ test('a connection that breaks off is made again, and shows the last output agai
       sockets.push(this)
     }
   }
-  const computer = server.connect({ WebSocket: Breakable })
+  const network = createNetwork()
+  const computer = server.connect({ WebSocket: Breakable, fetch: network.fetch, maxRetries: 0 })
   const { terminals } = await computer.machines.get(machine.id)
   const { id } = await terminals.open()
   let reattached = 0
@@ -49,12 +52,15 @@ test('a connection that breaks off is made again, and shows the last output agai
     shown += Buffer.from(bytes).toString()
     if (reattached === 0 && shown.includes('first')) {
       shown = ''
+      network.next('/gateway-tokens', fail)
+      network.next('/terminals', fail)
       sockets[0]!.close()
       terminal.write('echo second\r')
     }
     if (shown.includes('first') && shown.includes('second')) break
   }
   assert.equal(reattached, 1)
+  assert.equal(network.count(`GET /v1/machines/${machine.id}/terminals`), 1)
   await terminals.kill(id)
 })
 
