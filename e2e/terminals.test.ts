@@ -1,127 +1,133 @@
+import type { Machine } from '@computer/sdk'
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { GatewayClient } from '../server/test/gateway.ts'
 import { eventually } from './api.ts'
 import { startRealServer, type RealServer } from './server.ts'
+import { showTerminal, type ShownTerminal } from './shown-terminal.ts'
 
 /*
  * Terminals of a real machine through a real gateway. The tests share one server and one machine, so
- * each builds on those before it.
+ * each builds on those before it. The SDK is the client, but where frames and close codes are looked
+ * at: those tests connect with `connectRaw`.
  */
 
 let server: RealServer
-let origin = ''
-let machine = ''
+let machine: Machine
 let terminal = ''
-const clients: GatewayClient[] = []
+const shown: ShownTerminal[] = []
+const raws: GatewayClient[] = []
 
 before(async () => {
   server = await startRealServer()
-  origin = (await server.api.ok('GET', '/v1/auth/me')).gateway_url
-  machine = (await server.api.ok('POST', '/v1/machines', {})).id
+  machine = await server.computer.machines.create()
 })
 after(async () => {
-  for (const client of clients) client.socket.terminate()
+  for (const { connection } of shown) connection.close()
+  for (const { socket } of raws) socket.terminate()
   await server?.[Symbol.asyncDispose]()
 })
 
 test('a terminal is a login shell of the user, with its groups and a device of its own', async () => {
-  const client = await open({ cols: 100, rows: 30 })
-  type(client, 'shopt login_shell; id -un; id -nG; stty size; sudo whoami\r')
-  await shown(client, /login_shell +\ton\r\nagent\r\n[^\n]*sudo[^\n]*\r\n30 100\r\nroot\r\n/)
-  type(client, 'echo mine >"$(tty)"; ls -l /proc/self/fd | grep -c ptmx\r')
-  await shown(client, /mine\r\n0\r\n/)
-  await client.close()
+  await open({ cols: 100, rows: 30 })
+  const { connection, shows } = await attach()
+  connection.write('shopt login_shell; id -un; id -nG; stty size; sudo whoami\r')
+  await shows(/login_shell +\ton\r\nagent\r\n[^\n]*sudo[^\n]*\r\n30 100\r\nroot\r\n/)
+  connection.write('echo mine >"$(tty)"; ls -l /proc/self/fd | grep -c ptmx\r')
+  await shows(/mine\r\n0\r\n/)
+  connection.close()
 })
 
 test('a resize reaches the shell, and control characters what runs in it', async () => {
-  const client = await connect()
-  client.send({ type: 'resize', cols: 132, rows: 43 })
-  type(client, 'sleep 600\r')
+  const { connection, shows } = await attach()
+  connection.resize(132, 43)
+  connection.write('sleep 600\r')
   await running(/sleep 600/)
-  type(client, '\x03')
-  type(client, 'stty size; echo over\r')
-  await shown(client, /43 132\r\nover/)
-  await client.close()
+  connection.write('\x03')
+  connection.write('stty size; echo over\r')
+  await shows(/43 132\r\nover/)
+  connection.close()
 })
 
 test('it outlives the gateway and the api, and is shown again', async () => {
-  const client = await connect()
-  type(client, 'seq 1 100000; echo end of count; sleep 2; echo after all\r')
-  await shown(client, /end of count/)
+  const { connection, shows, reattached } = await attach()
+  connection.write('seq 1 100000; echo end of count; sleep 2; echo after all\r')
+  await shows(/end of count/)
   await server.kill('gateway')
   await server.kill('api')
-  await client.closed
-  const again = await connect()
-  const bytes = await shown(again, /end of count\r\nafter all/)
-  assert.ok(bytes.length <= 256 * 1024 + 100)
-  const numbers = bytes.split('\r\n').filter((line) => /^\d{5}$/.test(line))
+  await eventually('it is attached again', async () => reattached() > 0 || undefined)
+  const text = await shows(/end of count\r\nafter all/)
+  assert.ok(text.length <= 256 * 1024 + 100)
+  const numbers = text.split('\r\n').filter((line) => /^\d{5}$/.test(line))
+  assert.ok(numbers.length > 0)
   assert.ok(numbers.every((line, index) => Number(line) === Number(numbers[0]) + index))
-  type(again, 'exit 5\r')
-  assert.equal((await again.closed).code, 1000)
-  assert.deepEqual(again.controls, [{ type: 'exit', exit_code: 5 }])
-  assert.deepEqual((await server.api.ok('GET', path())).data, [])
+  connection.close()
+
+  const raw = await connectRaw()
+  raw.socket.send('exit 5\r', { binary: true })
+  assert.equal((await raw.closed).code, 1000)
+  assert.deepEqual(raw.controls, [{ type: 'exit', exit_code: 5 }])
+  assert.deepEqual(await machine.terminals.list(), [])
 })
 
 test('killing leaves nothing of it; a machine that stops ends the connection', async () => {
-  const killed = await open()
-  type(killed, "(trap '' HUP; sleep 4321) & sleep 4322\r")
+  await open()
+  const killed = await connectRaw()
+  killed.socket.send("(trap '' HUP; sleep 4321) & sleep 4322\r", { binary: true })
   await running(/sleep 4321[^]*sleep 4322|sleep 4322[^]*sleep 4321/)
-  await server.api.ok('DELETE', path(`/${terminal}`))
+  await machine.terminals.kill(terminal)
   assert.equal((await killed.closed).code, 1000)
   assert.doesNotMatch(await processes(), /sleep 432/)
 
-  const client = await open()
-  await server.api.ok('POST', `/v1/machines/${machine}/stop?wait=60`)
-  assert.equal((await client.closed).code, 4404)
+  await open()
+  const stopped = await connectRaw()
+  await machine.stop()
+  assert.equal((await stopped.closed).code, 4404)
 })
 
-function path(rest = ''): string {
-  return `/v1/machines/${machine}/terminals${rest}`
-}
-
-/** A new terminal with its client, and a shell that shows nothing but what its commands write. */
-async function open(wish = {}): Promise<GatewayClient> {
-  const opened = await server.api.ok('POST', path(), wish)
+/** A new terminal, and a shell that shows nothing but what its commands write. */
+async function open(wish: { cols?: number; rows?: number } = {}): Promise<void> {
+  const opened = await machine.terminals.open(wish)
   assert.deepEqual([opened.command, opened.user], [['/bin/bash', '-l'], 'agent'])
   terminal = opened.id
-  const client = await connect()
-  type(client, "PS1= ; set +o emacs; stty -echo; echo rea''dy\r")
-  await shown(client, /ready\r\n/)
-  return client
+  const { connection, shows } = await attach()
+  connection.write("PS1= ; set +o emacs; stty -echo; echo rea''dy\r")
+  await shows(/ready\r\n/)
+  connection.close()
 }
 
-/** Tries again while the services start, and until it was noticed that an earlier client went. */
-async function connect(): Promise<GatewayClient> {
-  return eventually('the terminal has a client', async () => {
-    const list = await server.api.call('GET', path()).catch(() => undefined)
-    const one = list?.body?.data?.find(({ id }: { id: string }) => id === terminal)
-    if (!one || one.attached) return undefined
-    const headers = { authorization: `Bearer ${server.api.key}` }
-    const client = new GatewayClient(new WebSocket(origin + path(`/${terminal}`), { headers }))
-    clients.push(client)
-    return client.opened.then(
-      () => client,
-      () => undefined,
-    )
+async function attach(): Promise<ShownTerminal> {
+  await detached()
+  const one = showTerminal(machine, terminal)
+  shown.push(one)
+  return one
+}
+
+/** The WebSocket itself, with its frames and its close code. */
+async function connectRaw(): Promise<GatewayClient> {
+  await detached()
+  const { gatewayUrl } = await server.computer.me()
+  const url = `${gatewayUrl}/v1/machines/${machine.id}/terminals/${terminal}`
+  const headers = { authorization: `Bearer ${server.api.key}` }
+  const raw = new GatewayClient(new WebSocket(url, { headers }))
+  raws.push(raw)
+  await raw.opened
+  return raw
+}
+
+/** A terminal has one client, and it may take a moment until it was noticed that an earlier one went. */
+async function detached(): Promise<void> {
+  await eventually('the terminal has no client', async () => {
+    const one = (await machine.terminals.list()).find(({ id }) => id === terminal)
+    return (one && !one.attached) || undefined
   })
 }
 
-function type(client: GatewayClient, text: string): void {
-  client.socket.send(text, { binary: true })
-}
-
-async function shown(client: GatewayClient, pattern: RegExp): Promise<string> {
-  return client.until(({ frames }) => {
-    const bytes = frames.flatMap((frame) => ('payload' in frame ? [frame.payload] : []))
-    const text = Buffer.concat(bytes).toString()
-    return pattern.test(text) && text
-  })
-}
-
-function processes(): Promise<string> {
-  return server.api.run(machine, ['ps', '-eo', 'args'])
+async function processes(): Promise<string> {
+  const { stdout, exitCode } = await machine.exec(['ps', '-eo', 'args'])
+  assert.equal(exitCode, 0)
+  return stdout
 }
 
 async function running(pattern: RegExp): Promise<void> {
