@@ -2,6 +2,7 @@ import { build, type Metafile } from 'esbuild'
 import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bundleViewer, viewerFile } from './src/commands/view/page.ts'
 
 /*
  * Makes build/cli, which is what is published: the command line with all that it uses in it, and no
@@ -24,7 +25,7 @@ export async function buildCli(outDir: string): Promise<void> {
     platform: 'node',
     target: 'node20.12',
     // A package of its own, with a library of pictures: `computer mcp` finds it if it is there.
-    external: ['@computer/mcp'],
+    external: ['@computer/mcp', 'esbuild'],
     metafile: true,
     chunkNames: '[name]-[hash]',
     // What is bundled from CommonJS asks for Node's own modules by require.
@@ -34,6 +35,8 @@ export async function buildCli(outDir: string): Promise<void> {
     logLevel: 'warning',
   })
   await chmod(join(outDir, 'dist/main.js'), 0o755)
+  const viewer = await bundleViewer()
+  await writeFile(join(outDir, 'dist', viewerFile), viewer.outputFiles[0]!.contents)
   const { private: _, dependencies: __, ...manifest } = await readJson('cli/package.json')
   const published = {
     ...manifest,
@@ -44,14 +47,16 @@ export async function buildCli(outDir: string): Promise<void> {
   for (const name of ['README.md', 'CHANGELOG.md'])
     await copyFile(join(repoDir, 'cli', name), join(outDir, name))
   await copyFile(join(repoDir, 'LICENSE'), join(outDir, 'LICENSE'))
-  await writeFile(join(outDir, 'THIRD_PARTY_LICENSES'), await licensesOf(metafile))
+  await writeFile(
+    join(outDir, 'THIRD_PARTY_LICENSES'),
+    await licensesOf([metafile, viewer.metafile]),
+  )
 }
 
 /** The licenses of what others wrote and is part of the bundle. */
-async function licensesOf({ inputs }: Metafile): Promise<string> {
-  const paths = Object.keys(inputs).map(
-    (path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0],
-  )
+async function licensesOf(metafiles: readonly Metafile[]): Promise<string> {
+  const inputs = metafiles.flatMap((metafile) => Object.keys(metafile.inputs))
+  const paths = inputs.map((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0])
   const folders = [...new Set(paths.filter((path) => path !== undefined))].toSorted()
   const texts = folders.map(async (path) => {
     const folder = resolve(path)

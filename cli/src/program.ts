@@ -21,6 +21,7 @@ import { shell } from './commands/shell/shell.ts'
 import { snapshots } from './commands/snapshots/snapshots.ts'
 import { templates } from './commands/templates/templates.ts'
 import { up } from './commands/up.ts'
+import { view } from './commands/view/view.ts'
 
 export function createProgram({
   onCommand,
@@ -39,6 +40,7 @@ export function createProgram({
     .addCommand(exec)
     .addCommand(cp)
     .addCommand(screenshot)
+    .addCommand(view)
     .addCommand(events)
     .addCommand(snapshots)
     .addCommand(templates)
