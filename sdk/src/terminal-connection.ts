@@ -80,8 +80,7 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, void> {
     try {
       for (;;) {
-        yield* this.#output.splice(0)
-        if (this.#output.length > 0) continue
+        while (this.#output.length > 0) yield this.#output.shift()!
         if (this.#end?.error) throw this.#end.error
         if (this.#end) return
         this.#arrived = deferred()
@@ -157,7 +156,11 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
     let exitCode: number | undefined
     let isAttached = false
     for await (const frame of socket) {
-      if (!isAttached && wasAttached) this.#options.onReattach?.()
+      if (!isAttached && wasAttached) {
+        // What nobody has read yet comes once more, and would be shown twice.
+        this.#output = []
+        this.#options.onReattach?.()
+      }
       isAttached = true
       if (typeof frame === 'string') {
         const message = JSON.parse(frame) as { type: string; exit_code: number }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { eventually } from '../../server/test/settled.ts'
 import type { Terminal } from '../src/index.ts'
 import { createNetwork } from './network.ts'
 import { startServer } from './server.ts'
@@ -7,6 +8,23 @@ import { startServer } from './server.ts'
 const server = await startServer({ after })
 const machine = await server.connect().machines.create()
 const fail = () => Promise.reject(new TypeError('fetch failed'))
+
+/** WebSockets that a test breaks off as a network would, and the bytes that each received. */
+function breakable() {
+  const sockets: WebSocket[] = []
+  const received: string[] = []
+  const Breakable = class extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols)
+      const index = sockets.push(this) - 1
+      received.push('')
+      this.addEventListener('message', ({ data }) => {
+        if (data instanceof ArrayBuffer) received[index] += Buffer.from(data).toString()
+      })
+    }
+  }
+  return { sockets, received, Breakable }
+}
 
 test('a terminal is opened, typed into and read until its command has exited', async () => {
   const { id } = await machine.terminals.open()
@@ -33,13 +51,7 @@ test('terminals are listed, resized and killed', async () => {
 })
 
 test('a connection that breaks off with its server is made again, and shows the last output again', async () => {
-  const sockets: WebSocket[] = []
-  const Breakable = class extends WebSocket {
-    constructor(url: string, protocols: string[]) {
-      super(url, protocols)
-      sockets.push(this)
-    }
-  }
+  const { sockets, Breakable } = breakable()
   const network = createNetwork()
   const computer = server.connect({ WebSocket: Breakable, fetch: network.fetch, maxRetries: 0 })
   const { terminals } = await computer.machines.get(machine.id)
@@ -62,6 +74,23 @@ test('a connection that breaks off with its server is made again, and shows the 
   assert.equal(reattached, 1)
   assert.equal(network.count(`GET /v1/machines/${machine.id}/terminals`), 1)
   await terminals.kill(id)
+})
+
+test('output that nobody had read when the connection broke off is shown once', async () => {
+  const { sockets, received, Breakable } = breakable()
+  const { terminals } = await server.connect({ WebSocket: Breakable }).machines.get(machine.id)
+  const { id } = await terminals.open()
+  const reattached = Promise.withResolvers<void>()
+  const terminal = terminals.attach(id, { onReattach: reattached.resolve })
+  terminal.write('echo first\r')
+  await eventually(async () => received[0]?.includes('first\r\n') || undefined)
+  sockets[0]!.close()
+  await reattached.promise
+  terminal.write('exit 0\r')
+  let shown = ''
+  for await (const bytes of terminal) shown += Buffer.from(bytes).toString()
+  assert.match(shown, /first\r\n/)
+  assert.equal(shown, received[1])
 })
 
 test('a terminal that is not there is not waited for', async () => {
