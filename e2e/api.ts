@@ -12,7 +12,10 @@ export type ApiClient = ReturnType<typeof createApiClient>
 
 const withinMs = 150_000
 
-/** The HTTP API as any program would call it. */
+/**
+ * The HTTP API as it goes over the wire: status codes, headers, error envelopes. What a program would
+ * use the SDK for, a test does too: `RealServer.computer`.
+ */
 export function createApiClient(
   baseUrl: string,
   key: string,
@@ -76,14 +79,14 @@ export function createApiClient(
     },
 
     /** A session that holds the input lease. */
-    async takeLease(id: string, options = {}): Promise<{ sessionId: string; fence: number }> {
+    async takeLease(id: string, options = {}): Promise<{ sessionId: string }> {
       const session = await ok('POST', '/v1/sessions', { machine_id: id })
-      const lease = await ok('POST', `/v1/machines/${id}/input-lease`, {
+      await ok('POST', `/v1/machines/${id}/input-lease`, {
         session_id: session.id,
         ttl_seconds: 600,
         ...options,
       })
-      return { sessionId: session.id, fence: lease.fence }
+      return { sessionId: session.id }
     },
   }
 }
