@@ -2,9 +2,11 @@
 export function plainPage(
   title: string,
   text: string,
-  link?: { readonly to: string; readonly text: string },
+  links: readonly { readonly to: string; readonly text: string }[] = [],
 ): string {
-  const after = link ? `\n<p><a href="${escapeHtml(link.to)}">${link.text}</a></p>` : ''
+  const after = links
+    .map(({ to, text }) => `\n<p><a href="${escapeHtml(to)}">${text}</a></p>`)
+    .join('')
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -154,7 +154,11 @@ test('the way through the service leads nobody elsewhere', async () => {
   const never = await exchangeBy(person.cookie()!, unknown)
   assert.deepEqual([stranger.status, never.status], [404, 404])
   assert.equal(stranger.bytes.toString(), never.bytes.toString())
-  assert.equal((await exchangeBy('', good)).status, 401)
+  const signedOut = await exchangeBy('', at({ preview: label, browser: hash, path: '/a?b="c' }))
+  assert.equal(signedOut.status, 401)
+  const page = signedOut.bytes.toString()
+  assert.match(page, /Sign in to the service in this browser/)
+  assert.ok(page.includes(`<a href="https://${host}/a?b=&#34;c">Open the preview again</a>`), page)
   assert.equal((await server.call('GET', good.pathname + good.search)).status, 401)
 
   await join(person.id)

@@ -4,8 +4,8 @@ import type { UserActor } from '../actor.ts'
 import type { App } from '../app.ts'
 import { authenticate } from '../authenticate.ts'
 import { readSessionCookie } from '../cookies.ts'
-import { createMemberLink, findMembersPreview } from '../domain/preview-credentials.ts'
-import { accessUrlOf, exchangePath, isLabel } from '../domain/preview-hosts.ts'
+import { createLink, findMembersPreview } from '../domain/preview-credentials.ts'
+import { accessUrlOf, exchangePath, isLabel, previewUrl } from '../domain/preview-hosts.ts'
 import { ApiError } from '../errors.ts'
 import { plainPage } from '../plain-page.ts'
 
@@ -30,14 +30,20 @@ export function addPreviewExchange(
   http.get(exchangePath, async (request, reply) => {
     void reply.header('cache-control', 'no-store')
     const query = Query.safeParse(request.query)
-    if (!query.success || !isNavigation(request)) return sendNotFound(reply)
-    const actor = await findPerson(app, request)
-    if (!actor) return sendSignIn(reply, app.config.dashboardUrl)
+    const { previews } = app.config
+    if (!previews || !query.success || !isNavigation(request)) return sendNotFound(reply)
     const { preview, browser, path } = query.data
-    const id = app.config.previews && (await findMembersPreview(app.db, actor, preview))
-    if (!app.config.previews || !id) return sendNotFound(reply)
-    const token = await createMemberLink(app.db, actor, id, Buffer.from(browser, 'base64url'))
-    return reply.redirect(accessUrlOf(app.config.previews, preview, token, path), 303)
+    const actor = await findPerson(app, request)
+    if (!actor) {
+      // Of this deployment's previews, whatever the path is, and whether there is such a preview or not.
+      const address = previewUrl(previews, preview) + (path.startsWith('/') ? path : '/')
+      return sendSignIn(reply, app.config.dashboardUrl, address)
+    }
+    const id = await findMembersPreview(app.db, actor, preview)
+    if (!id) return sendNotFound(reply)
+    const browserHash = Buffer.from(browser, 'base64url')
+    const token = await createLink(app.db, id, { ...actor, browserHash })
+    return reply.redirect(accessUrlOf(previews, preview, token, path), 303)
   })
 }
 
@@ -66,10 +72,16 @@ function sendNotFound(reply: FastifyReply) {
   return sendPage(reply, 404, plainPage('Not found', 'There is nothing at this address.'))
 }
 
-function sendSignIn(reply: FastifyReply, dashboardUrl: string) {
-  const link = { to: dashboardUrl, text: 'Sign in' }
-  const text = 'This preview is private. Sign in, then open it again.'
-  return sendPage(reply, 401, plainPage('Sign in first', text, link))
+function sendSignIn(reply: FastifyReply, dashboardUrl: string, previewAddress: string) {
+  const text =
+    'This preview is private. Sign in to the service in this browser, as a member of the organization ' +
+    'that the preview belongs to, and open the preview again. If you are no member, ask whoever gave ' +
+    'you the address for a link that lets you in.'
+  const links = [
+    { to: dashboardUrl, text: 'Sign in' },
+    { to: previewAddress, text: 'Open the preview again' },
+  ]
+  return sendPage(reply, 401, plainPage('Sign in first', text, links))
 }
 
 function sendPage(reply: FastifyReply, status: number, page: string) {

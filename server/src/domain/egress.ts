@@ -2,11 +2,16 @@ import type { MachineId, OrganizationId, PreviewId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Database } from '../db/database.ts'
 
+const compactAtOnce = 50_000
+
 export type EgressCount = {
   readonly machineId: MachineId
   readonly organizationId: OrganizationId
   readonly bytes: number
 }
+
+/** A batch is written again for this long at most: what is older may have been summed with others. */
+export const repeatEgressForMs = 30 * 60_000
 
 /** Adds what machines sent. A batch under the same id counts once, however often it is written. */
 export async function addEgress(
@@ -29,7 +34,37 @@ export async function addEgress(
     .execute()
 }
 
-/** Bytes that an organization's machines sent in a window. Adjacent windows add up exactly. */
+/**
+ * Makes one row per machine and hour of all that is older than an hour. It is one statement, so whoever
+ * reads meanwhile finds each byte once; rows that another worker has at hand are left to it. No batch
+ * has such an id: theirs begin with a digit.
+ */
+export async function compactEgress(db: Database): Promise<void> {
+  await sql`
+    with due as (
+      select flush_id, machine_id from egress_counts
+      where flush_id < 'hour' and counted_at < date_trunc('hour', now() - interval '1 hour', 'UTC')
+      order by flush_id, machine_id limit ${compactAtOnce}
+      for update skip locked
+    ), gone as (
+      delete from egress_counts as c using due as d
+      where c.flush_id = d.flush_id and c.machine_id = d.machine_id
+      returning c.machine_id, c.organization_id, c.bytes,
+        date_trunc('hour', c.counted_at, 'UTC') as hour
+    )
+    insert into egress_counts (flush_id, machine_id, organization_id, bytes, counted_at)
+    select to_char(hour at time zone 'UTC', '"hour "YYYY-MM-DD"T"HH24'), machine_id, organization_id,
+      sum(bytes), hour
+    from gone group by hour, machine_id, organization_id
+    order by hour, machine_id
+    on conflict (flush_id, machine_id)
+      do update set bytes = egress_counts.bytes + excluded.bytes`.execute(db)
+}
+
+/**
+ * Bytes that an organization's machines sent in a window. Adjacent windows add up exactly; in the past
+ * an hour (UTC) counts whole, where it begins.
+ */
 export async function egressOf(
   db: Database,
   organizationId: OrganizationId,

@@ -15,26 +15,14 @@ const memberLinkLifetime = sql`interval '60 seconds'`
 export const cookieLifetimeSeconds = 7 * 24 * 3600
 const cookieLifetime = sql`interval '7 days'`
 
-/** For whoever is given it. */
-export async function createLink(db: Database, previewId: PreviewId): Promise<string> {
-  const token = createToken('preview_link')
-  await db
-    .insertInto('preview_links')
-    .values({
-      token_hash: hashToken(token),
-      preview_id: previewId,
-      expires_at: sql`now() + ${linkLifetime}`,
-    })
-    .execute()
-  return token
-}
-
-/** For a member, in the one browser that knows what `browserHash` is the hash of. */
-export async function createMemberLink(
+/**
+ * For whoever is given it; with `member`, only for as long as that sign-in lasts and in the one browser
+ * that knows what `browserHash` is the hash of.
+ */
+export async function createLink(
   db: Database,
-  actor: UserActor,
   previewId: PreviewId,
-  browserHash: Buffer,
+  member?: Pick<UserActor, 'authSessionId'> & { readonly browserHash: Buffer },
 ): Promise<string> {
   const token = createToken('preview_link')
   await db
@@ -42,9 +30,9 @@ export async function createMemberLink(
     .values({
       token_hash: hashToken(token),
       preview_id: previewId,
-      auth_session_id: actor.authSessionId,
-      browser_hash: browserHash,
-      expires_at: sql`now() + ${memberLinkLifetime}`,
+      auth_session_id: member?.authSessionId ?? null,
+      browser_hash: member?.browserHash ?? null,
+      expires_at: sql`now() + ${member ? memberLinkLifetime : linkLifetime}`,
     })
     .execute()
   return token

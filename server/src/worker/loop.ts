@@ -1,5 +1,6 @@
 import { measureEveryMs, recordPool } from '../domain/pool.ts'
 import { sweepAccounts } from '../domain/account-sweep.ts'
+import { compactEgress } from '../domain/egress.ts'
 import { forgetGatewayTokens } from '../domain/gateway-tokens.ts'
 import { forgetPreviewCredentials } from '../domain/preview-credentials.ts'
 import { forgetOldKeys } from '../domain/idempotency.ts'
@@ -40,6 +41,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
     every(observeEveryMs, () => forgetOldKeys(app.db)),
     every(observeEveryMs, () => forgetGatewayTokens(app.db)),
     every(observeEveryMs, () => forgetPreviewCredentials(app.db)),
+    every(observeEveryMs, () => compactEgress(app.db)),
     every(observeEveryMs, () => sweepAccounts(app.db)),
   ]
   const others = [

@@ -1,18 +1,29 @@
 import type { MachineId, OrganizationId, PreviewId } from '@computer/contract'
 import type { App } from '../../app.ts'
-import { addEgress, noteRequests, type EgressCount } from '../../domain/egress.ts'
+import {
+  addEgress,
+  noteRequests,
+  repeatEgressForMs,
+  type EgressCount,
+} from '../../domain/egress.ts'
 import type { PreviewTarget } from '../../domain/preview-hosts.ts'
 import { newUlid } from '../../ids.ts'
 
 /** What a kill of this process loses of the counts, at most. */
 const flushEveryMs = 5_000
 
-type Batch = { readonly id: string; readonly counts: readonly EgressCount[] }
+type Batch = {
+  readonly id: string
+  readonly counts: readonly EgressCount[]
+  /** When it was first sent to the database, which may have taken it without being heard. */
+  triedAt: number | null
+}
 
 /**
  * What previews served: the bytes of bodies and of WebSockets that went out, by machine, and when each
  * was last reached. Gathered here and written in batches. A batch is written again until the database
- * has confirmed it, under an id of its own by which it counts once.
+ * has confirmed it, under an id of its own by which it counts once. One that stays in doubt for too long
+ * to know it again is given up: nothing is counted twice.
  */
 export class Traffic implements AsyncDisposable {
   readonly #app: Pick<App, 'db' | 'log'>
@@ -53,13 +64,15 @@ export class Traffic implements AsyncDisposable {
     const { db, log } = this.#app
     const counts = [...this.#bytes].map(([machineId, count]) => ({ machineId, ...count }))
     this.#bytes.clear()
-    if (counts.length > 0) this.#unwritten.push({ id: newUlid(), counts })
+    if (counts.length > 0) this.#unwritten.push({ id: newUlid(), counts, triedAt: null })
     const now = performance.now()
     const reached = new Map([...this.#reached].map(([id, at]) => [id, now - at]))
     this.#reached.clear()
     try {
       for (let batch = this.#unwritten[0]; batch; batch = this.#unwritten[0]) {
-        await addEgress(db, batch.id, batch.counts)
+        batch.triedAt ??= now
+        if (now - batch.triedAt < repeatEgressForMs) await addEgress(db, batch.id, batch.counts)
+        else log.error({ flush_id: batch.id }, 'egress was given up that may or may not be counted')
         this.#unwritten.shift()
       }
       await noteRequests(db, reached)
