@@ -13,8 +13,8 @@ export type ApiClient = ReturnType<typeof createApiClient>
 const withinMs = 150_000
 
 /**
- * The HTTP API as it goes over the wire: status codes, headers, error envelopes. What a program would
- * use the SDK for, a test does too: `RealServer.computer`.
+ * The HTTP API as it goes over the wire: status codes, headers, error envelopes. A test that looks at
+ * none of them uses the SDK: `RealServer.computer`.
  */
 export function createApiClient(
   baseUrl: string,
