@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import { buildCli } from '../cli/build.ts'
+import { eventually } from './api.ts'
+import { startRealServer, type RealServer } from './server.ts'
+
+/* The command line, as it is published, on a real machine. */
+
+const run = promisify(execFile)
+const gigabyte = 1_000_000_000
+/** Bytes on the way, and Node itself. */
+const mostMemoryKb = 300 * 1024
+
+let server: RealServer
+let folder: string
+let env: Record<string, string>
+
+before(async () => {
+  server = await startRealServer()
+  folder = await mkdtemp('/var/tmp/computer-cli-')
+  await buildCli(join(folder, 'package'))
+  const { PATH = '' } = process.env
+  env = {
+    PATH,
+    HOME: folder,
+    COMPUTER_API_KEY: server.api.key,
+    COMPUTER_BASE_URL: server.api.baseUrl,
+  }
+  await computer('machines', 'create', 'first')
+})
+after(async () => {
+  await tmux('kill-server').catch(() => {})
+  await server?.[Symbol.asyncDispose]()
+  if (folder) await rm(folder, { recursive: true, force: true })
+})
+
+test('a full-screen program works in a shell, follows a resize, and its exit code comes back', async () => {
+  await writeFile(join(folder, 'draw.py'), drawing)
+  await computer('cp', 'draw.py', 'first:')
+  const shell = `${process.execPath} package/dist/main.js shell first; echo "code $?"; cat`
+  await tmux('new-session', '-d', '-x', '100', '-y', '30', '-c', folder, shell)
+  await shows(/agent@first\S*\$/)
+  await tmux('send-keys', 'python3 draw.py; exit $?', 'Enter')
+  // Each corner is where it belongs, and nothing else is on the screen.
+  const frame = (cols: number, rows: number) =>
+    RegExp(`^A.{${cols - 2}}B\\n[^]*size ${rows}x${cols}[^]*\\nC.{${cols - 2}}D\\s*$`)
+  await shows(frame(100, 30))
+  await tmux('resize-window', '-x', '120', '-y', '40')
+  await shows(frame(120, 40))
+  await tmux('send-keys', 'q')
+  await shows(/code 7/)
+})
+
+test('a command shows what it writes as it comes, and Ctrl-C ends it', async () => {
+  const script = 'echo first line; sleep 600'
+  const child = spawn(
+    process.execPath,
+    ['package/dist/main.js', 'exec', 'first', 'sh', '-c', script],
+    {
+      cwd: folder,
+      env,
+    },
+  )
+  await new Promise<void>((resolve) => child.stdout.once('data', () => resolve()))
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  child.kill('SIGINT')
+  assert.equal(await ended, 130)
+})
+
+test('a gigabyte goes there and back in constant memory', async () => {
+  const file = join(folder, 'big')
+  await run('sh', ['-c', `head -c ${gigabyte} /dev/urandom >${file}`])
+  const there = await measured('cp', 'big', 'first:big')
+  const back = await measured('cp', 'first:big', 'back')
+  console.log(`peak memory: ${there} kB there, ${back} kB back`)
+  assert.ok(there < mostMemoryKb && back < mostMemoryKb, `${there} kB there, ${back} kB back`)
+  assert.equal(await digest(join(folder, 'back')), await digest(file))
+})
+
+test('a folder keeps its permissions and its links', async () => {
+  await run(
+    'sh',
+    ['-c', 'mkdir -p t/e t/d && echo hi >t/d/run && chmod 751 t/d/run && ln -s d/run t/l'],
+    {
+      cwd: folder,
+    },
+  )
+  await computer('cp', '-r', 't', 'first:copied')
+  const listed = await computer(
+    'exec',
+    'first',
+    'sh',
+    '-c',
+    'cd copied; readlink l; stat -c %a d/run; ls',
+  )
+  assert.equal(listed, 'd/run\n751\nd\ne\nl\n')
+  await computer('cp', '-r', 'first:copied', 'again')
+  await run('diff', ['-r', '--no-dereference', 't', 'again'], { cwd: folder })
+})
+
+test('the guide works as it stands', async () => {
+  const text = await readFile(new URL('../docs/cli.md', import.meta.url), 'utf8')
+  const blocks = [...text.matchAll(/```bash\n([\s\S]*?)```/g)].map((match) => match[1]!)
+  assert.ok(blocks.length >= 5)
+  const bin = join(folder, 'bin')
+  const home = join(folder, 'home')
+  await mkdir(bin)
+  await mkdir(home)
+  await symlink(join(folder, 'package/dist/main.js'), join(bin, 'computer'))
+  await computer('machines', 'rename', 'first', 'other')
+  const { COMPUTER_API_KEY: _, ...rest } = env
+  const { stdout } = await run('bash', ['-e', '-c', blocks.join('\n')], {
+    cwd: home,
+    timeout: 200_000,
+    env: { ...rest, HOME: home, COMPUTER_DATA: server.dataDir, PATH: `${bin}:${env['PATH']}` },
+  })
+  assert.match(stdout, /Signed in to /)
+  assert.match(stdout, /first is stopped\nfirst is running\nLinux first .*\nout\na\nb\n/)
+  assert.match(stdout, /from a pipe/)
+  assert.match(stdout, /machine\.restore_completed/)
+  assert.equal(await readFile(join(home, 'back.txt'), 'utf8'), 'a note\n')
+})
+
+/** A frame around the whole screen, drawn again whenever it changes. */
+const drawing = `
+import curses, sys
+def main(screen):
+    curses.curs_set(0)
+    while True:
+        rows, cols = screen.getmaxyx()
+        screen.erase()
+        screen.addstr(0, 0, 'A'); screen.addstr(0, cols - 1, 'B')
+        screen.addstr(rows - 1, 0, 'C'); screen.insstr(rows - 1, cols - 1, 'D')
+        screen.addstr(rows // 2, 10, 'size %dx%d' % (rows, cols))
+        for x in range(1, cols - 1): screen.addstr(0, x, '-'); screen.addstr(rows - 1, x, '-')
+        screen.refresh()
+        if screen.getch() == ord('q'): return
+curses.wrapper(main)
+sys.exit(7)
+`
+
+async function computer(...args: string[]): Promise<string> {
+  const options = { cwd: folder, env, timeout: 120_000 }
+  return (await run(process.execPath, ['package/dist/main.js', ...args], options)).stdout
+}
+
+/** Its peak of memory, in kB. */
+async function measured(...args: string[]): Promise<number> {
+  const note = join(folder, 'peak')
+  const hook = `process.on('exit', () => require('node:fs').writeFileSync('${note}', String(process.resourceUsage().maxRSS)))`
+  await writeFile(join(folder, 'peak.cjs'), hook)
+  const options = {
+    cwd: folder,
+    env: { ...env, NODE_OPTIONS: `--require ${join(folder, 'peak.cjs')}` },
+    timeout: 300_000,
+  }
+  await run(process.execPath, ['package/dist/main.js', ...args], options)
+  return Number(await readFile(note, 'utf8'))
+}
+
+async function tmux(...args: string[]): Promise<string> {
+  const options = { env: { ...env, TMUX_TMPDIR: folder, LANG: 'C.UTF-8' } }
+  return (await run('tmux', ['-f', '/dev/null', ...args], options)).stdout
+}
+
+async function shows(pattern: RegExp): Promise<void> {
+  let screen = ''
+  await eventually(`the screen shows ${pattern}`, async () => {
+    screen = await tmux('capture-pane', '-p')
+    return pattern.test(screen) || undefined
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}:\n${screen}`)
+  })
+}
+
+async function digest(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}
