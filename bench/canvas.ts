@@ -41,9 +41,8 @@ export function checkPixels(
   for (let index = 0; index < blocks; index++) {
     const x = left + (index % columns) * block + block / 2
     const y = top + Math.floor(index / columns) * block + block / 2
-    const [red, green, blue] = colourOf(frame, index)
     const seen = picture.pixel(x, y)
-    if (seen !== ((red << 16) | (green << 8) | blue)) return `block ${index} is ${seen}`
+    if (seen !== pixelOf(frame, index)) return `block ${index} is ${seen}`
   }
   return undefined
 }
@@ -67,9 +66,13 @@ function decode(image: Buffer, area: Area | undefined): Promise<Buffer> {
   return picture.removeAlpha().raw().toBuffer()
 }
 
-/** Of a block of a frame, or of a press at a point. */
-export function colourOf(frame: number, index: number): readonly [number, number, number] {
+/** The colour of a block of a frame, or of a press at a point. */
+export function pixelOf(frame: number, index: number): number {
   const mixed = Math.imul(frame, 73856093) ^ Math.imul(index, 19349663)
-  const colour = Math.imul(mixed, 83492791) >>> 8
+  return Math.imul(mixed, 83492791) >>> 8
+}
+
+function colourOf(frame: number, index: number): readonly [number, number, number] {
+  const colour = pixelOf(frame, index)
   return [colour >>> 16, (colour >>> 8) & 0xff, colour & 0xff]
 }

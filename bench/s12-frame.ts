@@ -1,5 +1,5 @@
 import { withPort } from './baseline-port.ts'
-import { colourOf } from './canvas.ts'
+import { pixelOf } from './canvas.ts'
 import { installPackages, withDesktop } from './desktop.ts'
 import { waitFor } from './machine.ts'
 import type { Sample } from './measure.ts'
@@ -53,7 +53,7 @@ const watched = { x: 640, y: 400 }
 /** Two presses, of which the second counts: with the first the viewer is at work. */
 async function press(open: Viewer, round: number): Promise<Sample> {
   using viewer = open
-  await viewer.until('the whole screen', () => viewer.pixel(watched.x, watched.y) >= 0)
+  await viewer.until('the handshake', () => viewer.pixel(watched.x, watched.y) >= 0)
   await pressAt(viewer, 2 * round)
   const { ms } = await time(() => pressAt(viewer, 2 * round + 1))
   return { ms }
@@ -62,11 +62,9 @@ async function press(open: Viewer, round: number): Promise<Sample> {
 /** The probe answers with a colour that no other point has. */
 async function pressAt(viewer: Viewer, number: number): Promise<void> {
   const [x, y] = [330 + ((number * 97) % 620), 170 + ((number * 61) % 460)]
-  const [red, green, blue] = colourOf(x, y)
-  const wanted = (red << 16) | (green << 8) | blue
   viewer.pointer(x, y, 1)
   viewer.pointer(x, y, 0)
   await viewer.until(`the colour of a press at ${x}, ${y}`, () => {
-    return viewer.pixel(watched.x, watched.y) === wanted
+    return viewer.pixel(watched.x, watched.y) === pixelOf(x, y)
   })
 }
