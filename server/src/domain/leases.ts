@@ -266,7 +266,8 @@ async function tellRunning(
   machine: MachineRow,
 ): Promise<void> {
   try {
-    await announce(app, machine)
+    // A way to the agent that has just broken off is no reason to leave it untold.
+    await announce(app, machine).catch(() => announce(app, machine))
   } catch (error) {
     app.log.warn({ err: error, machine_id: machine.id }, 'a release was not told to the agent yet')
   }
