@@ -1,11 +1,11 @@
 import { ApiError } from '@computer/sdk'
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openConnection, type Connection } from './connection.ts'
 import { HttpRefusal } from './http-refusal.ts'
 import { createMcpServer, type ServerOptions } from './mcp-server.ts'
+import { readRequest, sendAnswer } from './web-standard.ts'
 
 export type SessionLimits = {
   /** Default: 100. */
@@ -16,7 +16,7 @@ export type SessionLimits = {
 
 type Session = {
   readonly connection: Connection
-  readonly transport: StreamableHTTPServerTransport
+  readonly transport: WebStandardStreamableHTTPServerTransport
   readonly keyHash: Buffer
   /** Requests under way, an open stream of the client's among them. */
   requests: number
@@ -69,7 +69,7 @@ export class HttpSessions implements AsyncDisposable {
     try {
       const connection = openConnection({ baseUrl: this.#options.baseUrl, apiKey: key })
       await checkKey(connection)
-      const transport = new StreamableHTTPServerTransport({
+      const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
         onsessioninitialized: (id) => void this.#sessions.set(id, session),
       })
@@ -77,8 +77,7 @@ export class HttpSessions implements AsyncDisposable {
       const session = { connection, transport, keyHash, requests: 0, lastUsedAt: Date.now() }
       const server = createMcpServer(connection, this.#options)
       server.server.onclose = () => this.#forget(session)
-      // Its optional members are spelt in another way than the interface's.
-      await server.connect(transport as Transport)
+      await server.connect(transport)
       await handle(session, request, response)
       // Anything but an initialization has been refused.
       if (transport.sessionId === undefined) await transport.close()
@@ -113,7 +112,7 @@ async function handle(
     session.requests--
     session.lastUsedAt = Date.now()
   })
-  await session.transport.handleRequest(request, response)
+  sendAnswer(response, await session.transport.handleRequest(await readRequest(request)))
 }
 
 async function checkKey({ computer }: Connection): Promise<void> {

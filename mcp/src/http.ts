@@ -52,6 +52,8 @@ export async function runHttp(options: HttpOptions): Promise<void> {
   await toldToEnd()
 }
 
+const methods = ['GET', 'POST', 'DELETE']
+
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
@@ -68,6 +70,7 @@ async function serve(
   // Only pages send an origin, and no page is a client.
   if (request.headers.origin !== undefined)
     throw new HttpRefusal(403, 'requests from web pages are refused')
+  if (!methods.includes(request.method!)) throw new HttpRefusal(405, `send ${methods.join(', ')}`)
   const key = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
   if (key === undefined)
     throw new HttpRefusal(401, 'send your API key, as "authorization: Bearer KEY"')
@@ -81,12 +84,14 @@ function refuse(response: ServerResponse, error: unknown): void {
   const status = known ? error.status : 500
   const message = known ? error.message : 'this server failed'
   const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {}
+  const allow = status === 405 ? { allow: methods.join(', ') } : {}
   const retry = status === 503 ? { 'retry-after': '30' } : {}
   // What is left of the body is not read.
   const headers = {
     'content-type': 'application/json',
     connection: 'close',
     ...challenge,
+    ...allow,
     ...retry,
   }
   const body = { jsonrpc: '2.0', error: { code: -32000, message }, id: null }

@@ -1,5 +1,4 @@
-import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { McpServer, type CallToolResult } from '@modelcontextprotocol/server'
 import { readFileSync } from 'node:fs'
 import type { Connection } from './connection.ts'
 import { explainFailure } from './failures.ts'
@@ -30,9 +29,9 @@ export function createMcpServer(connection: Connection, options: ServerOptions):
       inputSchema: input,
       annotations: { title, ...annotations },
     }
-    server.registerTool(name, config, async (args, extra) => {
-      using _ = keepAlive(extra, progressEveryMs)
-      return await answer(tool, { connection, signal: extra.signal }, args)
+    server.registerTool(name, config, async (args, { mcpReq }) => {
+      using _ = keepAlive(mcpReq, progressEveryMs)
+      return await answer(tool, { connection, signal: mcpReq.signal }, args)
     })
   }
   return server

@@ -1,4 +1,4 @@
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import { serveStdio as serveOver, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { Console } from 'node:console'
 import process from 'node:process'
 import { openConnection, type ConnectionOptions } from './connection.ts'
@@ -15,22 +15,24 @@ const endsWithinMs = 2_000
 export async function serveStdio(options: ConnectionOptions & ServerOptions): Promise<void> {
   // Standard output carries the protocol alone.
   globalThis.console = new Console(process.stderr)
-  const ended = Promise.race([clientGone(), toldToEnd()])
   const connection = openConnection(options)
-  const server = createMcpServer(connection, options)
-  await server.connect(new StdioServerTransport())
-  await ended
-  await server.close()
+  const transport = new StdioServerTransport()
+  const served = serveOver(() => createMcpServer(connection, options), { transport })
+  await Promise.race([closed(transport), toldToEnd()])
+  await served.close()
   const over = new Promise<void>((resolve) => setTimeout(resolve, endsWithinMs).unref())
   // A server that does not answer lets the leases run out by themselves.
   const handedBack = connection[Symbol.asyncDispose]().catch(() => {})
   await Promise.race([handedBack, over])
 }
 
-function clientGone(): Promise<void> {
+/** Resolves when the client has gone, or sent what is too long to be read. */
+function closed(transport: StdioServerTransport): Promise<void> {
   return new Promise((resolve) => {
-    const gone = () => resolve()
-    process.stdin.once('end', gone).once('close', gone)
-    process.stdout.once('error', gone)
+    const { onclose } = transport
+    transport.onclose = () => {
+      onclose?.()
+      resolve()
+    }
   })
 }

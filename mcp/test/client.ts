@@ -1,16 +1,19 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import {
+  Client,
+  InMemoryTransport,
+  StreamableHTTPClientTransport,
+  type CallToolResult,
+  type Transport,
+  type VersionNegotiationMode,
+} from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import type { startServer } from '../../sdk/test/server.ts'
 import { openConnection, type ConnectionOptions } from '../src/connection.ts'
 import { createMcpServer, type ServerOptions } from '../src/mcp-server.ts'
 
-const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+export const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
 type Lifetime = Parameters<typeof startServer>[0]
 export type McpClient = Awaited<ReturnType<typeof connect>>
@@ -29,25 +32,32 @@ export async function connectOverStdio(
   t: Lifetime,
   env: Readonly<Record<string, string>>,
   program: readonly string[] = [entry],
+  mode?: VersionNegotiationMode,
 ) {
   const command = { command: process.execPath, args: [...program], env: { ...env } }
-  return connect(t, new StdioClientTransport({ ...command, stderr: 'inherit' }))
+  return connect(t, new StdioClientTransport({ ...command, stderr: 'inherit' }), mode)
 }
 
-export async function connectOverHttp(t: Lifetime, url: string, key: string) {
+export async function connectOverHttp(
+  t: Lifetime,
+  url: string,
+  key: string,
+  mode?: VersionNegotiationMode,
+) {
   const requestInit = { headers: { authorization: `Bearer ${key}` } }
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit })
-  return { transport, ...(await connect(t, transport as Transport)) }
+  return { transport, ...(await connect(t, transport, mode)) }
 }
 
-async function connect(t: Lifetime, transport: Transport) {
-  const client = new Client({ name: 'test', version: '1' })
+async function connect(t: Lifetime, transport: Transport, mode: VersionNegotiationMode = 'legacy') {
+  const negotiation = { versionNegotiation: { mode } }
+  const client = new Client({ name: 'test', version: '1' }, negotiation)
   const errors: Error[] = []
   client.onerror = (error) => errors.push(error)
   t.after(() => client.close())
   await client.connect(transport)
   const call = async (name: string, input: Record<string, unknown> = {}) =>
-    (await client.callTool({ name, arguments: input })) as CallToolResult
+    client.callTool({ name, arguments: input })
   return {
     client,
     /** What the protocol was broken with. */

@@ -56,7 +56,7 @@ test('a client that asks for it is told that a call is under way', async (t) => 
   const params = { name: 'run_command', arguments: { machine, command: 'sleep 50' } }
   const leaving = new AbortController()
   const options = { onprogress: () => told.resolve(), signal: leaving.signal }
-  const running = mcp.client.callTool(params, undefined, options)
+  const running = mcp.client.callTool(params, options)
   await told.promise
   leaving.abort()
   await assert.rejects(running)

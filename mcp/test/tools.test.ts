@@ -44,7 +44,8 @@ test('in read-only mode there is nothing but looking', async (t) => {
     'screenshot',
   ])
   assert.ok(listed.every(({ annotations }) => annotations?.readOnlyHint))
-  assert.match(await mcp.refused('click', { machine: 'any', x: 1, y: 1 }), /not found/)
+  const clicking = mcp.call('click', { machine: 'any', x: 1, y: 1 })
+  await assert.rejects(clicking, { code: -32602, message: /click not found/ })
 })
 
 test('an input that is wrong is refused with what is wrong about it', async (t) => {
