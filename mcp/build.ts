@@ -33,11 +33,12 @@ export async function buildMcp(outDir: string): Promise<void> {
     ...manifest,
     bin: { 'computer-mcp': 'dist/main.js' },
     exports: './dist/index.js',
-    files: ['dist'],
+    files: ['dist', 'CHANGELOG.md'],
     dependencies: others,
   }
   await writeFile(join(outDir, 'package.json'), `${JSON.stringify(published, null, 2)}\n`)
-  await copyFile(join(repoDir, 'mcp/README.md'), join(outDir, 'README.md'))
+  for (const name of ['README.md', 'CHANGELOG.md'])
+    await copyFile(join(repoDir, 'mcp', name), join(outDir, name))
   await copyFile(join(repoDir, 'LICENSE'), join(outDir, 'LICENSE'))
 }
 
