@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { chromium, type Browser } from 'playwright-core'
 
 /** A Chromium of this host without a window, unpacked for this caller alone. */
-export async function launchChromium(): Promise<Browser> {
+export async function launchChromium(more: readonly string[] = []): Promise<Browser> {
   const folder = await mkdtemp(join(tmpdir(), 'computer-chromium-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
     const executablePath = await unpackInto(folder)
     // As root there is no sandbox; what it loads is ours.
-    const args = ['--no-sandbox', '--hide-scrollbars']
+    const args = ['--no-sandbox', '--hide-scrollbars', ...more]
     const browser = await chromium.launch({ executablePath, args })
     browser.once('disconnected', () => void remove())
     return browser
