@@ -22,7 +22,7 @@ const isReal = (file: string) => /^e2e\/|^server\/test\/incus/.test(file)
 const filters = process.argv.slice(2)
 const chosen = tests.filter((file) => matches(file, filters)).sort()
 
-const wholeBound = AbortSignal.timeout(30 * 60_000)
+const wholeBound = AbortSignal.timeout(50 * 60_000)
 const totals = { passed: 0, failed: 0, skipped: 0 }
 
 const dataDir = await mkdtemp('/var/tmp/computer-test-')

@@ -17,16 +17,7 @@ export async function connect({ profile }: { readonly profile?: string | undefin
 export async function openClient(apiKey: string, baseUrl: string): Promise<Computer> {
   // Node has it since 22.
   const WebSocket = globalThis.WebSocket ?? (await import('ws')).WebSocket
-  return new Computer({ apiKey, baseUrl, WebSocket, maxRetries: 2, fetch: fetchOnce })
-}
-
-/**
- * Node's fetch keeps all of a body that it sends, in case it is redirected. What is streamed may be
- * longer than memory, so there a redirect is an error, and nobody waits for one.
- */
-const fetchOnce: typeof fetch = async (input, init) => {
-  const once = init?.body instanceof ReadableStream && { redirect: 'error', window: null }
-  return fetch(input, { ...init, ...once } as RequestInit)
+  return new Computer({ apiKey, baseUrl, WebSocket, maxRetries: 2 })
 }
 
 /** A machine by its id or by its name. */

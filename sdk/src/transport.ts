@@ -137,8 +137,10 @@ export class Transport {
     const cookies = 'document' in globalThis ? { credentials: 'include' as const } : {}
     if (content !== undefined) {
       const type = { 'content-type': 'application/octet-stream' }
-      // A stream cannot be sent but while it is read.
-      const duplex = content instanceof ReadableStream ? { duplex: 'half' } : {}
+      // A stream is sent while it is read. Node would keep all of it for a redirect, unless that is an
+      // error and there is no window; nobody waits for one.
+      const once = { duplex: 'half', redirect: 'error', window: null }
+      const duplex = content instanceof ReadableStream ? once : {}
       return { ...cookies, ...duplex, headers: { ...type, ...all }, body: content } as RequestInit
     }
     if (input.body === undefined) return { ...cookies, headers: all }
