@@ -26,13 +26,13 @@ export const bench: Bench = {
 
       const ours = async (): Promise<Sample> => {
         using watches = new DisposableStack()
-        const api_ = watches.use(watchMemory(pids.api))
-        const agent_ = watches.use(watchMemory(pids.agent))
+        const apiMemory = watches.use(watchMemory(pids.api))
+        const agentMemory = watches.use(watchMemory(pids.agent))
         const { ms, result } = await time(() =>
           api.json<Result>('POST', `/v1/machines/${id}/exec`, { command, timeout_ms: 600_000 }),
         )
-        growth.api.push(api_.growthMb())
-        growth.agent.push(agent_.growthMb())
+        growth.api.push(apiMemory.growthMb())
+        growth.agent.push(agentMemory.growthMb())
         return { ms, wrong: check(result) }
       }
       const baseline = async (): Promise<Sample> => {
