@@ -78,9 +78,12 @@ export class HttpSessions implements AsyncDisposable {
       const server = createMcpServer(connection, this.#options)
       server.server.onclose = () => this.#forget(session)
       await server.connect(transport)
-      await handle(session, request, response)
-      // Anything but an initialization has been refused.
-      if (transport.sessionId === undefined) await transport.close()
+      try {
+        await handle(session, request, response)
+      } finally {
+        // Anything but an initialization has been refused.
+        if (transport.sessionId === undefined) await transport.close()
+      }
     } finally {
       this.#opening--
     }
