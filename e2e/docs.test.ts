@@ -14,7 +14,7 @@ let server: RealServer
 let folder: string
 
 before(async () => {
-  server = await startRealServer()
+  server = await startRealServer({ previewDomain: 'localhost' })
   folder = await mkdtemp(join(tmpdir(), 'computer-docs-'))
 })
 after(async () => {
@@ -76,6 +76,17 @@ test('the guide to files and commands works as it stands', async () => {
   assert.match(output, /notes\/b\.txt/)
   assert.match(output, /"stdout":"\/home\/agent\\n".*"exit_code":3/)
   assert.equal((await readFile(join(folder, 'part.bin'))).toString(), 'Grü')
+})
+
+test('the guide to previews works as it stands', async () => {
+  const [firstUse] = await readBlocks('README.md', '## First use')
+  const [setUp] = firstUse!.split('# Run a command in it.')
+  const [publish, use] = await readBlocks('docs/previews.md', '# Previews')
+  const blocks = await readBlocks('docs/previews.md', '### On one host, without DNS')
+  const trust = blocks.find((block) => block.startsWith('export '))
+  const output = await bash([setUp!.replace('"first"', '"web"'), publish!, trust!, use!])
+  assert.match(output, /Directory listing for \//)
+  assert.match(output, /"data":\[\{"id":"prv_/)
 })
 
 /** The bash blocks that follow a heading, up to the end of the file. */
