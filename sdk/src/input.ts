@@ -76,14 +76,7 @@ export class Input {
     this.#stopRenewing()
     this.#grant = undefined
     this.#isLost = false
-    if (!grant || state !== 'held') return
-    const input = { params: { machineId: this.#machineId }, query: { sessionId: grant.sessionId } }
-    try {
-      await this.#transport.call('DELETE /v1/machines/{machine_id}/input-lease', input, options)
-    } catch (error) {
-      // It was lost a moment ago, or went with its machine: there is nothing to release.
-      if (!isCode(error, 'conflict', 'not_found')) throw error
-    }
+    if (grant && state === 'held') await this.#giveBack(grant.sessionId, options)
   }
 
   /** Releases the lease and closes the session. The next input opens another. */
@@ -245,11 +238,20 @@ export class Input {
         return this.#keep(renewed)
       }
       // It had run out and this was a new grant, which nobody asked for.
-      await this.release()
-      this.#grant = before
       this.#lose()
+      await this.#giveBack(sessionId)
     } catch {
       if (this.#grant === before) this.#lose()
+    }
+  }
+
+  async #giveBack(sessionId: string, options: CallOptions = {}): Promise<void> {
+    const input = { params: { machineId: this.#machineId }, query: { sessionId } }
+    try {
+      await this.#transport.call('DELETE /v1/machines/{machine_id}/input-lease', input, options)
+    } catch (error) {
+      // It was lost a moment ago, or went with its machine: there is nothing to release.
+      if (!isCode(error, 'conflict', 'not_found')) throw error
     }
   }
 
