@@ -3,7 +3,7 @@ import { ApiError } from '@computer/sdk'
 import { defaultProfile, readConfig, writeConfig } from '../config.ts'
 
 export const logout = new Command('logout')
-  .description('Forget a profile and its key. The key itself stays valid: `computer keys revoke`.')
+  .description('Forget a profile and its key. The key itself stays valid.')
   .option('--profile <name>', 'the profile (default: the current one)')
   .action(async ({ profile }) => {
     const { current, profiles } = await readConfig()
