@@ -15,10 +15,10 @@ import { startRealServer, type RealServer } from './server.ts'
  */
 
 /**
- * What one process may grow by: each of the streams that are stuck may fill its buffers (some 2 MB of
- * each of 20 downloads), and garbage waits for its collection. Unbounded it would be more than 1 GB.
+ * Each unread download may hold a stream window of 2 MB, and an engine of JavaScript lets 64 MB of
+ * buffers wait before it collects them. Without a bound it would be more than a gigabyte.
  */
-const mostGrowthMb = 96
+const mostGrowthMb = 160
 const fileMb = 64
 const slowClients = 20
 /** How long the commands write: meanwhile everything else is looked at, again and again. */

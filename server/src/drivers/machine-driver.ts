@@ -139,6 +139,15 @@ export class PoolFull extends DriverError {
   }
 }
 
+/** The machine's own disk is too full for what was asked. */
+export class MachineFull extends DriverError {
+  override name = 'MachineFull'
+
+  constructor(options: ErrorOptions = {}) {
+    super('the disk of the machine is full', { ...options, retryable: true })
+  }
+}
+
 /** The machine's image is not in the engine, or not whole yet. */
 export class ImageMissing extends DriverError {
   override name = 'ImageMissing'

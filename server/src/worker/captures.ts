@@ -3,7 +3,7 @@ import { completeCapture, failCapture } from '../domain/capture-outcome.ts'
 import { claimReleasedCaptures, finishRemoval, retryCapture } from '../domain/capture-work.ts'
 import { releaseClaim, renewClaims } from '../domain/claims.ts'
 import { guestRef } from '../domain/guests.ts'
-import { DriverError, PoolFull, type MachineRef } from '../drivers/machine-driver.ts'
+import { DriverError, MachineFull, PoolFull, type MachineRef } from '../drivers/machine-driver.ts'
 import type { WorkerApp } from './machines.ts'
 import type { Queue } from './queue.ts'
 
@@ -94,6 +94,9 @@ async function flush(app: WorkerApp, machine: MachineRow): Promise<void> {
 function reasonOf(error: unknown, isDiskGone: boolean): string {
   if (error instanceof PoolFull) {
     return 'the disk of this server is full: delete snapshots or machines and try again'
+  }
+  if (error instanceof MachineFull) {
+    return "the machine's disk is full: delete something in the machine and try again"
   }
   return isDiskGone ? "the machine's disk is gone" : 'the disk could not be copied; try again'
 }

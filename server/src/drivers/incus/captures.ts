@@ -108,9 +108,10 @@ async function captureByEngine(engine: Engine, ref: MachineRef, capture: string)
     const machine = await findInstance(engine, name)
     if (!machine) throw absent(ref)
     const notes = { [writtenKey]: String(await readUsedBytes(engine, name)) }
+    // Not afterwards, when a full disk could not be emptied if this is refused.
+    await raiseLimit(engine, name)
     await copyAtOneInstant(engine, ref, capture, { member: memberOf(machine), notes })
   })
-  await raiseLimit(engine, name)
   const made = await findInstance(engine, capture)
   return Number(made?.config[writtenKey] ?? 0)
 }

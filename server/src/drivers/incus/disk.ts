@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { DriverError } from '../machine-driver.ts'
+import { DriverError, MachineFull } from '../machine-driver.ts'
 import type { Engine } from './engine.ts'
 import { diskSizeKey } from './instance.ts'
 import { findInstance, type Instance, type Instances } from './instances.ts'
@@ -36,8 +35,8 @@ export async function readUsedBytes({ client, project }: Instances, name: string
 }
 
 /**
- * Where disks cannot be measured, a capture raises the limit by all that its machine is charged with
- * from then on, as if the machine kept nothing of it: it may use its whole size again.
+ * Where disks cannot be measured, a capture raises the limit by all that its machine is charged with,
+ * as if the machine kept nothing of it from then on: it may use its whole size again.
  */
 export async function raiseLimit(instances: Instances, name: string): Promise<void> {
   const used = await readUsedBytes(instances, name)
@@ -46,14 +45,10 @@ export async function raiseLimit(instances: Instances, name: string): Promise<vo
   const limit = sizeOf(instance) + used
   // Full quota groups charge a machine with hardly anything once it is captured.
   if (limit <= limitOf(instance) * 1.01) return
-  // A disk that is full to its last block may refuse this, too, until the file system has committed.
-  let refused: Error | undefined
-  for (const pauseMs of [0, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000]) {
-    await sleep(pauseMs)
-    refused = await tryFull(() => change(instances, name, { devices: rootOf(instance, limit) }))
-    if (!refused) return
-  }
-  throw refused
+  const refused = await tryFull(() => change(instances, name, { devices: rootOf(instance, limit) }))
+  // Setting a limit writes in the name of the disk, too, and on one that is full to its last blocks that
+  // is over it. Captured all the same, it could never be emptied.
+  if (refused) throw new MachineFull({ cause: refused })
 }
 
 /**
