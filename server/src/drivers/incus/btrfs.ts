@@ -2,6 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { DriverError } from '../machine-driver.ts'
 
 const run = promisify(execFile)
 const script = fileURLToPath(new URL('btrfs.pl', import.meta.url))
@@ -123,7 +124,9 @@ async function searchTree(
     if (madeIn !== undefined) rest = rest.subarray(visitItems(rest, madeIn, visit))
   })
   const [code] = await closed
-  if (code !== 0) throw new Error(`btrfs cannot be searched: ${complaint.trim()}`)
+  // A disk may be removed, or made anew, while it is looked at.
+  if (code !== 0)
+    throw new DriverError(`btrfs cannot be searched: ${complaint.trim()}`, { retryable: true })
 }
 
 /** Visits the whole items at the front, and answers where the first that is not whole begins. */
