@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { after, test } from 'node:test'
 import { startComputer } from './computer.ts'
 
@@ -86,13 +87,15 @@ test('what is not there says where to look', async () => {
 })
 
 test('events are in their order, and --follow goes on with what happens', async () => {
-  const { json, run } = computer
+  const { json, run, start } = computer
   await json('machines', 'create', 'watched')
   const { stdout } = await run(['events', 'watched'])
   assert.match(stdout, /machine\.created[^]*machine\.started/)
-  const following = run(['events', 'watched', '--follow', '--limit', '1', '--json'])
+  const { child, ended } = start(['events', 'watched', '--follow', '--limit', '1', '--json'])
+  // A machine that is deleted has no name any more to find it by.
+  await once(child.stdout!, 'data')
   await json('machines', 'delete', 'watched', '--yes')
-  const lines = (await following).stdout.trim().split('\n')
+  const lines = (await ended).stdout.trim().split('\n')
   const events = lines.map((line) => JSON.parse(line))
   assert.equal(events.at(-1).type, 'machine.deleted')
   const sequences = events.map(({ sequence }) => sequence)
