@@ -2,7 +2,7 @@ import type { CaptureId, MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../app.ts'
 import type { CaptureRow } from '../db/database.ts'
-import { claimedFor } from './claims.ts'
+import { claimOf, isUnclaimed } from './claims.ts'
 
 /*
  * Which captures have something to be done. Those to be made are done under the claim of their
@@ -65,14 +65,14 @@ export async function claimReleasedCaptures(
 ): Promise<CaptureRow[]> {
   return app.db
     .updateTable('captures')
-    .set({ claimed_by: workerId, claimed_until: sql`clock_timestamp() + ${claimedFor}` })
+    .set(claimOf(workerId))
     .where('id', 'in', (due) =>
       due
         .selectFrom('captures')
         .select('id')
         .where('state', '=', 'deleting')
         .where('next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
-        .where(sql<boolean>`(claimed_until is null or claimed_until < clock_timestamp())`)
+        .where(isUnclaimed('captures'))
         .orderBy('next_attempt_at')
         .limit(limit)
         .forUpdate()

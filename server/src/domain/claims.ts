@@ -7,8 +7,19 @@ import type { App } from '../app.ts'
  * it works; one that dies loses them by the clock.
  */
 
-export const claimedFor = sql`interval '8 seconds'`
+const claimedFor = sql`interval '8 seconds'`
 export const renewEveryMs = 2_000
+
+/** What a row is set to that `claimant` takes. */
+export function claimOf(claimant: string) {
+  return { claimed_by: claimant, claimed_until: sql<Date>`clock_timestamp() + ${claimedFor}` }
+}
+
+/** Whether nobody works on a row, or whoever did has died. `row` is what the statement calls it. */
+export function isUnclaimed(row: string) {
+  const until = sql.ref(`${row}.claimed_until`)
+  return sql<boolean>`(${until} is null or ${until} < clock_timestamp())`
+}
 
 type Claimed = {
   readonly machines: MachineId

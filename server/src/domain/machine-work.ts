@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import type { MachineRef } from '../drivers/machine-driver.ts'
-import { claimedFor, releaseClaim } from './claims.ts'
+import { claimOf, isUnclaimed, releaseClaim } from './claims.ts'
 import { appendEvent } from './events.ts'
 
 /*
@@ -25,13 +25,13 @@ export async function claimMachines(
 ): Promise<MachineRow[]> {
   return app.db
     .updateTable('machines')
-    .set({ claimed_by: workerId, claimed_until: sql`clock_timestamp() + ${claimedFor}` })
+    .set(claimOf(workerId))
     .where('id', 'in', (due) =>
       due
         .selectFrom('machines')
         .select('id')
         .where('deleted_at', 'is', null)
-        .where(sql<boolean>`(claimed_until is null or claimed_until < clock_timestamp())`)
+        .where(isUnclaimed('machines'))
         .where('id', 'in', dueMachines)
         .orderBy('next_attempt_at')
         .limit(limit)
@@ -79,9 +79,9 @@ export async function withClaim(
   const claimant = randomUUID()
   const { numUpdatedRows } = await app.db
     .updateTable('machines')
-    .set({ claimed_by: claimant, claimed_until: sql`clock_timestamp() + ${claimedFor}` })
+    .set(claimOf(claimant))
     .where('id', '=', id)
-    .where(sql<boolean>`(claimed_until is null or claimed_until < clock_timestamp())`)
+    .where(isUnclaimed('machines'))
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return
   try {

@@ -2,7 +2,7 @@ import type { MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
-import { claimedFor } from './claims.ts'
+import { claimOf, isUnclaimed } from './claims.ts'
 
 /* Which running machines lack what their secrets are now. Workers share them by claims of their own. */
 
@@ -15,7 +15,7 @@ export async function claimDeliveries(
 ): Promise<Delivery[]> {
   return app.db
     .updateTable('secret_deliveries')
-    .set({ claimed_by: workerId, claimed_until: sql`clock_timestamp() + ${claimedFor}` })
+    .set(claimOf(workerId))
     .where('id', 'in', (due) =>
       due
         .selectFrom('secret_deliveries as d')
@@ -24,7 +24,7 @@ export async function claimDeliveries(
         .where('m.state', '=', 'running')
         .where('m.deleted_at', 'is', null)
         .where('d.next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
-        .where(sql<boolean>`(d.claimed_until is null or d.claimed_until < clock_timestamp())`)
+        .where(isUnclaimed('d'))
         .where(
           sql<boolean>`(d.delivered_revision < d.revision
             or d.delivered_run is distinct from m.generation || '.' || m.boots)`,
