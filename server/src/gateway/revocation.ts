@@ -1,6 +1,7 @@
 import type { App } from '../app.ts'
 import { readStanding } from '../domain/standing.ts'
 import type { Connections } from './connections.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 
 /** What a lost hint may cost; what expires by the clock sends none. */
 const pollMs = 500
@@ -17,9 +18,6 @@ export function watchStanding(
   app: Pick<App, 'db' | 'changes' | 'log'>,
   connections: Connections,
 ): Disposable {
-  let looking: Promise<void> | null = null
-  let again = false
-
   async function look(): Promise<void> {
     const open = [...connections]
     if (open.length === 0) return
@@ -37,20 +35,7 @@ export function watchStanding(
     }
   }
 
-  /** One look at a time; what is asked for during one is another after it. */
-  function wake(): void {
-    if (looking) {
-      again = true
-      return
-    }
-    looking = look().finally(() => {
-      looking = null
-      if (!again) return
-      again = false
-      wake()
-    })
-  }
-
+  const wake = oneAtATime(look)
   const timer = setInterval(wake, pollMs)
   const unsubscribe = [
     app.changes.subscribe(wake, 'principals'),

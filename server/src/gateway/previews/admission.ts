@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { exchangePath, type PreviewTarget } from '../../domain/preview-hosts.ts'
 import { hashToken, isToken } from '../../domain/tokens.ts'
@@ -42,7 +42,7 @@ export function toExchange(baseUrl: string, { label }: PreviewTarget, request: I
   const browser = known ?? randomBytes(32).toString('base64url')
   const query = new URLSearchParams({
     preview: label,
-    browser: hashBrowser(browser).toString('base64url'),
+    browser: hashToken(browser).toString('base64url'),
     path: (request.url ?? '/').slice(0, 4096),
   })
   return {
@@ -54,7 +54,7 @@ export function toExchange(baseUrl: string, { label }: PreviewTarget, request: I
 /** The hash that a member's link is for, of the browser that comes with it. */
 export function browserHashOf(request: IncomingMessage): Buffer | null {
   const browser = readBrowser(request)
-  return browser === null ? null : hashBrowser(browser)
+  return browser === null ? null : hashToken(browser)
 }
 
 export function hostCookie(name: string, value: string, maxAgeSeconds: number): string {
@@ -64,10 +64,6 @@ export function hostCookie(name: string, value: string, maxAgeSeconds: number): 
 function readBrowser(request: IncomingMessage): string | null {
   const browser = readCookie(request.headersDistinct, browserCookie)
   return browser !== null && /^[\w-]{43}$/.test(browser) ? browser : null
-}
-
-function hashBrowser(browser: string): Buffer {
-  return createHash('sha256').update(browser).digest()
 }
 
 function secretsOf({ headersDistinct: headers }: IncomingMessage): string[] {

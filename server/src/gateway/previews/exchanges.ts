@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts'
 import { readCookies } from '../../domain/preview-credentials.ts'
 import { readPublished, type PreviewTarget } from '../../domain/preview-hosts.ts'
+import { oneAtATime } from '../one-at-a-time.ts'
 
 /** A request that is being answered, or an open WebSocket. */
 export type Exchange = {
@@ -19,12 +20,12 @@ export class Exchanges implements Disposable {
   readonly #app: Pick<App, 'db' | 'log'>
   readonly #open = new Set<Exchange>()
   readonly #timer: NodeJS.Timeout
-  #looking: Promise<void> | null = null
-  #again = false
+  /** Looks at what each of them stands on. */
+  readonly look = oneAtATime(() => this.#judge())
 
   constructor(app: Pick<App, 'db' | 'log'>) {
     this.#app = app
-    this.#timer = setInterval(() => this.look(), pollMs)
+    this.#timer = setInterval(this.look, pollMs)
   }
 
   has(isMeant: (exchange: Exchange) => boolean): boolean {
@@ -37,20 +38,6 @@ export class Exchanges implements Disposable {
 
   remove(exchange: Exchange): void {
     this.#open.delete(exchange)
-  }
-
-  /** One look at a time; what is asked for during one is another after it. */
-  look(): void {
-    if (this.#looking) {
-      this.#again = true
-      return
-    }
-    this.#looking = this.#judge().finally(() => {
-      this.#looking = null
-      if (!this.#again) return
-      this.#again = false
-      this.look()
-    })
   }
 
   [Symbol.dispose](): void {

@@ -2,6 +2,7 @@ import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
 import { readMachine, type MachineKey } from '../../domain/find-machine.ts'
 import { readLease, type Lease } from '../../domain/leases.ts'
+import { oneAtATime } from '../one-at-a-time.ts'
 
 /** What a lost hint may cost. */
 const pollMs = 2_000
@@ -25,9 +26,9 @@ export class MachineWatch implements Disposable {
   readonly #poll: NodeJS.Timeout
   readonly #unsubscribe: () => void
   #expiry: NodeJS.Timeout | undefined
-  #isLooking = false
-  #isNews = false
   #isDisposed = false
+  /** The look begins now, or when the one that is under way is over. */
+  readonly look = oneAtATime(() => this.#look())
 
   constructor(
     app: Pick<App, 'db' | 'changes' | 'log'>,
@@ -37,18 +38,11 @@ export class MachineWatch implements Disposable {
     this.#app = app
     this.#key = key
     this.#onSeen = onSeen
-    this.#poll = setInterval(() => this.look(), pollMs)
+    this.#poll = setInterval(this.look, pollMs)
     this.#unsubscribe = app.changes.subscribe((id) => {
       if (id === key.id) this.look()
     })
     this.look()
-  }
-
-  /** The look begins now, or when the one that is under way is over. */
-  look(): void {
-    if (this.#isDisposed) return
-    this.#isNews = true
-    if (!this.#isLooking) void this.#lookAll()
   }
 
   [Symbol.dispose](): void {
@@ -56,26 +50,21 @@ export class MachineWatch implements Disposable {
     clearInterval(this.#poll)
     clearTimeout(this.#expiry)
     this.#isDisposed = true
-    this.#isNews = false
   }
 
-  async #lookAll(): Promise<void> {
-    this.#isLooking = true
-    while (this.#isNews) {
-      this.#isNews = false
-      try {
-        const seen = await this.#read()
-        if (this.#isDisposed) return
-        this.#awaitExpiry(seen.lease)
-        this.#onSeen(seen)
-      } catch (error) {
-        this.#app.log.warn(
-          { err: error, machine_id: this.#key.id },
-          'a machine was not looked after; the next look tries again',
-        )
-      }
+  async #look(): Promise<void> {
+    if (this.#isDisposed) return
+    try {
+      const seen = await this.#read()
+      if (this.#isDisposed) return
+      this.#awaitExpiry(seen.lease)
+      this.#onSeen(seen)
+    } catch (error) {
+      this.#app.log.warn(
+        { err: error, machine_id: this.#key.id },
+        'a machine was not looked after; the next look tries again',
+      )
     }
-    this.#isLooking = false
   }
 
   async #read(): Promise<Seen> {
@@ -89,7 +78,7 @@ export class MachineWatch implements Disposable {
 
   #awaitExpiry({ holder, remainingMs }: Lease): void {
     clearTimeout(this.#expiry)
-    if (holder) this.#expiry = setTimeout(() => this.look(), Math.max(remainingMs, leastWaitMs))
+    if (holder) this.#expiry = setTimeout(this.look, Math.max(remainingMs, leastWaitMs))
   }
 }
 
