@@ -1,7 +1,7 @@
-import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { engineDirectory } from './engine.ts'
+import { findProcesses } from './find-processes.ts'
 
 /**
  * Ends the name servers of an engine that runs no more. The daemon starts one for its network and notes
@@ -24,17 +24,9 @@ export async function endNameServers(dataDir: string): Promise<void> {
 }
 
 /** Known by the program and by the engine's own files among its arguments. */
-async function findNameServers(folder: string): Promise<number[]> {
-  const found: number[] = []
-  for (const entry of await readdir('/proc')) {
-    if (!/^\d+$/.test(entry)) continue
-    try {
-      const args = (await readFile(`/proc/${entry}/cmdline`, 'utf8')).split('\0')
-      if (!args.some((arg) => arg.includes(`=${folder}/`))) continue
-      if (/\/dnsmasq( |$)/.test(await readlink(`/proc/${entry}/exe`))) found.push(Number(entry))
-    } catch {
-      // It ended while we looked.
-    }
-  }
-  return found
+function findNameServers(folder: string): Promise<number[]> {
+  return findProcesses(
+    (args) => args.some((arg) => arg.includes(`=${folder}/`)),
+    (path) => /\/dnsmasq( |$)/.test(path),
+  )
 }

@@ -1,8 +1,9 @@
-import { mkdir, readdir, readFile, readlink } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { writeLxcTemplate } from './engine-lxc.ts'
+import { findProcesses } from './find-processes.ts'
 
 /**
  * The private Incus daemon of one data folder. A supervisor spawns `engineCommand`, restarts it when
@@ -95,17 +96,12 @@ export async function stopEngine(
 /** The process id of this data folder's daemon, known by its exact command line. */
 export async function findEngine(dataDir: string): Promise<number | undefined> {
   const { command, args } = engineCommand(dataDir)
-  const wanted = [command, ...args, ''].join('\0')
-  for (const entry of await readdir('/proc')) {
-    if (!/^\d+$/.test(entry)) continue
-    try {
-      if ((await readFile(`/proc/${entry}/cmdline`, 'utf8')) !== wanted) continue
-      if ((await readlink(`/proc/${entry}/exe`)).startsWith(command)) return Number(entry)
-    } catch {
-      // It ended while we looked.
-    }
-  }
-  return undefined
+  const wanted = [command, ...args].join('\0')
+  const [pid] = await findProcesses(
+    (seen) => seen.join('\0') === wanted,
+    (path) => path.startsWith(command),
+  )
+  return pid
 }
 
 function templateDirectory(dataDir: string): string {
