@@ -107,9 +107,10 @@ async function captureByEngine(engine: Engine, ref: MachineRef, capture: string)
     await ensureRoom(engine.client, engine.place)
     const machine = await findInstance(engine, name)
     if (!machine) throw absent(ref)
-    const notes = { [writtenKey]: String(await readUsedBytes(engine, name)) }
+    const usedBytes = await readUsedBytes(engine, name)
     // Not afterwards, when a full disk could not be emptied if this is refused.
-    await raiseLimit(engine, name)
+    await raiseLimit(engine, machine, usedBytes)
+    const notes = { [writtenKey]: String(usedBytes) }
     await copyAtOneInstant(engine, ref, capture, { member: memberOf(machine), notes })
   })
   const made = await findInstance(engine, capture)

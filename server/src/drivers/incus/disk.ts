@@ -38,14 +38,16 @@ export async function readUsedBytes({ client, project }: Instances, name: string
  * Where disks cannot be measured, a capture raises the limit by all that its machine is charged with,
  * as if the machine kept nothing of it from then on: it may use its whole size again.
  */
-export async function raiseLimit(instances: Instances, name: string): Promise<void> {
-  const used = await readUsedBytes(instances, name)
-  const instance = await findInstance(instances, name)
-  if (!instance) return
-  const limit = sizeOf(instance) + used
+export async function raiseLimit(
+  instances: Instances,
+  instance: Instance,
+  usedBytes: number,
+): Promise<void> {
+  const limit = sizeOf(instance) + usedBytes
   // Full quota groups charge a machine with hardly anything once it is captured.
   if (limit <= limitOf(instance) * 1.01) return
-  const refused = await tryFull(() => change(instances, name, { devices: rootOf(instance, limit) }))
+  const body = { devices: rootOf(instance, limit) }
+  const refused = await tryFull(() => change(instances, instance.name, body))
   // Setting a limit writes in the name of the disk, too, and on one that is full to its last blocks that
   // is over it. Captured all the same, it could never be emptied.
   if (refused) throw new MachineFull({ cause: refused })
