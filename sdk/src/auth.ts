@@ -1,5 +1,5 @@
 import type { CallOptions } from './options.ts'
-import { List, type PageOptions } from './pages.ts'
+import type { List, PageOptions } from './pages.ts'
 import type { Body, Transport } from './transport.ts'
 import type { AuthSession, Principal } from './wire/records.ts'
 
@@ -35,11 +35,7 @@ export class Auth {
 
   /** Your browser sessions that can still be used, newest first. */
   listSessions({ signal, ...query }: PageOptions & CallOptions = {}): List<AuthSession> {
-    return new List(
-      (cursor) =>
-        this.#transport.call('GET /v1/auth/sessions', { query: { ...query, cursor } }, { signal }),
-      query.cursor,
-    )
+    return this.#transport.list('GET /v1/auth/sessions', { query }, { signal })
   }
 
   async revokeSession(authSessionId: string, options: CallOptions = {}): Promise<void> {

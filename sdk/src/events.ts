@@ -3,7 +3,7 @@ import type { Client } from './client.ts'
 import { ApiError } from './errors.ts'
 import { finalError, type Socket } from './gateway.ts'
 import type { CallOptions } from './options.ts'
-import { List, type PageOptions } from './pages.ts'
+import type { List, PageOptions } from './pages.ts'
 import { backoffMs, pause } from './retry.ts'
 import type { MachineEvent } from './wire/records.ts'
 
@@ -53,14 +53,10 @@ export class MachineEvents {
   /** The log, newest first. */
   list({ signal, ...query }: PageOptions & CallOptions = {}): List<MachineEvent> {
     const params = { machineId: this.#machineId }
-    return new List(
-      (cursor) =>
-        this.#client.transport.call(
-          'GET /v1/machines/{machine_id}/events',
-          { params, query: { ...query, cursor } },
-          { signal },
-        ),
-      query.cursor,
+    return this.#client.transport.list(
+      'GET /v1/machines/{machine_id}/events',
+      { params, query },
+      { signal },
     )
   }
 

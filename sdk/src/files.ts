@@ -1,6 +1,6 @@
 import { ApiError } from './errors.ts'
 import type { CallOptions } from './options.ts'
-import { List, type PageOptions } from './pages.ts'
+import type { List, PageOptions } from './pages.ts'
 import type { Transport } from './transport.ts'
 import type { DirectoryEntry } from './wire/records.ts'
 
@@ -39,14 +39,10 @@ export class Files {
     path: string = '.',
     { signal, ...query }: PageOptions & CallOptions = {},
   ): List<DirectoryEntry> {
-    return new List(
-      (cursor) =>
-        this.#transport.call(
-          'GET /v1/machines/{machine_id}/files',
-          { params: this.#params, query: { ...query, path, cursor } },
-          { signal },
-        ),
-      query.cursor,
+    return this.#transport.list(
+      'GET /v1/machines/{machine_id}/files',
+      { params: this.#params, query: { ...query, path } },
+      { signal },
     )
   }
 

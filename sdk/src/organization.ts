@@ -1,5 +1,5 @@
 import type { CallOptions } from './options.ts'
-import { List, type PageOptions } from './pages.ts'
+import type { List, PageOptions } from './pages.ts'
 import type { Body, Query, Transport } from './transport.ts'
 import type {
   ApiKey,
@@ -31,11 +31,7 @@ export class ApiKeys {
 
   /** Newest first, revoked ones too. */
   list({ signal, ...query }: PageOptions & CallOptions = {}): List<ApiKey> {
-    return new List(
-      (cursor) =>
-        this.#transport.call('GET /v1/api-keys', { query: { ...query, cursor } }, { signal }),
-      query.cursor,
-    )
+    return this.#transport.list('GET /v1/api-keys', { query }, { signal })
   }
 
   async revoke(apiKeyId: string, options: CallOptions = {}): Promise<ApiKey> {
@@ -55,11 +51,7 @@ export class Members {
   }
 
   list({ signal, ...query }: PageOptions & CallOptions = {}): List<Membership> {
-    return new List(
-      (cursor) =>
-        this.#transport.call('GET /v1/members', { query: { ...query, cursor } }, { signal }),
-      query.cursor,
-    )
+    return this.#transport.list('GET /v1/members', { query }, { signal })
   }
 
   async update(membershipId: string, role: Role, options: CallOptions = {}): Promise<Membership> {
@@ -90,11 +82,7 @@ export class Invitations {
 
   /** The pending ones unless another state is named. */
   list({ signal, ...query }: Query<'GET /v1/invitations'> & CallOptions = {}): List<Invitation> {
-    return new List(
-      (cursor) =>
-        this.#transport.call('GET /v1/invitations', { query: { ...query, cursor } }, { signal }),
-      query.cursor,
-    )
+    return this.#transport.list('GET /v1/invitations', { query }, { signal })
   }
 
   async revoke(invitationId: string, options: CallOptions = {}): Promise<Invitation> {
@@ -151,11 +139,7 @@ export class AuditEvents {
 
   /** Who did what, newest first. */
   list({ signal, ...query }: Query<'GET /v1/audit-events'> & CallOptions = {}): List<AuditEvent> {
-    return new List(
-      (cursor) =>
-        this.#transport.call('GET /v1/audit-events', { query: { ...query, cursor } }, { signal }),
-      query.cursor,
-    )
+    return this.#transport.list('GET /v1/audit-events', { query }, { signal })
   }
 }
 
@@ -168,11 +152,7 @@ export class Images {
   }
 
   list({ signal, ...query }: PageOptions & CallOptions = {}): List<Image> {
-    return new List(
-      (cursor) =>
-        this.#transport.call('GET /v1/images', { query: { ...query, cursor } }, { signal }),
-      query.cursor,
-    )
+    return this.#transport.list('GET /v1/images', { query }, { signal })
   }
 }
 
@@ -185,11 +165,7 @@ export class AllPorts {
   }
 
   list({ signal, ...query }: PageOptions & CallOptions = {}): List<Preview> {
-    return new List(
-      (cursor) =>
-        this.#transport.call('GET /v1/ports', { query: { ...query, cursor } }, { signal }),
-      query.cursor,
-    )
+    return this.#transport.list('GET /v1/ports', { query }, { signal })
   }
 }
 
@@ -202,10 +178,6 @@ export class AllSecrets {
   }
 
   list({ signal, ...query }: PageOptions & CallOptions = {}): List<Secret & { machineId: string }> {
-    return new List(
-      (cursor) =>
-        this.#transport.call('GET /v1/secrets', { query: { ...query, cursor } }, { signal }),
-      query.cursor,
-    )
+    return this.#transport.list('GET /v1/secrets', { query }, { signal })
   }
 }

@@ -1,5 +1,5 @@
 import type { CallOptions } from './options.ts'
-import { List, type PageOptions } from './pages.ts'
+import type { List, PageOptions } from './pages.ts'
 import type { Body, Transport } from './transport.ts'
 import type { Preview } from './wire/records.ts'
 
@@ -24,15 +24,7 @@ export class Ports {
 
   /** Newest first. */
   list({ signal, ...query }: PageOptions & CallOptions = {}): List<Preview> {
-    return new List(
-      (cursor) =>
-        this.#transport.call(
-          `GET ${path}`,
-          { params: this.#params, query: { ...query, cursor } },
-          { signal },
-        ),
-      query.cursor,
-    )
+    return this.#transport.list(`GET ${path}`, { params: this.#params, query }, { signal })
   }
 
   async get(previewId: string, options: CallOptions = {}): Promise<Preview> {

@@ -1,5 +1,5 @@
 import type { CallOptions } from './options.ts'
-import { List, type PageOptions } from './pages.ts'
+import type { List, PageOptions } from './pages.ts'
 import type { Transport } from './transport.ts'
 import type { Secret } from './wire/records.ts'
 
@@ -23,15 +23,7 @@ export class Secrets {
 
   /** By name. */
   list({ signal, ...query }: PageOptions & CallOptions = {}): List<Secret> {
-    return new List(
-      (cursor) =>
-        this.#transport.call(
-          `GET ${path}`,
-          { params: this.#params, query: { ...query, cursor } },
-          { signal },
-        ),
-      query.cursor,
-    )
+    return this.#transport.list(`GET ${path}`, { params: this.#params, query }, { signal })
   }
 
   async delete(name: string, options: CallOptions = {}): Promise<void> {

@@ -1,5 +1,5 @@
 import type { CallOptions } from './options.ts'
-import { List } from './pages.ts'
+import type { List } from './pages.ts'
 import type { Body, Query, Transport } from './transport.ts'
 import type { Session } from './wire/records.ts'
 
@@ -17,11 +17,7 @@ export class Sessions {
 
   /** Newest first. */
   list({ signal, ...query }: Query<'GET /v1/sessions'> & CallOptions = {}): List<Session> {
-    return new List(
-      (cursor) =>
-        this.#transport.call('GET /v1/sessions', { query: { ...query, cursor } }, { signal }),
-      query.cursor,
-    )
+    return this.#transport.list('GET /v1/sessions', { query }, { signal })
   }
 
   /** Closes one for ever; the input lease it holds is released. */

@@ -1,7 +1,7 @@
 import type { Client } from './client.ts'
 import { ApiError } from './errors.ts'
 import type { CallOptions, WaitOptions } from './options.ts'
-import { List } from './pages.ts'
+import type { List } from './pages.ts'
 import type { Body, Query } from './transport.ts'
 import { waitFor } from './waiting.ts'
 import type { Snapshot } from './wire/records.ts'
@@ -26,15 +26,7 @@ export class Snapshots {
 
   /** Newest first. */
   list({ signal, ...query }: SnapshotFilter = {}): List<Snapshot> {
-    return new List(
-      (cursor) =>
-        this.#client.transport.call(
-          'GET /v1/snapshots',
-          { query: { ...query, cursor } },
-          { signal },
-        ),
-      query.cursor,
-    )
+    return this.#client.transport.list('GET /v1/snapshots', { query }, { signal })
   }
 
   async get(snapshotId: string, options: CallOptions = {}): Promise<Snapshot> {

@@ -1,6 +1,6 @@
 import type { Client } from './client.ts'
 import type { CallOptions, WaitOptions } from './options.ts'
-import { List } from './pages.ts'
+import type { List } from './pages.ts'
 import { failed } from './snapshots.ts'
 import type { Body, Query } from './transport.ts'
 import { waitFor } from './waiting.ts'
@@ -27,15 +27,7 @@ export class Templates {
 
   /** Newest first. */
   list({ signal, ...query }: Query<'GET /v1/templates'> & CallOptions = {}): List<Template> {
-    return new List(
-      (cursor) =>
-        this.#client.transport.call(
-          'GET /v1/templates',
-          { query: { ...query, cursor } },
-          { signal },
-        ),
-      query.cursor,
-    )
+    return this.#client.transport.list('GET /v1/templates', { query }, { signal })
   }
 
   async get(templateId: string, options: CallOptions = {}): Promise<Template> {

@@ -1,6 +1,7 @@
 import { snake, toCamel, toSnake } from './case.ts'
 import { ApiError } from './errors.ts'
 import type { CallOptions, Configuration } from './options.ts'
+import { List, type Page } from './pages.ts'
 import { pause, retryDelayMs } from './retry.ts'
 import type { ErrorEnvelope } from './wire/records.ts'
 import type { Routes } from './wire/routes.ts'
@@ -10,6 +11,11 @@ export type Input<R extends Route> = Routes[R]['input']
 export type Output<R extends Route> = Routes[R]['output']
 export type Query<R extends Route> = Input<R> extends { query?: infer Q } ? NonNullable<Q> : never
 export type Body<R extends Route> = Input<R> extends { body?: infer B } ? NonNullable<B> : never
+/** An endpoint that answers with pages. */
+type ListRoute = {
+  [R in Route]: Output<R> extends Page<unknown> ? R : never
+}[Route]
+type Item<R extends ListRoute> = Output<R>['data'][number]
 
 export type RequestOptions = CallOptions & {
   /** As the API spells them. */
@@ -56,6 +62,19 @@ export class Transport {
       throw error
     })
     return (text === '' ? undefined : toCamel(JSON.parse(text))) as Output<R>
+  }
+
+  /** The list that an endpoint answers with page by page. */
+  list<R extends ListRoute>(
+    route: R,
+    input: Input<R> & { readonly query?: { readonly cursor?: string | undefined } },
+    options: RequestOptions = {},
+  ): List<Item<R>> {
+    const read = async (cursor: string | undefined) => {
+      const page = await this.call(route, { ...input, query: { ...input.query, cursor } }, options)
+      return page as Page<Item<R>>
+    }
+    return new List(read, input.query?.cursor)
   }
 
   /** Calls an endpoint for the bytes form of its answer; `read` is part of what is tried again. */
