@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { pace } from '../pace.ts'
 import type { Database } from './database.ts'
 
 /**
@@ -11,6 +12,8 @@ export type Topic = 'machines' | 'events' | 'principals'
 type Listener = (id: string) => void
 
 const topics: readonly Topic[] = ['machines', 'events', 'principals']
+/** Each NOTIFY is a commit and wakes every process, so those of a burst are told together. */
+const sendEveryMs = 5
 
 /**
  * Hints that rows changed, between all processes of the service. A hint may be lost, so
@@ -31,6 +34,7 @@ export class Changes implements AsyncDisposable {
     events: new Set(),
     principals: new Set(),
   }
+  readonly #turn = pace(sendEveryMs)
   #sending: Promise<void> | null = null
   #client: pg.Client | null = null
   #retry: NodeJS.Timeout | null = null
@@ -84,6 +88,7 @@ export class Changes implements AsyncDisposable {
     // One turn of the loop, so that what commits together is told together.
     await new Promise(setImmediate)
     for (let topic = this.#nextTopic(); topic; topic = this.#nextTopic()) {
+      await this.#turn()
       const pending = this.#pending[topic]
       const ids = [...pending].slice(0, 200)
       for (const id of ids) pending.delete(id)

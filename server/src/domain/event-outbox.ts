@@ -18,36 +18,30 @@ const batch = 1_000
 /**
  * Gives positions to events that have none and tells who waits for them. Answers whether there may be
  * more. Where another worker is at it, nothing is to be done here.
+ *
+ * It is one statement, so it may see as unplaced what the worker before it has just placed. Those
+ * events keep the positions they have, and the ones they would have had are nobody's.
  */
 export async function placeEvents(app: Pick<App, 'db' | 'changes'>): Promise<boolean> {
-  const placed = await app.db.transaction().execute(async (tx) => {
-    const turn = await tx
-      .selectFrom('event_positions')
-      .select('last')
-      .forUpdate()
-      .skipLocked()
-      .executeTakeFirst()
-    if (!turn) return []
-    const { rows } = await sql<{ organization_id: OrganizationId }>`
-      with due as (
-        select id, row_number() over (order by occurred_at, machine_id, sequence) as number
-        from machine_events where position is null
-        order by occurred_at, machine_id, sequence limit ${batch}
-      )
-      update machine_events as e set position = ${turn.last} + due.number
-      from due where e.id = due.id
-      returning e.organization_id`.execute(tx)
-    if (rows.length === 0) return []
-    await tx
-      .updateTable('event_positions')
-      .set({ last: turn.last + rows.length })
-      .execute()
-    return rows
-  })
-  for (const id of new Set(placed.map((event) => event.organization_id))) {
-    app.changes.publish(id, 'events')
-  }
-  return placed.length === batch
+  const { rows } = await sql<{ organization_id: OrganizationId; due: number }>`
+    with turn as (
+      select last from event_positions where only_row for update skip locked
+    ), due as (
+      select id, row_number() over (order by occurred_at, machine_id, sequence) as number
+      from machine_events where position is null
+      order by occurred_at, machine_id, sequence limit ${batch}
+    ), placed as (
+      update machine_events as e set position = coalesce(e.position, turn.last + due.number)
+      from due, turn where e.id = due.id
+      returning e.organization_id
+    ), moved as (
+      update event_positions set last = last + (select count(*) from due)
+      where only_row and exists (select from turn, due)
+    )
+    select distinct organization_id, (select count(*)::integer from due) as due
+    from placed`.execute(app.db)
+  for (const { organization_id } of rows) app.changes.publish(organization_id, 'events')
+  return rows[0]?.due === batch
 }
 
 /** A machine's events after a sequence, oldest first. */

@@ -50,7 +50,8 @@ export function mountChannel<Params, Query, Admitted extends Admission>(
     wsHandler: (socket, request) => {
       const { actor, admitted } = entered.get(request)!
       const { machineId, sessionId, controls } = admitted
-      const connection = new Connection(socket, { actor, machineId, sessionId, controls })
+      const footing = { actor, machineId, sessionId, controls }
+      const connection = new Connection(socket, request.raw.socket, footing)
       connections.add(connection)
       return channel.open(connection, admitted)
     },

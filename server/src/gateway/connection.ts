@@ -1,4 +1,5 @@
 import { closeCode, deadAfterMs, pingEveryMs } from '@computer/contract'
+import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import type { z } from 'zod'
 import type { Footing } from '../domain/standing.ts'
@@ -17,12 +18,16 @@ const hopelessBytes = 16 * 1024 * 1024
 export class Connection {
   readonly footing: Footing
   readonly #socket: WebSocket
+  readonly #wire: Socket
   readonly #heartbeat: NodeJS.Timeout
   readonly #waiting: (() => void)[] = []
   #heardAtMs = performance.now()
+  #isGathering = false
 
-  constructor(socket: WebSocket, footing: Footing) {
+  /** `wire` is what the WebSocket was made over. */
+  constructor(socket: WebSocket, wire: Socket, footing: Footing) {
     this.#socket = socket
+    this.#wire = wire
     this.footing = footing
     socket.on('pong', () => (this.#heardAtMs = performance.now()))
     socket.on('message', () => (this.#heardAtMs = performance.now()))
@@ -106,7 +111,19 @@ export class Connection {
   #send(data: string | Uint8Array, binary: boolean): void {
     if (!this.isOpen) return
     if (this.#socket.bufferedAmount > hopelessBytes) return this.#socket.terminate()
+    this.#gather()
     this.#socket.send(data, { binary, compress: false }, () => this.#wake())
+  }
+
+  /** What is sent in one go is written in one, because the write costs more than all else of a message. */
+  #gather(): void {
+    if (this.#isGathering) return
+    this.#isGathering = true
+    this.#wire.cork()
+    process.nextTick(() => {
+      this.#isGathering = false
+      this.#wire.uncork()
+    })
   }
 
   /** Something has left the buffer: whoever waits for room looks again. */

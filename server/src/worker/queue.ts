@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { App } from '../app.ts'
 import { renewEveryMs } from '../domain/claims.ts'
+import { pace } from '../pace.ts'
 
 /** Rows that need work and that all workers share: each is one worker's at a time, by a claim. */
 export type Queue<Row extends { readonly id: string }> = {
@@ -16,6 +17,8 @@ export type Queue<Row extends { readonly id: string }> = {
 type QueueApp = Pick<App, 'changes' | 'log'>
 
 const pollMs = 1_000
+/** Most hints are about rows that need no work, and there may be thousands in a second. */
+const claimEveryMs = 50
 
 /**
  * Works on what is due until the signal is aborted, and resolves when nothing is in flight. Woken by
@@ -52,7 +55,9 @@ export async function runQueue<Row extends { readonly id: string }>(
     () => void safely(app, () => queue.renew(workerId, [...inFlight.keys()])),
     renewEveryMs,
   )
+  const turn = pace(claimEveryMs)
   while (!signal.aborted) {
+    await turn()
     const room = queue.maxAtOnce - inFlight.size
     const claimed = room > 0 ? await safely(app, () => queue.claim(workerId, room)) : []
     for (const row of claimed ?? []) work(row)
