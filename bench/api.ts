@@ -49,7 +49,7 @@ export function openApi(baseUrl: string, key: string): Api {
         })
       })
       out.on('timeout', () => out.destroy(new Error(`${method} ${path}: no answer`)))
-      out.on('error', reject)
+      out.on('error', (error) => reject(new Error(`${method} ${path}: ${error.message}`)))
       out.end(body)
     })
   }

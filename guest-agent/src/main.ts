@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { endBridges } from './bridges.ts'
 import { readConfig } from './config.ts'
 import { Fence } from './fence.ts'
 import { readHealth } from './health.ts'
@@ -25,7 +26,9 @@ server.listen(config.socketPath, () => {
   setTimeout(() => void loadRoutes(), 1)
 })
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0))
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.once(signal, () => void endBridges().finally(() => process.exit(0)))
+}
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined

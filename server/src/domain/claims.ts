@@ -7,8 +7,8 @@ import type { App } from '../app.ts'
  * it works; one that dies loses them by the clock.
  */
 
-const claimedFor = sql`interval '8 seconds'`
-export const renewEveryMs = 2_000
+const claimedFor = sql`interval '5 seconds'`
+export const renewEveryMs = 1_000
 
 /** What a row is set to that `claimant` takes. */
 export function claimOf(claimant: string) {

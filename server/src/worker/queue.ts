@@ -18,7 +18,7 @@ type QueueApp = Pick<App, 'changes' | 'log'>
 
 const pollMs = 1_000
 /** Most hints are about rows that need no work, and there may be thousands in a second. */
-const claimEveryMs = 50
+const heedEveryMs = 50
 
 /**
  * Works on what is due until the signal is aborted, and resolves when nothing is in flight. Woken by
@@ -30,37 +30,53 @@ export async function runQueue<Row extends { readonly id: string }>(
   signal: AbortSignal,
 ): Promise<void> {
   const workerId = randomUUID()
+  const inWork = new Set<Row['id']>()
+  /** Those in work, and those that are being released. */
   const inFlight = new Map<Row['id'], Promise<void>>()
   let wake = Promise.withResolvers<void>()
   const nudge = () => wake.resolve()
+  const turn = pace(heedEveryMs)
+  let isHeeding = false
+  const heed = () => {
+    if (isHeeding) return
+    isHeeding = true
+    void turn().then(() => {
+      isHeeding = false
+      nudge()
+    })
+  }
 
   const work = (row: Row) => {
-    const done = queue
+    inWork.add(row.id)
+    const done: Promise<void> = queue
       .work(row)
+      .finally(() => inWork.delete(row.id))
       .then(() => queue.release(workerId, row.id))
       .catch((error: unknown) => {
         app.log.error({ err: error, id: row.id }, 'a row was left to its claim')
       })
       .finally(() => {
-        inFlight.delete(row.id)
+        // It may be in work again by now.
+        if (inFlight.get(row.id) === done) inFlight.delete(row.id)
         nudge()
         if (queue.againAfterMs !== undefined) setTimeout(nudge, queue.againAfterMs).unref()
       })
     inFlight.set(row.id, done)
   }
 
-  const unsubscribe = app.changes.subscribe(nudge)
+  const unsubscribe = app.changes.subscribe(heed)
   signal.addEventListener('abort', nudge)
   const renewing = setInterval(
     () => void safely(app, () => queue.renew(workerId, [...inFlight.keys()])),
     renewEveryMs,
   )
-  const turn = pace(claimEveryMs)
   while (!signal.aborted) {
-    await turn()
     const room = queue.maxAtOnce - inFlight.size
     const claimed = room > 0 ? await safely(app, () => queue.claim(workerId, room)) : []
-    for (const row of claimed ?? []) work(row)
+    for (const row of claimed ?? []) {
+      // Where the process was held up, a claim may have run out during the work, and is ours again.
+      if (!inWork.has(row.id)) work(row)
+    }
     if ((claimed?.length ?? 0) < room || room === 0) {
       const timer = setTimeout(nudge, pollMs)
       await wake.promise

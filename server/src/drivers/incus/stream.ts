@@ -27,11 +27,13 @@ export async function openAgentStream(
   const sockets = { 0: open('0'), 1: open('1'), 2: open('2'), control: open('control') }
   // Nothing may be missed between a socket's opening and its listener, so the stream is made first.
   const stream = new AgentStream(sockets)
+  // Until whoever asked has it, an error has no listener, and is told by what this throws.
+  stream.on('error', () => {})
   try {
     await Promise.all(Object.values(sockets).map(opened))
     return stream
   } catch (cause) {
-    stream.on('error', () => {}).destroy()
+    stream.destroy()
     throw new EngineError(`no stream to ${instance}: ${(cause as Error).message}`, {
       status: 503,
       cause,
