@@ -2,17 +2,17 @@ import type { MachineRow } from '../db/database.ts'
 import { completeRestore, failRestore } from '../domain/restores.ts'
 import { reasonOf } from './failures.ts'
 import type { WorkerApp } from './machines.ts'
-import { specOf, stopGraceMs } from './spec.ts'
+import { specOf } from './spec.ts'
 
 /**
  * Puts a machine onto the disk it is restored to. What was to be kept of its disk of now has been
- * captured before this. The disk of the new generation is made beside the old one, which goes when
- * the row has changed over.
+ * captured before this, so its programs are given no time to write more. The disk of the new generation is
+ * made beside the old one, which goes when the row has changed over.
  */
 export async function swapDisk(app: WorkerApp, machine: MachineRow): Promise<void> {
   const { driver } = app
   if ((await driver.inspect(machine)) === 'running') {
-    await driver.stop(machine, { graceMs: stopGraceMs })
+    await driver.stop(machine, { graceMs: 0 })
   }
   const { last_generation: generation, restore_capture_id: captureId } = machine
   await driver.create({ ...specOf(app, machine), generation, captureId })
