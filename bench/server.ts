@@ -1,5 +1,6 @@
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { shareImageCache } from '../e2e/image-cache.ts'
 import { startRealServer } from '../e2e/server.ts'
 import { openApi, type Api } from './api.ts'
 
@@ -22,7 +23,7 @@ export async function openServer(env = process.env): Promise<BenchServer> {
     await api.json('GET', '/v1/machines')
     return { api, dataDir: usualDataDir, [Symbol.asyncDispose]: async () => api.close() }
   }
-  env['COMPUTER_IMAGE_CACHE'] ??= join(usualDataDir, 'images')
+  shareImageCache()
   const previews = { previewDomain: 'preview.test', trustProxy: '127.0.0.1' }
   const server = await startRealServer(previews)
   const api = openApi(server.api.baseUrl, await readOwnerKey(server.dataDir))

@@ -1,10 +1,11 @@
 import { globSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
+import { shareImageCache } from '../e2e/image-cache.ts'
 import { startTestPostgres } from '../server/test/postgres.ts'
 
 /*
@@ -65,8 +66,7 @@ async function startSharedPostgres(): Promise<AsyncDisposable> {
 /** Nothing a test forgets to say may lead it to the data folder of a server on this host. */
 function keepFromRealServer(testDir: string): void {
   const { env } = process
-  const realDir = env['COMPUTER_DATA'] ?? '/var/lib/computer'
-  env['COMPUTER_IMAGE_CACHE'] ??= join(realDir, 'images')
+  shareImageCache()
   env['COMPUTER_DATA'] = testDir
   delete env['DATABASE_URL']
 }

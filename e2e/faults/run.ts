@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { quantile } from '../../bench/measure.ts'
+import { shareImageCache } from '../image-cache.ts'
 import { runStorm, type StormResult } from './storm.ts'
 
 /*
@@ -17,6 +18,7 @@ const { values } = parseArgs({
 const seed = Number(values.seed)
 const logFolder = `/var/tmp/computer-faults-logs-${seed}`
 console.log(`seed ${seed}`)
+shareImageCache()
 const result = await runStorm({
   seed,
   operations: Number(values.ops),
