@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { listProcesses, signal } from './running.ts'
 
 const boundMs = 1_000
 
@@ -11,19 +12,12 @@ const boundMs = 1_000
 export async function endBridges(): Promise<void> {
   const deadline = performance.now() + boundMs
   for (;;) {
-    const bridges = findBridges()
+    // Those that have died too, until the engine has taken note of it.
+    const bridges = listProcesses().filter(isBridge)
     if (bridges.length === 0 || performance.now() > deadline) return
-    for (const pid of bridges) end(pid)
+    for (const pid of bridges) signal(pid, 'SIGTERM')
     await sleep(5)
   }
-}
-
-/** Those that have died too, until the engine has taken note of it. */
-function findBridges(): number[] {
-  return readdirSync('/proc')
-    .filter((entry) => /^\d+$/.test(entry))
-    .map(Number)
-    .filter(isBridge)
 }
 
 /** Only what came from outside has no parent here. */
@@ -33,13 +27,5 @@ function isBridge(pid: number): boolean {
     return /^Name:\tsocat$/m.test(status) && /^PPid:\t0$/m.test(status)
   } catch {
     return false
-  }
-}
-
-function end(pid: number): void {
-  try {
-    process.kill(pid)
-  } catch {
-    // It is gone by now.
   }
 }

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, statfsSync } from 'node:fs'
+import { readFileSync, statfsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { GuestUsage } from '@computer/contract'
+import { listProcesses } from './running.ts'
 
 /** Live figures of this machine. Processor time is what it used since the last reading. */
 export class Usage {
@@ -22,7 +23,7 @@ export class Usage {
       cpu_percent: Math.round(Math.min(100, Math.max(0, percent)) * 10) / 10,
       memory_used_mb: readMemoryUsedMb(),
       disk_used_bytes: readDiskUsedBytes(),
-      processes: readdirSync('/proc').filter((name) => /^\d+$/.test(name)).length,
+      processes: listProcesses().length,
     }
   }
 }

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import { listProcesses, signal } from '../running.ts'
 
 const lookAgainMs = 20
 /** A process that the kernel holds may outlive SIGKILL for as long as it likes. */
@@ -27,14 +28,13 @@ export async function endSession(sessionId: number, graceMs: number): Promise<vo
 
 /** Without those that have ended and only wait to be taken note of. */
 export function membersOf(sessionId: number): number[] {
-  return readdirSync('/proc').flatMap((name) => {
-    if (!/^\d+$/.test(name)) return []
-    const stat = readStat(name)
-    return stat?.session === sessionId && stat.state !== 'Z' ? [Number(name)] : []
+  return listProcesses().filter((pid) => {
+    const stat = readStat(pid)
+    return stat?.session === sessionId && stat.state !== 'Z'
   })
 }
 
-function readStat(pid: string): { state: string; session: number } | undefined {
+function readStat(pid: number): { state: string; session: number } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // After the program's name, which may hold anything: state, parent, group, session.
@@ -42,13 +42,5 @@ function readStat(pid: string): { state: string; session: number } | undefined {
     return { state, session: Number(session) }
   } catch {
     return undefined
-  }
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name)
-  } catch {
-    // It has ended.
   }
 }
