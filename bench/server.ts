@@ -23,7 +23,7 @@ export async function openServer(env = process.env): Promise<BenchServer> {
     await api.json('GET', '/v1/machines')
     return { api, dataDir: usualDataDir, [Symbol.asyncDispose]: async () => api.close() }
   }
-  shareImageCache()
+  shareImageCache(env)
   const previews = { previewDomain: 'preview.test', trustProxy: '127.0.0.1' }
   const server = await startRealServer(previews)
   const api = openApi(server.api.baseUrl, await readOwnerKey(server.dataDir))

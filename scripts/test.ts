@@ -66,7 +66,7 @@ async function startSharedPostgres(): Promise<AsyncDisposable> {
 /** Nothing a test forgets to say may lead it to the data folder of a server on this host. */
 function keepFromRealServer(testDir: string): void {
   const { env } = process
-  shareImageCache()
+  shareImageCache(env)
   env['COMPUTER_DATA'] = testDir
   delete env['DATABASE_URL']
 }
