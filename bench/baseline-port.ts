@@ -1,4 +1,4 @@
-import { freePort } from '../e2e/ports.ts'
+import { freePort } from '../e2e/harness/ports.ts'
 import type { BenchDesktop } from './desktop.ts'
 import type { Incus } from './incus.ts'
 

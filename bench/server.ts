@@ -1,7 +1,7 @@
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { shareImageCache } from '../e2e/image-cache.ts'
-import { startRealServer } from '../e2e/server.ts'
+import { shareImageCache } from '../e2e/harness/image-cache.ts'
+import { startRealServer } from '../e2e/harness/server.ts'
 import { openApi, type Api } from './api.ts'
 
 /** The server that is measured. The baselines use the engine of its data folder, on this host. */

@@ -8,8 +8,8 @@ import { pipeline } from 'node:stream/promises'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { buildCli } from '../cli/build.ts'
-import { eventually } from './api.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { eventually } from './harness/api.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /* The command line, as it is published, on a real machine. */
 

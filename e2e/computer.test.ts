@@ -2,8 +2,8 @@ import { Computer, type Command, type ExecOptions, type Machine } from '@compute
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import sharp from 'sharp'
-import { eventually, type Answer } from './api.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { eventually, type Answer } from './harness/api.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /*
  * The whole path on a real machine, in the order a user would go. The tests share one server and one

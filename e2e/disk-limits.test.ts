@@ -11,8 +11,8 @@ import {
   type MachineDriver,
   type MachineSpec,
 } from '../server/src/drivers/machine-driver.ts'
-import { startTestEngine, type TestEngine } from './engine.ts'
-import { runInGuest } from './guest-exec.ts'
+import { startTestEngine, type TestEngine } from './harness/engine.ts'
+import { runInGuest } from './harness/guest-exec.ts'
 
 const project = 'limits'
 const sizeBytes = 2 ** 30

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { eventually } from './api.ts'
+import { eventually } from './harness/api.ts'
 import { medianOf, quantile } from '../bench/measure.ts'
-import { createDiskSteps } from './disk-steps.ts'
-import { closeBrowser, showCookie, takeCookie } from './guest-browser.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { createDiskSteps } from './harness/disk-steps.ts'
+import { closeBrowser, showCookie, takeCookie } from './harness/guest-browser.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /*
  * What a disk carries from one machine to another and from then to now: snapshots, restores, forks and

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { startRealServer, type RealServer } from './server.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /* The commands of the README and of the guides, run as they stand there. */
 

@@ -7,7 +7,7 @@ import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { startRealServer, type RealServer } from './server.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /* Files of a real machine, of any length both ways. The tests share a server and a machine. */
 

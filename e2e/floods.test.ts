@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { GatewayClient } from '../server/test/gateway.ts'
 import { messages, rfb } from '../server/test/rfb-messages.ts'
 import { rfbOverWebSocket } from '../server/test/rfb-client.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /*
  * Programs that write without end and clients that take nothing, all at once, on one real machine.

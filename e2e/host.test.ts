@@ -5,9 +5,9 @@ import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { networkName } from '../server/src/role.ts'
-import { createApiClient, eventually, type ApiClient } from './api.ts'
-import { removeEngine } from './engine.ts'
-import { freePort } from './ports.ts'
+import { createApiClient, eventually, type ApiClient } from './harness/api.ts'
+import { removeEngine } from './harness/engine.ts'
+import { freePort } from './harness/ports.ts'
 
 /*
  * How a server begins and ends on its host: what a machine and a second start see of it. The tests

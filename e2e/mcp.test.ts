@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import sharp from 'sharp'
 import { connectOverStdio, imageOf, type McpClient } from '../mcp/test/client.ts'
-import { eventually } from './api.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { eventually } from './harness/api.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /* What a model does on a real machine through the MCP server, with the official client. */
 

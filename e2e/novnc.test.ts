@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import sharp from 'sharp'
-import { eventually } from './api.ts'
-import { launchChromium } from './chromium.ts'
-import { NovncViewer, servePage } from './novnc-page.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { eventually } from './harness/api.ts'
+import { launchChromium } from './harness/chromium.ts'
+import { NovncViewer, servePage } from './harness/novnc-page.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /*
  * noVNC as it is published, in a real Chromium, at a real machine through a real gateway. The tests

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { connect } from 'node:tls'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { eventually } from './api.ts'
-import { launchChromium } from './chromium.ts'
-import { signInOwner } from './person.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { eventually } from './harness/api.ts'
+import { launchChromium } from './harness/chromium.ts'
+import { signInOwner } from './harness/person.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /*
  * Private previews of a real machine in a real Chromium. They stand below preview.localhost and not

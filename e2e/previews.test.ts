@@ -7,8 +7,8 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { WebSocket, type ClientOptions } from 'ws'
-import { eventually } from './api.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { eventually } from './harness/api.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /*
  * A web server in a real machine, reached at its hostname over TLS by a client that trusts the local

@@ -5,9 +5,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { eventually } from './api.ts'
-import { readPrograms } from './guide-programs.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { eventually } from './harness/api.ts'
+import { readPrograms } from './harness/guide-programs.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /* The programs of docs/real-time.md, run as they stand there. The screen is in novnc.test.ts. */
 

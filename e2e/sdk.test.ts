@@ -8,9 +8,9 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
-import { eventually } from './api.ts'
-import { startRealServer, type RealServer } from './server.ts'
-import { showTerminal } from './shown-terminal.ts'
+import { eventually } from './harness/api.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
+import { showTerminal } from './harness/shown-terminal.ts'
 
 /*
  * The headline calls of the SDK on a real machine. The tests share one server, and the machine that

@@ -4,10 +4,10 @@ import { basename } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { eventually } from './api.ts'
-import { createDiskSteps } from './disk-steps.ts'
-import { findTraces } from './secret-traces.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { eventually } from './harness/api.ts'
+import { createDiskSteps } from './harness/disk-steps.ts'
+import { findTraces } from './harness/secret-traces.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /*
  * Secrets in real machines, and nowhere else. The tests share a server and a machine, and each builds

@@ -4,9 +4,9 @@ import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { GatewayClient } from '../server/test/gateway.ts'
 import { rfbOverWebSocket } from '../server/test/rfb-client.ts'
-import { createApiClient, eventually, type ApiClient } from './api.ts'
-import { signInOwner, type Person } from './person.ts'
-import { startRealServer, type RealServer } from './server.ts'
+import { createApiClient, eventually, type ApiClient } from './harness/api.ts'
+import { signInOwner, type Person } from './harness/person.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /*
  * A person takes the keyboard from an agent, and gives it back. What each of them types is written by a

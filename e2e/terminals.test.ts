@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { GatewayClient } from '../server/test/gateway.ts'
-import { eventually } from './api.ts'
-import { startRealServer, type RealServer } from './server.ts'
-import { showTerminal, type ShownTerminal } from './shown-terminal.ts'
+import { eventually } from './harness/api.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
+import { showTerminal, type ShownTerminal } from './harness/shown-terminal.ts'
 
 /*
  * Terminals of a real machine through a real gateway. The tests share one server and one machine, so

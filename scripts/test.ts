@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
-import { shareImageCache } from '../e2e/image-cache.ts'
+import { shareImageCache } from '../e2e/harness/image-cache.ts'
 import { startTestPostgres } from '../server/test/postgres.ts'
 
 /*

@@ -1,6 +1,6 @@
 import { restingStates } from '@computer/contract'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Answer, ApiClient } from '../api.ts'
+import type { Answer, ApiClient } from '../harness/api.ts'
 import {
   countUp,
   isReady,

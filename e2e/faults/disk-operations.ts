@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Answer } from '../api.ts'
+import type { Answer } from '../harness/api.ts'
 import type { Caller } from './caller.ts'
 import { isReady, type MachineEntry, type SnapshotEntry, type TemplateEntry } from './ledger.ts'
 import { move, newEntry, newName, pathOf, readMarker, write, type Operation } from './operations.ts'

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { quantile } from '../../bench/measure.ts'
-import { shareImageCache } from '../image-cache.ts'
+import { shareImageCache } from '../harness/image-cache.ts'
 import { runStorm, type StormResult } from './storm.ts'
 
 /*

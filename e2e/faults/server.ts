@@ -11,9 +11,9 @@ import {
   type ProcessRecord,
 } from '../../server/src/host/process-record.ts'
 import { networkName } from '../../server/src/role.ts'
-import { createApiClient, eventually, type ApiClient } from '../api.ts'
-import { removeEngine } from '../engine.ts'
-import { freePort } from '../ports.ts'
+import { createApiClient, eventually, type ApiClient } from '../harness/api.ts'
+import { removeEngine } from '../harness/engine.ts'
+import { freePort } from '../harness/ports.ts'
 
 const entry = fileURLToPath(new URL('../../server/src/main-up.ts', import.meta.url))
 const upBoundMs = 300_000

@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { readConfig } from '../server/src/config.ts'
-import { IncusClient } from '../server/src/drivers/incus/client.ts'
-import type { IncusOptions } from '../server/src/drivers/incus/driver.ts'
-import { removeRulesOfGoneBridges } from '../server/src/drivers/incus/host-firewall.ts'
-import { listInstances, removeInstance } from '../server/src/drivers/incus/instances.ts'
-import type { ImageFiles, MachineSpec } from '../server/src/drivers/machine-driver.ts'
-import { ensureLxcfs } from '../server/src/host/engine-lxcfs.ts'
-import * as host from '../server/src/host/engine.ts'
+import { readConfig } from '../../server/src/config.ts'
+import { IncusClient } from '../../server/src/drivers/incus/client.ts'
+import type { IncusOptions } from '../../server/src/drivers/incus/driver.ts'
+import { removeRulesOfGoneBridges } from '../../server/src/drivers/incus/host-firewall.ts'
+import { listInstances, removeInstance } from '../../server/src/drivers/incus/instances.ts'
+import type { ImageFiles, MachineSpec } from '../../server/src/drivers/machine-driver.ts'
+import { ensureLxcfs } from '../../server/src/host/engine-lxcfs.ts'
+import * as host from '../../server/src/host/engine.ts'
 
 const run = promisify(execFile)
 
@@ -65,7 +65,7 @@ const imageFiles: ImageFiles = {
 
 /** The image that the set-up built of today's recipe. */
 function hashRecipe(): string {
-  const build = fileURLToPath(new URL('../image/build.sh', import.meta.url))
+  const build = fileURLToPath(new URL('../../image/build.sh', import.meta.url))
   return execFileSync('bash', [build, '--hash'], { encoding: 'utf8' }).trim()
 }
 

@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws'
-import type { IncusClient } from '../server/src/drivers/incus/client.ts'
+import type { IncusClient } from '../../server/src/drivers/incus/client.ts'
 
 export type GuestResult = {
   readonly code: number

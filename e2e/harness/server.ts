@@ -4,16 +4,16 @@ import { once } from 'node:events'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { IncusClient } from '../server/src/drivers/incus/client.ts'
-import { refOf } from '../server/src/drivers/incus/instance.ts'
-import { listInstances } from '../server/src/drivers/incus/instances.ts'
-import { engineSocketPath } from '../server/src/host/engine.ts'
-import { networkName } from '../server/src/role.ts'
+import { IncusClient } from '../../server/src/drivers/incus/client.ts'
+import { refOf } from '../../server/src/drivers/incus/instance.ts'
+import { listInstances } from '../../server/src/drivers/incus/instances.ts'
+import { engineSocketPath } from '../../server/src/host/engine.ts'
+import { networkName } from '../../server/src/role.ts'
 import { createApiClient, type ApiClient } from './api.ts'
 import { removeEngine } from './engine.ts'
 import { freePort } from './ports.ts'
 
-const entry = fileURLToPath(new URL('../cli/src/main.ts', import.meta.url))
+const entry = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
 const readyWithinMs = 300_000
 
 export type RealServer = AsyncDisposable & {

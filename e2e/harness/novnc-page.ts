@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { readPrograms } from './guide-programs.ts'
 
-const novnc = fileURLToPath(new URL('../node_modules/@novnc/novnc/', import.meta.url))
+const novnc = fileURLToPath(new URL('../../node_modules/@novnc/novnc/', import.meta.url))
 
 /** noVNC as it is published, with the program of the guide around it. */
 const html = `<!doctype html>

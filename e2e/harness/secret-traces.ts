@@ -3,9 +3,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { IncusClient } from '../server/src/drivers/incus/client.ts'
-import { engineDirectory, engineSocketPath } from '../server/src/host/engine.ts'
-import { databaseUrl } from '../server/src/host/postgres.ts'
+import { IncusClient } from '../../server/src/drivers/incus/client.ts'
+import { engineDirectory, engineSocketPath } from '../../server/src/host/engine.ts'
+import { databaseUrl } from '../../server/src/host/postgres.ts'
 
 const run = promisify(execFile)
 

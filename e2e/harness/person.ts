@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { createApiClient, type ApiClient } from './api.ts'
 import type { RealServer } from './server.ts'
 
-const admin = fileURLToPath(new URL('../server/src/main-admin.ts', import.meta.url))
+const admin = fileURLToPath(new URL('../../server/src/main-admin.ts', import.meta.url))
 
 /** Somebody in a browser: signed in by the cookie, on a page of the service. */
 export type Person = ApiClient & { readonly cookie: string }
