@@ -9,7 +9,8 @@ import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { buildCli } from '../cli/build.ts'
 import { eventually } from './harness/api.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /* The command line, as it is published, on a real machine. */
 
@@ -23,7 +24,7 @@ let folder: string
 let env: Record<string, string>
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   folder = await mkdtemp('/var/tmp/computer-cli-')
   await buildCli(join(folder, 'package'))
   const { PATH = '' } = process.env
@@ -119,7 +120,7 @@ test('the guide works as it stands', async () => {
   const { stdout } = await run('bash', ['-e', '-c', blocks.join('\n')], {
     cwd: home,
     timeout: 200_000,
-    env: { ...rest, HOME: home, COMPUTER_DATA: server.dataDir, PATH: `${bin}:${env['PATH']}` },
+    env: { ...rest, ...server.guideEnv, HOME: home, PATH: `${bin}:${env['PATH']}` },
   })
   assert.match(stdout, /Signed in to /)
   assert.match(stdout, /first is stopped\nfirst is running\nLinux first .*\nout\na\nb\n/)

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import sharp from 'sharp'
 import { eventually, type Answer } from './harness/api.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /*
  * The whole path on a real machine, in the order a user would go. The tests share one server and one
@@ -15,7 +16,7 @@ let server: RealServer
 let machine: Machine
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
 })
 after(async () => {
   await server?.[Symbol.asyncDispose]()

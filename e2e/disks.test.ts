@@ -5,7 +5,8 @@ import { eventually } from './harness/api.ts'
 import { medianOf, quantile } from '../bench/measure.ts'
 import { createDiskSteps } from './harness/disk-steps.ts'
 import { closeBrowser, showCookie, takeCookie } from './harness/guest-browser.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /*
  * What a disk carries from one machine to another and from then to now: snapshots, restores, forks and
@@ -22,7 +23,7 @@ const forks: string[] = []
 const most = 50
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   steps = createDiskSteps(server.api)
 })
 after(async () => {

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /* The commands of the README and of the guides, run as they stand there. */
 
@@ -14,7 +15,7 @@ let server: RealServer
 let folder: string
 
 before(async () => {
-  server = await startRealServer({ previewDomain: 'localhost' })
+  server = await joinServer()
   folder = await mkdtemp(join(tmpdir(), 'computer-docs-'))
 })
 after(async () => {
@@ -105,11 +106,7 @@ async function bash(blocks: readonly string[]): Promise<string> {
     cwd: folder,
     timeout: 120_000,
     maxBuffer: 64 * 1024 * 1024,
-    env: {
-      ...process.env,
-      COMPUTER_BASE_URL: server.api.baseUrl,
-      COMPUTER_DATA: server.dataDir,
-    },
+    env: { ...process.env, ...server.guideEnv },
   })
   return stdout
 }

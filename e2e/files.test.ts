@@ -7,7 +7,8 @@ import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /* Files of a real machine, of any length both ways. The tests share a server and a machine. */
 
@@ -23,7 +24,7 @@ let id = ''
 const path = (rest: string) => `/v1/machines/${id}${rest}`
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   id = (await server.api.ok('POST', '/v1/machines', { metadata: { purpose: 'e2e' } })).id
   await upload('/files/content?path=warm', Readable.from(chunksOf(warmBytes)))
   await download('/files/content?path=warm')
@@ -136,10 +137,9 @@ async function call(
   body: Readable,
   sink?: Writable,
 ): Promise<string> {
-  const key = (await readFile(join(server.dataDir, 'owner.key'), 'utf8')).trim()
   const out = request(new URL(path(rest), server.api.baseUrl), {
     method,
-    headers: { authorization: `Bearer ${key}`, ...headers },
+    headers: { authorization: `Bearer ${server.api.key}`, ...headers },
   })
   const answered = new Promise<string>((resolve, reject) => {
     out.once('error', reject)

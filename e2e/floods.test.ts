@@ -7,7 +7,8 @@ import { WebSocket } from 'ws'
 import { GatewayClient } from '../server/test/gateway.ts'
 import { messages, rfb } from '../server/test/rfb-messages.ts'
 import { rfbOverWebSocket } from '../server/test/rfb-client.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /*
  * Programs that write without end and clients that take nothing, all at once, on one real machine.
@@ -30,7 +31,7 @@ let gatewayUrl = ''
 const cleanUps: (() => void)[] = []
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   gatewayUrl = (await server.api.ok('GET', '/v1/auth/me')).gateway_url
   machine = (await server.api.ok('POST', '/v1/machines', {})).id
   await server.api.waitForDesktop(machine)

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { networkName } from '../server/src/role.ts'
 import { createApiClient, eventually, type ApiClient } from './harness/api.ts'
-import { removeEngine } from './harness/engine.ts'
+import { removeEngine } from './harness/engine-daemon.ts'
+import { copyEngineTemplate, templatePoolGib } from './harness/engine-template.ts'
 import { freePort } from './harness/ports.ts'
 
 /*
@@ -25,12 +26,13 @@ type Running = { readonly child: ChildProcess; readonly api: ApiClient; output()
 
 before(async () => {
   dataDir = await mkdtemp('/var/tmp/computer-e2e-host-')
+  await copyEngineTemplate(dataDir)
   env = {
     ...process.env,
     COMPUTER_DATA: dataDir,
     COMPUTER_API_PORT: String(await freePort()),
     COMPUTER_GATEWAY_PORT: String(await freePort()),
-    COMPUTER_POOL_SIZE_GB: '20',
+    COMPUTER_POOL_SIZE_GB: String(templatePoolGib),
   }
   server = await up()
   id = (await server.api.ok('POST', '/v1/machines', {})).id

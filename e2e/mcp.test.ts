@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test'
 import sharp from 'sharp'
 import { connectOverStdio, imageOf, type McpClient } from '../mcp/test/client.ts'
 import { eventually } from './harness/api.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /* What a model does on a real machine through the MCP server, with the official client. */
 
@@ -12,7 +13,7 @@ let mcp: McpClient
 const machine = 'model'
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   const { key, baseUrl } = server.api
   const env = { COMPUTER_API_KEY: key, COMPUTER_BASE_URL: baseUrl }
   mcp = await connectOverStdio({ after: () => {} }, env)

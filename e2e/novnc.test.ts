@@ -6,7 +6,8 @@ import sharp from 'sharp'
 import { eventually } from './harness/api.ts'
 import { launchChromium } from './harness/chromium.ts'
 import { NovncViewer, servePage } from './harness/novnc-page.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /*
  * noVNC as it is published, in a real Chromium, at a real machine through a real gateway. The tests
@@ -23,7 +24,7 @@ let onlooker: NovncViewer
 const path = (rest: string) => `/v1/machines/${id}/${rest}`
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   browser = await launchChromium()
   site = await servePage()
   id = (await server.api.ok('POST', '/v1/machines', {})).id

@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { WebSocket, type ClientOptions } from 'ws'
 import { eventually } from './harness/api.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /*
  * A web server in a real machine, reached at its hostname over TLS by a client that trusts the local
@@ -22,7 +23,7 @@ let port = 0
 let preview: { id: string; url: string; secret: string }
 
 before(async () => {
-  server = await startRealServer({ previewDomain: 'localhost' })
+  server = await joinServer()
   machine = (await server.api.ok('POST', '/v1/machines', {})).id
   authority = await readFile(join(server.dataDir, 'previews', 'authority.crt'), 'utf8')
 })

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { eventually } from './harness/api.ts'
 import { readPrograms } from './harness/guide-programs.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /* The programs of docs/real-time.md, run as they stand there. The screen is in novnc.test.ts. */
 
@@ -16,7 +17,7 @@ let folder: string
 let id = ''
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   folder = await mkdtemp(join(tmpdir(), 'computer-guide-'))
   for (const [name, text] of await readPrograms('docs/real-time.md')) {
     await writeFile(join(folder, name), text)
@@ -53,9 +54,8 @@ test('the events, across a restart of the gateway, until the machine is gone', a
 })
 
 function run(name: string) {
-  const { baseUrl } = server.api
   const child = spawn(process.execPath, [join(folder, name), id], {
-    env: { ...process.env, COMPUTER_BASE_URL: baseUrl, COMPUTER_DATA: server.dataDir },
+    env: { ...process.env, ...server.guideEnv },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 200_000,
   })

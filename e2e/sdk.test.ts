@@ -9,7 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { eventually } from './harness/api.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 import { showTerminal } from './harness/shown-terminal.ts'
 
 /*
@@ -27,7 +28,7 @@ let everything: Followed<OrganizationEvent>
 let life: Followed<MachineEvent>
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   computer = server.computer
   const subscription = computer.events.subscribe({ signal: ending.signal })
   await subscription.ready

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { basename } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { eventually } from './harness/api.ts'
 import { createDiskSteps } from './harness/disk-steps.ts'
 import { findTraces } from './harness/secret-traces.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import { runAdmin } from './harness/person.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /*
  * Secrets in real machines, and nowhere else. The tests share a server and a machine, and each builds
@@ -23,7 +22,7 @@ let server: RealServer
 let id = ''
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   const machine = await server.api.ok('POST', '/v1/machines', { name: 'secretive' })
   id = machine.id
 })
@@ -188,12 +187,8 @@ async function move(machineId: string, how: string, state: string): Promise<void
 }
 
 /** As `computer admin secrets rotate` does it, beside the server. */
-async function rotate(newKey: boolean): Promise<{ key: string; rotated: number }> {
-  const main = fileURLToPath(new URL('../server/src/main-admin.ts', import.meta.url))
-  const request = JSON.stringify({ command: 'secrets rotate', newKey })
-  const env = { ...process.env, COMPUTER_DATA: server.dataDir }
-  const { stdout } = await promisify(execFile)(process.execPath, [main, request, '--json'], { env })
-  return JSON.parse(stdout)
+function rotate(newKey: boolean): Promise<{ key: string; rotated: number }> {
+  return runAdmin(server.dataDir, { command: 'secrets rotate', newKey })
 }
 
 /** A service of the system and one of the user, each of which notes whether it finds the file. */

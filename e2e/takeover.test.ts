@@ -6,7 +6,8 @@ import { GatewayClient } from '../server/test/gateway.ts'
 import { rfbOverWebSocket } from '../server/test/rfb-client.ts'
 import { createApiClient, eventually, type ApiClient } from './harness/api.ts'
 import { signInOwner, type Person } from './harness/person.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 
 /*
  * A person takes the keyboard from an agent, and gives it back. What each of them types is written by a
@@ -24,7 +25,7 @@ const clients: GatewayClient[] = []
 const path = (rest: string) => `/v1/machines/${id}/${rest}`
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   gatewayUrl = (await server.api.ok('GET', '/v1/auth/me')).gateway_url
   ada = await signInOwner(server, 'Ada')
   const scopes = ['machines:write', 'machines:control', 'sessions:write']

@@ -4,7 +4,8 @@ import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { GatewayClient } from '../server/test/gateway.ts'
 import { eventually } from './harness/api.ts'
-import { startRealServer, type RealServer } from './harness/server.ts'
+import type { RealServer } from './harness/server.ts'
+import { joinServer } from './harness/shared-server.ts'
 import { showTerminal, type ShownTerminal } from './harness/shown-terminal.ts'
 
 /*
@@ -20,7 +21,7 @@ const shown: ShownTerminal[] = []
 const raws: GatewayClient[] = []
 
 before(async () => {
-  server = await startRealServer()
+  server = await joinServer()
   machine = await server.computer.machines.create()
 })
 after(async () => {

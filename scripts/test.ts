@@ -1,60 +1,79 @@
-import { globSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { resolve } from 'node:path'
-import { pipeline } from 'node:stream/promises'
-import { run } from 'node:test'
-import { spec } from 'node:test/reporters'
+import { mkdtemp, readFile, rm, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { shareImageCache } from '../e2e/harness/image-cache.ts'
 import { startTestPostgres } from '../server/test/postgres.ts'
+import { runLanes } from './test/lanes.ts'
+import { lanes, planFiles, type Lane } from './test/plan.ts'
+import type { FileResult } from './test/run-file.ts'
 
 /*
- * `npm test`, or `npm test -- FILTER…` for the files whose path contains one of the filters. First
- * what needs no engine, several files side by side on one Postgres; then what runs real machines,
- * one file after the other. Each test has a bound, and so has the whole.
+ * `npm test`, or `npm test -- FILTER…` for the files whose path contains one of the filters. Files that
+ * need no engine and files that run real machines go side by side in lanes (test/lanes.ts);
+ * `--lane fake` or `--lane real` runs one kind alone. Each file has a time limit, and so has the whole.
  */
 const repoDir = fileURLToPath(new URL('../', import.meta.url))
 process.chdir(repoDir)
 
-const tests = globSync('{contract,server,guest-agent,sdk,cli,mcp,scripts,bench,e2e}/**/*.test.ts', {
-  exclude: (name) => name.includes('node_modules'),
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { lane: { type: 'string', multiple: true, default: [...lanes] } },
 })
-const isReal = (file: string) => /^e2e\/|^server\/test\/incus/.test(file)
-const filters = process.argv.slice(2)
-const chosen = tests.filter((file) => matches(file, filters)).sort()
-
-const wholeBound = AbortSignal.timeout(50 * 60_000)
-const totals = { passed: 0, failed: 0, skipped: 0 }
+const wholeLimit = AbortSignal.timeout(50 * 60_000)
+const results: FileResult[] = []
+const began = performance.now()
 
 const dataDir = await mkdtemp('/var/tmp/computer-test-')
+const logsDir = await mkdtemp('/var/tmp/computer-test-logs-')
 keepFromRealServer(dataDir)
 await using _ = await startSharedPostgres()
-await runFiles(
-  chosen.filter((file) => !isReal(file)),
-  { concurrency: 2, timeoutMs: 120_000 },
-)
-await runFiles(chosen.filter(isReal).sort(byCost), { concurrency: 1, timeoutMs: 600_000 })
+await runLanes(planFiles(positionals, values.lane.map(readLane)), {
+  logsDir,
+  signal: wholeLimit,
+  onResult(result) {
+    results.push(result)
+    reportFile(result)
+  },
+})
 await removeDataDir(dataDir)
+// Not empty when a file failed.
+await rmdir(logsDir).catch(() => {})
+reportAll()
 
-const { passed, failed, skipped } = totals
-console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
-process.exitCode = failed > 0 || passed === 0 ? 1 : 0
+function readLane(name: string): Lane {
+  const lane = lanes.find((known) => known === name)
+  if (lane) return lane
+  console.error(`unknown lane ${name}; use ${lanes.join(' or ')}`)
+  process.exit(2)
+}
 
-async function runFiles(
-  files: readonly string[],
-  options: { readonly concurrency: number; readonly timeoutMs: number },
-): Promise<void> {
-  if (files.length === 0) return
-  const { concurrency, timeoutMs: timeout } = options
-  const events = run({ files: [...files], concurrency, timeout, signal: wholeBound })
-  events.on('test:summary', ({ counts, file }) => {
-    // There is one for each file and one, without a name, for all.
-    if (file !== undefined) return
-    totals.passed += counts.passed
-    totals.failed += counts.tests - counts.passed - counts.skipped - counts.todo
-    totals.skipped += counts.skipped + counts.todo
-  })
-  await pipeline(events, new spec(), process.stdout, { end: false })
+function reportFile({ path, seconds, passed, failed, report, logDir }: FileResult): void {
+  if (failed > 0) console.log(`${report.trimEnd()}\nlogs: ${logDir}`)
+  const verdict = failed > 0 ? `FAIL  ${failed} of ${passed + failed}` : `ok    ${passed}`
+  console.log(`${verdict.padEnd(16)} ${seconds.toFixed(1).padStart(6)} s  ${path}`)
+}
+
+function reportAll(): void {
+  const sum = (key: 'passed' | 'failed' | 'skipped') =>
+    results.reduce((total, result) => total + result[key], 0)
+  const slowest = results.toSorted((a, b) => b.seconds - a.seconds).slice(0, 12)
+  console.log(`\n${minutes((performance.now() - began) / 1000)} in all. The slowest files:`)
+  for (const { path, seconds } of slowest) {
+    console.log(`${seconds.toFixed(1).padStart(6)} s  ${path}`)
+  }
+  for (const { path, logDir } of results.filter(({ failed }) => failed > 0)) {
+    console.log(`failed: ${path} (logs in ${logDir})`)
+  }
+  const [passed, failed, skipped] = [sum('passed'), sum('failed'), sum('skipped')]
+  const isWhole = !wholeLimit.aborted
+  if (!isWhole) console.log('the time limit of the whole run was reached')
+  console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
+  process.exitCode = failed > 0 || passed === 0 || !isWhole ? 1 : 0
+}
+
+function minutes(seconds: number): string {
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
 }
 
 async function startSharedPostgres(): Promise<AsyncDisposable> {
@@ -63,15 +82,17 @@ async function startSharedPostgres(): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: () => server.stop() }
 }
 
-/** Nothing a test forgets to say may lead it to the data folder of a server on this host. */
+/** Nothing that a test forgets to set may lead it to the data folder of a server on this host. */
 function keepFromRealServer(testDir: string): void {
   const { env } = process
   shareImageCache(env)
   env['COMPUTER_DATA'] = testDir
+  // Most of what a test process does before its first test is to load the same modules.
+  env['NODE_COMPILE_CACHE'] = join(repoDir, '.cache', 'compiled')
   delete env['DATABASE_URL']
 }
 
-/** A folder in which something is mounted is left to whoever looks into why. */
+/** A folder in which something is still mounted is kept for whoever looks into the cause. */
 async function removeDataDir(testDir: string): Promise<void> {
   const mounts = await readFile('/proc/self/mounts', 'utf8')
   if (mounts.includes(` ${testDir}/`)) {
@@ -79,13 +100,4 @@ async function removeDataDir(testDir: string): Promise<void> {
   } else {
     await rm(testDir, { recursive: true, force: true })
   }
-}
-
-function matches(file: string, wanted: readonly string[]): boolean {
-  return wanted.length === 0 || wanted.some((part) => resolve(file).includes(part))
-}
-
-/** The engine's own suites before the whole product, which cannot work when they fail. */
-function byCost(a: string, b: string): number {
-  return Number(a.startsWith('e2e/')) - Number(b.startsWith('e2e/')) || a.localeCompare(b)
 }

@@ -12,7 +12,8 @@ import {
 } from '../../server/src/host/process-record.ts'
 import { networkName } from '../../server/src/role.ts'
 import { createApiClient, eventually, type ApiClient } from '../harness/api.ts'
-import { removeEngine } from '../harness/engine.ts'
+import { removeEngine } from '../harness/engine-daemon.ts'
+import { copyEngineTemplate, templatePoolGib } from '../harness/engine-template.ts'
 import { freePort } from '../harness/ports.ts'
 
 const entry = fileURLToPath(new URL('../../server/src/main-up.ts', import.meta.url))
@@ -38,13 +39,14 @@ export type FaultServer = AsyncDisposable & {
 
 export async function startFaultServer(): Promise<FaultServer> {
   const dataDir = await mkdtemp('/var/tmp/computer-faults-')
+  await copyEngineTemplate(dataDir)
   const [apiPort, gatewayPort] = [await freePort(), await freePort()]
   const env = {
     ...process.env,
     COMPUTER_DATA: dataDir,
     COMPUTER_API_PORT: String(apiPort),
     COMPUTER_GATEWAY_PORT: String(gatewayPort),
-    COMPUTER_POOL_SIZE_GB: '30',
+    COMPUTER_POOL_SIZE_GB: String(templatePoolGib),
   }
   const network = networkName(dataDir)
   const log = openSync(join(dataDir, 'supervisor.log'), 'a')

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createApiClient, type ApiClient } from './api.ts'
-import type { RealServer } from './server.ts'
+import type { RealServer, ServerLocation } from './server.ts'
 
 const admin = fileURLToPath(new URL('../../server/src/main-admin.ts', import.meta.url))
 
@@ -14,23 +14,43 @@ export async function signInOwner(
   { api, dataDir }: Pick<RealServer, 'api' | 'dataDir'>,
   name: string,
 ): Promise<Person> {
-  const email = `${name.toLowerCase()}@example.com`
   const { organization } = await api.ok('GET', '/v1/auth/me')
   const place = { id: organization.id, role: 'owner' }
-  const wish = { email, name, organization: place, isPasswordOnStdin: false }
-  const request = JSON.stringify({ command: 'user create', ...wish })
-  const env = { ...process.env, COMPUTER_DATA: dataDir }
-  const { stdout } = await promisify(execFile)(process.execPath, [admin, request, '--json'], {
-    env,
-  })
-  const { password } = JSON.parse(stdout) as { password: string }
+  return signIn({ baseUrl: api.baseUrl, dataDir }, { name, organization: place })
+}
 
-  const answer = await fetch(`${api.baseUrl}/v1/auth/login`, {
+/** A new user, made by the operator and signed in. Acts in the organization, or in a personal one. */
+export async function signIn(
+  { baseUrl, dataDir }: ServerLocation,
+  user: {
+    readonly name: string
+    readonly organization: { readonly id: string; readonly role: string } | null
+  },
+): Promise<Person> {
+  const email = `${user.name.toLowerCase()}-${process.pid}@example.com`
+  const { password } = await runAdmin<{ password: string }>(dataDir, {
+    command: 'user create',
+    email,
+    isPasswordOnStdin: false,
+    ...user,
+  })
+  const answer = await fetch(`${baseUrl}/v1/auth/login`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ email, password }),
   })
   if (!answer.ok) throw new Error(`login: ${answer.status} ${await answer.text()}`)
   const cookie = answer.headers.getSetCookie()[0]!.split(';')[0]!
-  return { ...createApiClient(api.baseUrl, '', { cookie, origin: api.baseUrl }), cookie }
+  return { ...createApiClient(baseUrl, '', { cookie, origin: baseUrl }), cookie }
+}
+
+/** Runs a command of the operator, `computer admin …`, and answers what it prints as JSON. */
+export async function runAdmin<T>(
+  dataDir: string,
+  request: { readonly command: string } & Readonly<Record<string, unknown>>,
+): Promise<T> {
+  const env = { ...process.env, COMPUTER_DATA: dataDir }
+  const args = [admin, JSON.stringify(request), '--json']
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env })
+  return JSON.parse(stdout) as T
 }

@@ -10,32 +10,41 @@ import { listInstances } from '../../server/src/drivers/incus/instances.ts'
 import { engineSocketPath } from '../../server/src/host/engine.ts'
 import { networkName } from '../../server/src/role.ts'
 import { createApiClient, type ApiClient } from './api.ts'
-import { removeEngine } from './engine.ts'
+import { removeEngine } from './engine-daemon.ts'
+import { copyEngineTemplate, templatePoolGib } from './engine-template.ts'
+import { keepServerLogs } from './logs.ts'
 import { freePort } from './ports.ts'
 
 const entry = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
 const readyWithinMs = 300_000
 
+/** Where a server of the tests is: all that another process needs to use it. */
+export type ServerLocation = { readonly baseUrl: string; readonly dataDir: string }
+
+/** A server as the members of one organization see it, and as the operator of its host does. */
 export type RealServer = AsyncDisposable & {
-  /** The owner's, as any program would have it. */
+  /** The SDK with an API key of the organization's owner. */
   readonly computer: Computer
   /** The same API on the wire, for what the SDK does not show. */
   readonly api: ApiClient
   readonly dataDir: string
+  /** The environment in which the commands of the guides find the server and the key. */
+  readonly guideEnv: Readonly<Record<string, string>>
   /** Kills a role as a crash would; the supervisor starts it again. */
   kill(role: 'api' | 'worker' | 'gateway'): Promise<void>
-  /** How many machines the engine has; captures are none. */
+  /** How many machines the engine has. Captures do not count. */
   countMachines(): Promise<number>
 }
+
+export type ServerOptions = { readonly previewDomain?: string; readonly trustProxy?: string }
 
 /**
  * `computer up` on a data folder and ports of its own, with only the image cache shared. Its
  * disposal leaves nothing behind: no machine, process, mount, bridge or file.
  */
-export async function startRealServer(
-  options: { readonly previewDomain?: string; readonly trustProxy?: string } = {},
-): Promise<RealServer> {
+export async function startRealServer(options: ServerOptions = {}): Promise<RealServer> {
   const dataDir = await mkdtemp('/var/tmp/computer-e2e-')
+  await copyEngineTemplate(dataDir)
   const [apiPort, gatewayPort] = [await freePort(), await freePort()]
   const previewPort = String(await freePort())
   const previews = options.previewDomain
@@ -47,7 +56,7 @@ export async function startRealServer(
       COMPUTER_DATA: dataDir,
       COMPUTER_API_PORT: String(apiPort),
       COMPUTER_GATEWAY_PORT: String(gatewayPort),
-      COMPUTER_POOL_SIZE_GB: '30',
+      COMPUTER_POOL_SIZE_GB: String(templatePoolGib),
       COMPUTER_PREVIEW_PUBLIC_PORT: previewPort,
       ...(options.trustProxy && { COMPUTER_TRUST_PROXY: options.trustProxy }),
     },
@@ -55,28 +64,41 @@ export async function startRealServer(
   })
   const output = collectOutput(child)
   const baseUrl = `http://127.0.0.1:${apiPort}`
+  const end = async () => {
+    await stop(child)
+    await keepServerLogs(dataDir)
+    await removeEngine(dataDir, networkName(dataDir))
+  }
   try {
     await waitUntilReady(child, baseUrl, output)
   } catch (error) {
-    await stop(child)
-    await removeEngine(dataDir, networkName(dataDir))
+    await end()
     throw error
   }
   const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
+  return describeServer({ baseUrl, dataDir }, { key, keyFolder: dataDir }, end)
+}
+
+/** `keyFolder` holds the key as `owner.key`, as the data folder holds the key of the first owner. */
+export function describeServer(
+  { baseUrl, dataDir }: ServerLocation,
+  { key, keyFolder }: { readonly key: string; readonly keyFolder: string },
+  end: (server: { readonly computer: Computer; readonly api: ApiClient }) => Promise<void>,
+): RealServer {
+  // The SDK's client is not disposed of: its sessions end with the server or the organization.
+  const computer = new Computer({ apiKey: key, baseUrl })
+  const api = createApiClient(baseUrl, key)
   return {
-    // Not disposed of: its sessions go with the server.
-    computer: new Computer({ apiKey: key, baseUrl }),
-    api: createApiClient(baseUrl, key),
+    computer,
+    api,
     dataDir,
+    guideEnv: { COMPUTER_BASE_URL: baseUrl, COMPUTER_DATA: keyFolder },
     async kill(role) {
       const record = await readFile(join(dataDir, 'run', `${role}.pid`), 'utf8')
       process.kill((JSON.parse(record) as { pid: number }).pid, 'SIGKILL')
     },
     countMachines: () => countMachines(dataDir),
-    async [Symbol.asyncDispose]() {
-      await stop(child)
-      await removeEngine(dataDir, networkName(dataDir))
-    },
+    [Symbol.asyncDispose]: () => end({ computer, api }),
   }
 }
 
@@ -95,7 +117,7 @@ async function waitUntilReady(
     if (child.exitCode !== null || Date.now() > deadline) {
       throw new Error(`the server did not come up:\n${output()}`)
     }
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
 

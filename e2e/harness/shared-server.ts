@@ -1,0 +1,55 @@
+import { ApiKeyScope } from '@computer/contract'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eventually } from './api.ts'
+import { runAdmin, signIn } from './person.ts'
+import {
+  describeServer,
+  startRealServer,
+  type RealServer,
+  type ServerLocation,
+  type ServerOptions,
+} from './server.ts'
+
+/** What every server is configured with that test files share. */
+export const sharedServerOptions: ServerOptions = { previewDomain: 'localhost' }
+
+/**
+ * The server of this lane of `npm test` (COMPUTER_TEST_SERVER), with a new organization, owner and API
+ * key for the calling file; its disposal deletes the machines of that organization. The files of a lane
+ * run one after the other, so a file may kill roles. A file that is run alone gets a server of its own.
+ */
+export async function joinServer(): Promise<RealServer> {
+  const shared = process.env['COMPUTER_TEST_SERVER']
+  if (shared === undefined) return startRealServer(sharedServerOptions)
+
+  const location = JSON.parse(shared) as ServerLocation
+  const key = await createOrganization(location)
+  const keyFolder = await mkdtemp(join(tmpdir(), 'computer-key-'))
+  await writeFile(join(keyFolder, 'owner.key'), key)
+  return describeServer(location, { key, keyFolder }, async ({ computer, api }) => {
+    await rm(keyFolder, { recursive: true })
+    for await (const { id } of computer.machines.list())
+      await api.ok('DELETE', `/v1/machines/${id}`)
+    await eventually('the machines of the file are gone', async () => {
+      const { data } = await api.ok('GET', '/v1/machines')
+      return data.length === 0 || undefined
+    })
+  })
+}
+
+/** Answers the API key of an owner of a new organization with the plan of a first organization. */
+async function createOrganization(location: ServerLocation): Promise<string> {
+  const name = `file-${process.pid}`
+  const person = await signIn(location, { name, organization: null })
+  const { organization } = await person.ok('GET', '/v1/auth/me')
+  await runAdmin(location.dataDir, {
+    command: 'org set-plan',
+    organizationId: organization.id,
+    planId: 'startup',
+    limits: {},
+  })
+  const { secret } = await person.ok('POST', '/v1/api-keys', { name, scopes: ApiKeyScope.options })
+  return secret as string
+}

@@ -1,0 +1,56 @@
+import { appendFile, mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import type { TestFile } from './plan.ts'
+
+export type FileResult = {
+  readonly path: string
+  readonly seconds: number
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+  /** What the tests of the file say, as the spec reporter writes it. */
+  readonly report: string
+  /** Kept when the file failed: its report and the logs of servers and engines that it used. */
+  readonly logDir: string
+}
+
+const timeoutsMs = { fake: 120_000, real: 600_000 } as const
+
+/** Runs one file in a process of its own. */
+export async function runFile(
+  { path, lane }: TestFile,
+  options: {
+    readonly logsDir: string
+    readonly env: Readonly<Record<string, string>>
+    readonly signal: AbortSignal
+  },
+): Promise<FileResult> {
+  const logDir = join(options.logsDir, path.replaceAll('/', '-').replace(/\.test\.ts$/, ''))
+  await mkdir(logDir, { recursive: true })
+  const began = performance.now()
+  const counts = { passed: 0, failed: 0, skipped: 0 }
+  const events = run({
+    files: [path],
+    concurrency: 1,
+    timeout: timeoutsMs[lane],
+    signal: options.signal,
+    env: { ...process.env, ...options.env, COMPUTER_TEST_LOGS: logDir },
+  })
+  events.on('test:summary', ({ counts: of, file }) => {
+    // There is one for each file and one, without a name, for all.
+    if (file === undefined) return
+    counts.passed += of.passed
+    counts.failed += of.tests - of.passed - of.skipped - of.todo
+    counts.skipped += of.skipped + of.todo
+  })
+  let report = ''
+  for await (const text of events.compose(new spec())) report += String(text)
+  // A file that ended before its tests did has no summary.
+  if (counts.passed + counts.failed + counts.skipped === 0) counts.failed = 1
+  if (counts.failed > 0) await appendFile(join(logDir, 'report.txt'), report)
+  else await rm(logDir, { recursive: true })
+  const seconds = (performance.now() - began) / 1000
+  return { path, seconds, ...counts, report, logDir }
+}
