@@ -10,7 +10,7 @@ import {
   sendSignal,
   type ProcessRecord,
 } from '../../server/src/host/process-record.ts'
-import { networkName } from '../../server/src/role.ts'
+import { networkName } from '../../server/src/process.ts'
 import { createApiClient, eventually, type ApiClient } from '../harness/api.ts'
 import { removeEngine } from '../harness/engine-daemon.ts'
 import { copyEngineTemplate, templatePoolGib } from '../harness/engine-template.ts'

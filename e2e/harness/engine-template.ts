@@ -10,6 +10,8 @@ import {
   readFile,
   rename,
   rm,
+  stat,
+  utimes,
   writeFile,
 } from 'node:fs/promises'
 import { join } from 'node:path'
