@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { createIncusDriver } from '../server/src/drivers/incus/driver.ts'
-import { openHostPool } from '../server/src/drivers/incus/host-pool.ts'
+import { openHostPool } from '../server/src/drivers/incus/disks/host-pool.ts'
 import { nameOf } from '../server/src/drivers/incus/instance.ts'
-import { readDiskId, readQuota } from '../server/src/drivers/incus/quota.ts'
+import { readDiskId, readQuota } from '../server/src/drivers/incus/disks/quotas.ts'
 import {
   MachineFull,
   type MachineDriver,

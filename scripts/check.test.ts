@@ -10,12 +10,12 @@ const repoDir = join(import.meta.dirname, '..')
 /** An import that the house allows, and one it does not, by the file that holds it. */
 const rules: Readonly<Record<string, { readonly good: string; readonly bad: string }>> = {
   'contract/src/a.ts': { good: 'zod', bad: 'node:fs' },
-  'server/src/domain/a.ts': { good: '../db/database.ts', bad: '../api/http.ts' },
+  'server/src/domain/a.ts': { good: '../db/database.ts', bad: '../api/server.ts' },
   'server/src/domain/b.ts': { good: '../drivers/machine-driver.ts', bad: '../drivers/incus/a.ts' },
   'server/src/domain/c.ts': { good: 'kysely', bad: 'fastify' },
   'server/src/api/a.ts': { good: '../domain/machines.ts', bad: '../worker/loop.ts' },
   'server/src/api/b.ts': { good: 'fastify', bad: 'kysely' },
-  'server/src/gateway/a.ts': { good: 'ws', bad: '../api/http.ts' },
+  'server/src/gateway/a.ts': { good: 'ws', bad: '../api/server.ts' },
   'server/src/worker/a.ts': { good: '../domain/machines.ts', bad: '../gateway/a.ts' },
   'server/src/drivers/incus/a.ts': { good: '../machine-driver.ts', bad: '../../db/database.ts' },
   'guest-agent/src/a.ts': { good: '@computer/contract', bad: '../../server/src/app.ts' },

@@ -10,7 +10,7 @@ import {
   sendSignal,
   type ProcessRecord,
 } from '../../server/src/host/process-record.ts'
-import { networkName } from '../../server/src/role.ts'
+import { networkName } from '../../server/src/process.ts'
 import { createApiClient, eventually, type ApiClient } from '../api.ts'
 import { removeEngine } from '../engine.ts'
 import { freePort } from '../ports.ts'

@@ -1,7 +1,7 @@
 import type { MachineId } from '@computer/contract'
 import { createApi } from '../../server/src/api/server.ts'
 import type { App } from '../../server/src/app.ts'
-import { expireLeases } from '../../server/src/domain/leases.ts'
+import { expireLeases } from '../../server/src/domain/control/leases.ts'
 import type { MachineRef } from '../../server/src/drivers/machine-driver.ts'
 import { createGuestClient, type GuestClient } from '../../server/src/guest/client.ts'
 import { callWith, type Call } from '../../server/test/call.ts'

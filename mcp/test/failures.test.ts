@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startServer } from '../../sdk/test/server.ts'
-import { commands, type Command } from '../../server/src/drivers/fake/guest/commands.ts'
+import { commands, type Command } from '../../server/test/fake-engine/guest/commands.ts'
 import { connectHere } from './client.ts'
 
 const server = await startServer({ after }, { plan: 'free' })

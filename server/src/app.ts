@@ -4,7 +4,7 @@ import type { Changes } from './db/changes.ts'
 import type { Database } from './db/database.ts'
 import type { MachineDriver } from './drivers/machine-driver.ts'
 import type { GuestClient } from './guest/client.ts'
-import type { PrincipalCache } from './principal-cache.ts'
+import type { PrincipalCache } from './http/principal-cache.ts'
 
 /** What the server reaches outside itself, made in each main and handed down by hand. */
 export type App = {

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { previewEnvironment, readPreviewConfig, type PreviewConfig } from './preview-config.ts'
 
 const commaList = (item: z.ZodType<string, string>) =>
   z
@@ -12,6 +11,22 @@ const network = z.string().refine(isAddressOrNetwork, 'must be an IP address or 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
 
 const port = z.coerce.number().int().min(0).max(65535)
+/** The part of the environment that is about previews (docs/previews.md). */
+const previewEnvironment = {
+  COMPUTER_PREVIEW_DOMAIN: z
+    .string()
+    .max(200)
+    .regex(
+      /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
+      'must be a domain in lower case, such as preview.example.com',
+    )
+    .optional(),
+  COMPUTER_PREVIEW_PORT: z.coerce.number().int().min(0).max(65_535).default(7082),
+  COMPUTER_PREVIEW_PUBLIC_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
+  COMPUTER_PREVIEW_CERT: z.string().optional(),
+  COMPUTER_PREVIEW_KEY: z.string().optional(),
+}
+
 const environment = z.object({
   COMPUTER_DATA: z.string().startsWith('/').default('/var/lib/computer'),
   COMPUTER_IMAGE_CACHE: z.string().startsWith('/').optional(),
@@ -92,6 +107,22 @@ export type Config = {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
 }
 
+/** Where previews answer; null: no port can be published. */
+export type PreviewConfig = {
+  readonly domain: string
+  /** What the gateway listens on for them, and what their addresses say. */
+  readonly port: number
+  readonly publicPort: number
+  /**
+   * `files`: a wildcard certificate. `authority`: our own local one, for `localhost`. `proxy`: a
+   * trusted proxy before us has the certificate, and nobody else is served.
+   */
+  readonly tls:
+    | { readonly by: 'files'; readonly cert: string; readonly key: string }
+    | { readonly by: 'authority' }
+    | { readonly by: 'proxy' }
+}
+
 /** Throws an Error that names every variable that is wrong. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const parsed = environment.safeParse(env)
@@ -137,6 +168,45 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     databaseUrl: values.DATABASE_URL ?? null,
     logLevel: values.COMPUTER_LOG_LEVEL,
   }
+}
+
+type PreviewValues = z.output<z.ZodObject<typeof previewEnvironment>>
+
+/** Throws an Error that says what is missing. */
+function readPreviewConfig(
+  values: PreviewValues,
+  { baseUrl, trustsProxy }: { readonly baseUrl: string; readonly trustsProxy: boolean },
+): PreviewConfig | null {
+  const { COMPUTER_PREVIEW_DOMAIN: domain, COMPUTER_PREVIEW_PORT: port } = values
+  if (domain === undefined) return null
+  requireApart(domain, new URL(baseUrl).hostname)
+  const tls = chooseTls(values, domain, trustsProxy)
+  const publicPort = values.COMPUTER_PREVIEW_PUBLIC_PORT ?? (tls.by === 'proxy' ? 443 : port)
+  return { domain, port, publicPort, tls }
+}
+
+function chooseTls(
+  values: PreviewValues,
+  domain: string,
+  trustsProxy: boolean,
+): PreviewConfig['tls'] {
+  const { COMPUTER_PREVIEW_CERT: cert, COMPUTER_PREVIEW_KEY: key } = values
+  if (cert && key) return { by: 'files', cert, key }
+  if (cert || key) throw new Error('COMPUTER_PREVIEW_CERT and COMPUTER_PREVIEW_KEY go together')
+  if (domain === 'localhost' || domain.endsWith('.localhost')) return { by: 'authority' }
+  if (trustsProxy) return { by: 'proxy' }
+  throw new Error(
+    'COMPUTER_PREVIEW_DOMAIN needs a certificate for its names: COMPUTER_PREVIEW_CERT and COMPUTER_PREVIEW_KEY, or COMPUTER_TRUST_PROXY with the proxy that has one',
+  )
+}
+
+/** A preview may set cookies for the whole domain, which must reach nothing but previews. */
+function requireApart(domain: string, dashboardHost: string): void {
+  const isWithin = dashboardHost === domain || dashboardHost.endsWith(`.${domain}`)
+  if (!isWithin || dashboardHost === 'localhost') return
+  throw new Error(
+    `COMPUTER_PREVIEW_DOMAIN must not be ${domain}: cookies of previews would reach ${dashboardHost}, where people sign in`,
+  )
 }
 
 /** Exactly what a browser sends as Origin: no path, no default port, lower case. */

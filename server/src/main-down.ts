@@ -6,12 +6,12 @@ import { readConfig, type Config } from './config.ts'
 import { engineDirectory } from './host/engine.ts'
 import { endLeftovers } from './host/leftovers.ts'
 import { sendSignal } from './host/process-record.ts'
-import { engineRole } from './host/roles.ts'
+import { engineProgram } from './host/programs.ts'
 import { findServer, lockDataDir } from './host/server-lock.ts'
 import { stopAllMachines } from './host/stop-machines.ts'
 import { Supervisor } from './host/supervisor.ts'
 import { openTerminal, type Terminal } from './host/terminal.ts'
-import { createDriver } from './role.ts'
+import { createDriver } from './process.ts'
 
 /*
  * What `computer down` runs: ends the server, then shuts the machines down through the engine, which
@@ -44,7 +44,7 @@ async function stopEverything(config: Config, terminal: Terminal): Promise<numbe
   const folders = { runDir: join(config.dataDir, 'run'), logDir: join(config.dataDir, 'logs') }
   const supervisor = new Supervisor(folders, terminal)
   try {
-    await supervisor.start([engineRole(config)], AbortSignal.timeout(stopBoundMs))
+    await supervisor.start([engineProgram(config)], AbortSignal.timeout(stopBoundMs))
     await using driver = await createDriver(config, pino({ level: 'silent' }))
     return (await stopAllMachines(driver, terminal)) === 0 ? 0 : 1
   } finally {

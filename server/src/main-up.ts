@@ -14,7 +14,7 @@ import {
 } from './host/first-start.ts'
 import { endLeftovers } from './host/leftovers.ts'
 import { databaseUrl } from './host/postgres.ts'
-import { engineRole, postgresRole, serverRoles } from './host/roles.ts'
+import { engineProgram, postgresProgram, serverPrograms } from './host/programs.ts'
 import { lockDataDir, ServerRunsError } from './host/server-lock.ts'
 import { watchStopSignals } from './host/stop-signals.ts'
 import { Supervisor } from './host/supervisor.ts'
@@ -65,14 +65,14 @@ async function start(
   if (!isHealthy(diagnoses)) throw new Error('this host cannot run the server as it is')
 
   const url = config.databaseUrl ?? databaseUrl(config.dataDir)
-  if (config.databaseUrl === null) await supervisor.start([postgresRole(config)], signal)
+  if (config.databaseUrl === null) await supervisor.start([postgresProgram(config)], signal)
   await prepareServer(config, url, terminal)
-  if (config.engine === null) await supervisor.start([engineRole(config)], signal)
-  await supervisor.start(serverRoles(config, url), signal)
+  if (config.engine === null) await supervisor.start([engineProgram(config)], signal)
+  await supervisor.start(serverPrograms(config, url), signal)
   sayWelcome(config, terminal)
 }
 
-/** What has to be there before a role looks: schema, owner, image and agent. */
+/** What has to be there before a service looks: schema, owner, image and agent. */
 async function prepareServer(config: Config, url: string, terminal: Terminal): Promise<void> {
   await migrate(url)
   const log = pino({ level: 'warn' })

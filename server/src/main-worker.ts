@@ -1,8 +1,8 @@
-import { runRole } from './role.ts'
+import { runService } from './process.ts'
 import { runWorker } from './worker/loop.ts'
 
 /** The reconcilers. */
-await runRole('worker', async (app) => {
+await runService('worker', async (app) => {
   await app.driver.prepare()
   const stopping = new AbortController()
   const working = runWorker(app, stopping.signal)

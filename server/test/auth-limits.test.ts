@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
-import { sweepAccounts } from '../src/domain/account-sweep.ts'
+import { sweepAccounts } from '../src/domain/accounts/sweep.ts'
 import { watchArgon2 } from './argon2.ts'
 import { goodPassword, openBrowser } from './browser.ts'
 import { callWith, type Answer, type Call } from './call.ts'

@@ -1,7 +1,7 @@
 import type { Endpoint } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { authenticate } from '../src/authenticate.ts'
+import { authenticate } from '../src/http/authenticate.ts'
 import { goodPassword, openBrowser, ownOrigin, setCookie } from './browser.ts'
 import { callWith } from './call.ts'
 import { endpoints, startTestServer, type Answer, type Call } from './harness.ts'

@@ -1,9 +1,9 @@
 import type { OrganizationId, UserId } from '@computer/contract'
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { openAuthSession } from '../src/domain/auth-sessions.ts'
-import { hashPassword } from '../src/domain/passwords.ts'
-import { createToken, hashToken } from '../src/domain/tokens.ts'
+import { openAuthSession } from '../src/domain/accounts/auth-sessions.ts'
+import { hashPassword } from '../src/domain/accounts/passwords.ts'
+import { createToken, hashToken } from '../src/domain/accounts/tokens.ts'
 import { goodPassword } from './browser.ts'
 import type { TestServer } from './harness.ts'
 

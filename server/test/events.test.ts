@@ -1,7 +1,7 @@
 import { MachineEventType } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { appendEvent } from '../src/domain/events.ts'
+import { appendEvent } from '../src/domain/events/events.ts'
 import { startTestServer } from './harness.ts'
 import { gone } from './settled.ts'
 

@@ -1,7 +1,7 @@
 import type { CaptureId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { createFakeEngine } from '../src/drivers/fake/engine.ts'
+import { createFakeEngine } from './fake-engine/engine.ts'
 import type { MachineDriver, MachineSpec } from '../src/drivers/machine-driver.ts'
 import { createGuestClient } from '../src/guest/client.ts'
 import { machineSpec, testImageId } from './fake-machine.ts'

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { createFakeEngine } from '../src/drivers/fake/engine.ts'
+import { createFakeEngine } from './fake-engine/engine.ts'
 import { GuestChannel } from '../src/guest/channel.ts'
 import { createGuestClient } from '../src/guest/client.ts'
 import { describeMachineDriver } from './conformance/machine-driver.ts'

@@ -7,16 +7,16 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { endRecorded, identifyProcess, recordProcess } from '../src/host/process-record.ts'
-import type { Role } from '../src/host/role.ts'
+import type { Program } from '../src/host/supervised-process.ts'
 import { Supervisor } from '../src/host/supervisor.ts'
 
 const quick = { firstMs: 1, mostMs: 5, forgetMs: 60_000 }
 const never = new AbortController().signal
 
-test('roles start in order, stop in the reverse order and leave no record', async (t) => {
+test('programs start in order, stop in the reverse order and leave no record', async (t) => {
   const stage = await openStage(t)
-  await stage.supervisor.start([stage.role('first')], never)
-  await stage.supervisor.start([stage.role('second'), stage.role('third')], never)
+  await stage.supervisor.start([stage.program('first')], never)
+  await stage.supervisor.start([stage.program('second'), stage.program('third')], never)
   await stage.supervisor.stop()
   const events = await stage.events()
   assert.equal(events[0], 'first up')
@@ -25,9 +25,9 @@ test('roles start in order, stop in the reverse order and leave no record', asyn
   assert.equal(existsSync(join(stage.runDir, 'first.pid')), false)
 })
 
-test('a role that dies is started again, and that is said', async (t) => {
+test('a program that dies is started again, and that is said', async (t) => {
   const stage = await openStage(t)
-  await stage.supervisor.start([stage.role('api')], never)
+  await stage.supervisor.start([stage.program('api')], never)
   process.kill(await stage.pid('api'), 'SIGKILL')
   await until(async () => (await stage.events()).length === 2)
   assert.deepEqual(await stage.events(), ['api up', 'api up'])
@@ -35,9 +35,9 @@ test('a role that dies is started again, and that is said', async (t) => {
   await stage.supervisor.stop()
 })
 
-test('a role that never comes up fails the start, with its last words', async (t) => {
+test('a program that never comes up fails the start, with its last words', async (t) => {
   const stage = await openStage(t)
-  const broken = stage.role('worker', 'console.log("no such table"); process.exit(3)')
+  const broken = stage.program('worker', 'console.log("no such table"); process.exit(3)')
   await assert.rejects(
     stage.supervisor.start([{ ...broken, findDelay: async () => 'it is starting' }], never),
     /worker does not stay up \(.*worker.log\):\n {4}no such table/,
@@ -48,18 +48,18 @@ test('a role that never comes up fails the start, with its last words', async (t
 
 test('a program that is missing is said to be', async (t) => {
   const stage = await openStage(t)
-  const role: Role = {
-    ...stage.role('engine'),
+  const program: Program = {
+    ...stage.program('engine'),
     command: () => ({ argv: ['/nowhere/engine'] }),
   }
-  await assert.rejects(stage.supervisor.start([role], never), /engine does not stay up/)
+  await assert.rejects(stage.supervisor.start([program], never), /engine does not stay up/)
   await stage.supervisor.stop()
   assert.match(stage.said.join('\n'), /engine could not start: .*ENOENT/)
 })
 
 test('what does not end when asked is killed by force', async (t) => {
   const stage = await openStage(t)
-  await stage.supervisor.start([stage.role('api', 'process.on("SIGTERM", () => {})')], never)
+  await stage.supervisor.start([stage.program('api', 'process.on("SIGTERM", () => {})')], never)
   const stopping = stage.supervisor.stop()
   stage.supervisor.kill()
   await stopping
@@ -69,7 +69,7 @@ test('what does not end when asked is killed by force', async (t) => {
 test('a stop in the middle of a start leaves nothing running', async (t) => {
   const stage = await openStage(t)
   const stop = new AbortController()
-  const slow = { ...stage.role('api'), findDelay: async () => 'it takes its time' }
+  const slow = { ...stage.program('api'), findDelay: async () => 'it takes its time' }
   const starting = stage.supervisor.start([slow], stop.signal)
   await until(async () => (await stage.events()).length === 1)
   stop.abort()
@@ -99,15 +99,15 @@ test('a record ends its own process and no other with the same id', async (t) =>
 test('a log that is full is emptied into the one before', async (t) => {
   const stage = await openStage(t)
   await writeFile(join(stage.logDir, 'api.log'), 'x'.repeat(11 * 1024 * 1024))
-  await stage.supervisor.start([stage.role('api')], never)
+  await stage.supervisor.start([stage.program('api')], never)
   await stage.supervisor.stop()
   assert.ok((await stat(join(stage.logDir, 'api.log'))).size < 1000)
   assert.ok((await stat(join(stage.logDir, 'api.log.1'))).size > 10_000_000)
 })
 
-/** A place for roles that are tiny scripts: each tells a file when it is up and when it goes down. */
+/** A place for programs that are tiny scripts: each tells a file when it is up and when it goes down. */
 async function openStage(t: TestContext) {
-  const dir = await mkdtemp(join(tmpdir(), 'computer-roles-'))
+  const dir = await mkdtemp(join(tmpdir(), 'computer-programs-'))
   const [runDir, logDir, told] = [join(dir, 'run'), join(dir, 'logs'), join(dir, 'told')]
   const said: string[] = []
   const terminal = { say: (line: string) => said.push(line), wait: () => {} }
@@ -129,7 +129,7 @@ async function openStage(t: TestContext) {
       return (JSON.parse(await readFile(join(runDir, `${name}.pid`), 'utf8')) as { pid: number })
         .pid
     },
-    role(name: string, body = ''): Role {
+    program(name: string, body = ''): Program {
       const tell = (what: string) =>
         `require('fs').appendFileSync(${JSON.stringify(told)}, '${name} ${what}\\n')`
       const script = `

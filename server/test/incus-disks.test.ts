@@ -15,16 +15,16 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { commit } from '../src/drivers/incus/btrfs.ts'
+import { commit } from '../src/drivers/incus/disks/btrfs.ts'
 import {
   measureFreed,
   measureHeld,
   measureOwn,
   readDisks,
   type MachineDisk,
-} from '../src/drivers/incus/disks.ts'
-import { findKernelFolder, type HostPool } from '../src/drivers/incus/host-pool.ts'
-import { readDiskId, readQuota, setLimit } from '../src/drivers/incus/quota.ts'
+} from '../src/drivers/incus/disks/measure.ts'
+import { findKernelFolder, type HostPool } from '../src/drivers/incus/disks/host-pool.ts'
+import { readDiskId, readQuota, setLimit } from '../src/drivers/incus/disks/quotas.ts'
 import { until } from './conformance/expectations.ts'
 
 const image = 'a'.repeat(64)

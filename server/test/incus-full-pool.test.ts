@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { startTestEngine } from '../../e2e/engine.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
-import { poolFolder } from '../src/drivers/incus/host-pool.ts'
-import { explainFull } from '../src/drivers/incus/room.ts'
+import { poolFolder } from '../src/drivers/incus/disks/host-pool.ts'
+import { explainFull } from '../src/drivers/incus/disks/capacity.ts'
 import { settle } from './conformance/expectations.ts'
 
 test('a full pool takes no more disks, and gives up what is to be removed', async () => {

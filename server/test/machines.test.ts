@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { moveMachine } from '../src/domain/machine-states.ts'
+import { moveMachine } from '../src/domain/events/machine-states.ts'
 import { startTestServer } from './harness.ts'
 import { eventually, gone, settled } from './settled.ts'
 

@@ -2,7 +2,11 @@ import type { CaptureId, MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import type { Database } from '../src/db/database.ts'
-import { replayMeters, type Interval, type MeteredEvent } from '../src/domain/meter-replay.ts'
+import {
+  replayMeters,
+  type Interval,
+  type MeteredEvent,
+} from '../src/domain/events/meter-replay.ts'
 
 /**
  * Fails unless the intervals of every machine, also those that are gone, are what its log says, and

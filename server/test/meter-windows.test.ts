@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
-import { usageOf, type UsageMeter } from '../src/domain/meter-intervals.ts'
+import { usageOf, type UsageMeter } from '../src/domain/events/meter-intervals.ts'
 import { startTestServer } from './harness.ts'
 
 const server = await startTestServer({ after })

@@ -8,7 +8,7 @@ import {
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
-import { openAuthSession } from '../src/domain/auth-sessions.ts'
+import { openAuthSession } from '../src/domain/accounts/auth-sessions.ts'
 import { newId } from '../src/ids.ts'
 import { ownOrigin } from './browser.ts'
 import type { Answer } from './call.ts'

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
-import { addEgress, compactEgress, egressOf, repeatEgressForMs } from '../src/domain/egress.ts'
+import {
+  addEgress,
+  compactEgress,
+  egressOf,
+  repeatEgressForMs,
+} from '../src/domain/previews/egress.ts'
 import { Traffic } from '../src/gateway/previews/traffic.ts'
 import { newUlid } from '../src/ids.ts'
 import { collide } from './forced-race.ts'

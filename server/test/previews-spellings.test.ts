@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
-import { labelOfHost } from '../src/domain/preview-hosts.ts'
+import { labelOfHost } from '../src/domain/previews/hosts.ts'
 import { startTestPreviews } from './preview-server.ts'
 
 /*

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
 import { WebSocket, WebSocketServer } from 'ws'
-import { addEgress, egressOf } from '../src/domain/egress.ts'
+import { addEgress, egressOf } from '../src/domain/previews/egress.ts'
 import { startTestPreviews } from './preview-server.ts'
 
 /* What is open when a preview goes, and what is counted when things go wrong. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
-import { touchSockets } from '../src/domain/session-sockets.ts'
+import { touchSockets } from '../src/domain/control/session-sockets.ts'
 import { SessionSockets } from '../src/gateway/screens/session-sockets.ts'
 import { startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'

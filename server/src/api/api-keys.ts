@@ -1,7 +1,7 @@
 import type { ApiKey, apiKeys } from '@computer/contract'
 import type { App } from '../app.ts'
 import type { ApiKeyRow } from '../db/database.ts'
-import { createApiKey, listApiKeys, revokeApiKey } from '../domain/api-keys.ts'
+import { createApiKey, listApiKeys, revokeApiKey } from '../domain/accounts/api-keys.ts'
 import type { Routes } from './route.ts'
 import { showTime } from './show.ts'
 

@@ -1,7 +1,7 @@
 import type { AuditEvent, auditEvents } from '@computer/contract'
 import type { App } from '../app.ts'
 import type { AuditEventRow } from '../db/database.ts'
-import { listAuditEvents } from '../domain/audit-events.ts'
+import { listAuditEvents } from '../domain/accounts/audit-events.ts'
 import type { Routes } from './route.ts'
 
 export function auditEventRoutes(app: Pick<App, 'db'>): Routes<typeof auditEvents> {

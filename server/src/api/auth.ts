@@ -1,18 +1,18 @@
 import type { auth, AuthSession } from '@computer/contract'
 import type { UserActor } from '../actor.ts'
 import type { App } from '../app.ts'
-import { expiredSessionCookie, sessionCookie } from '../cookies.ts'
+import { expiredSessionCookie, sessionCookie } from '../http/cookies.ts'
 import {
   listAuthSessions,
   logout,
   revokeAuthSession,
   switchOrganization,
-} from '../domain/auth-sessions.ts'
-import { login, type SignedIn } from '../domain/login.ts'
-import { changePassword } from '../domain/password-change.ts'
-import { requestPasswordReset, resetPassword } from '../domain/password-resets.ts'
-import { describePrincipal } from '../domain/principals.ts'
-import { signup } from '../domain/signup.ts'
+} from '../domain/accounts/auth-sessions.ts'
+import { login, type SignedIn } from '../domain/accounts/login.ts'
+import { changePassword } from '../domain/accounts/password-change.ts'
+import { requestPasswordReset, resetPassword } from '../domain/accounts/password-resets.ts'
+import { describePrincipal } from '../domain/accounts/principals.ts'
+import { signup } from '../domain/accounts/signup.ts'
 import { JsonAnswer, type Routes } from './route.ts'
 
 type Dependencies = Pick<App, 'db' | 'log' | 'config'>

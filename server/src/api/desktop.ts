@@ -7,8 +7,8 @@ import type {
 } from '@computer/contract'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
-import { getDisplay, sendInput } from '../domain/desktop.ts'
-import { askGuest } from '../domain/guests.ts'
+import { getDisplay, sendInput } from '../domain/control/input.ts'
+import { askGuest } from '../domain/guests/calls.ts'
 import { ApiError } from '../errors.ts'
 import { BytesAnswer, type Routes } from './route.ts'
 

@@ -1,6 +1,6 @@
 import type { exec } from '@computer/contract'
 import type { App } from '../app.ts'
-import { askGuest } from '../domain/guests.ts'
+import { askGuest } from '../domain/guests/calls.ts'
 import type { Routes } from './route.ts'
 
 export function execRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof exec> {

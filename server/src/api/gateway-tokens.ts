@@ -1,6 +1,6 @@
 import type { gateway } from '@computer/contract'
 import type { App } from '../app.ts'
-import { createGatewayToken } from '../domain/gateway-tokens.ts'
+import { createGatewayToken } from '../domain/accounts/gateway-tokens.ts'
 import type { Routes } from './route.ts'
 
 export function gatewayTokenRoutes(app: Pick<App, 'db'>): Routes<typeof gateway> {

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
-import { credentialOf } from '../authenticate.ts'
+import { credentialOf } from '../http/authenticate.ts'
 import {
   claimKey,
   extendClaim,

@@ -1,6 +1,6 @@
 import type { images } from '@computer/contract'
 import type { App } from '../app.ts'
-import { listImages } from '../domain/images.ts'
+import { listImages } from '../domain/disks/images.ts'
 import type { Routes } from './route.ts'
 
 export function imageRoutes(app: Pick<App, 'db'>): Routes<typeof images> {

@@ -1,12 +1,12 @@
 import type { Invitation, invitations } from '@computer/contract'
 import type { App } from '../app.ts'
-import { createInvitation } from '../domain/invitation-creation.ts'
+import { createInvitation } from '../domain/accounts/invitation-creation.ts'
 import {
   acceptAndEnter,
   listInvitations,
   revokeInvitation,
   type Invitation as InvitationWithState,
-} from '../domain/invitations.ts'
+} from '../domain/accounts/invitations.ts'
 import { showMember } from './members.ts'
 import type { Routes } from './route.ts'
 

@@ -3,10 +3,10 @@ import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import { getMachine } from '../domain/find-machine.ts'
-import { askGuest } from '../domain/guests.ts'
-import { forkMachine } from '../domain/forks.ts'
-import { createMachine } from '../domain/machine-creation.ts'
-import { waitForRest } from '../domain/machine-rest.ts'
+import { askGuest } from '../domain/guests/calls.ts'
+import { forkMachine } from '../domain/machines/forks.ts'
+import { createMachine } from '../domain/machines/creation.ts'
+import { waitForRest } from '../domain/machines/wait.ts'
 import {
   deleteMachine,
   listMachines,
@@ -14,8 +14,8 @@ import {
   startMachine,
   stopMachine,
   updateMachine,
-} from '../domain/machines.ts'
-import { restoreMachine } from '../domain/restores.ts'
+} from '../domain/machines/machines.ts'
+import { restoreMachine } from '../domain/disks/restores.ts'
 import type { Routes } from './route.ts'
 import { showTime } from './show.ts'
 

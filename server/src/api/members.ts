@@ -1,6 +1,6 @@
 import type { members, Membership } from '@computer/contract'
 import type { App } from '../app.ts'
-import { changeRole, listMembers, removeMember, type Member } from '../domain/members.ts'
+import { changeRole, listMembers, removeMember, type Member } from '../domain/accounts/members.ts'
 import type { Routes } from './route.ts'
 
 export function memberRoutes(app: Pick<App, 'db' | 'config'>): Routes<typeof members> {

@@ -1,8 +1,8 @@
 import type { Organization, organizations } from '@computer/contract'
 import type { App } from '../app.ts'
 import type { OrganizationRow } from '../db/database.ts'
-import { leaveOrganization } from '../domain/members.ts'
-import { createOrganization, renameOrganization } from '../domain/organizations.ts'
+import { leaveOrganization } from '../domain/accounts/members.ts'
+import { createOrganization, renameOrganization } from '../domain/accounts/organizations.ts'
 import type { Routes } from './route.ts'
 
 export function organizationRoutes(app: Pick<App, 'db' | 'config'>): Routes<typeof organizations> {

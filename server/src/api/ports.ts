@@ -1,8 +1,13 @@
 import type { ports, Preview } from '@computer/contract'
 import type { App } from '../app.ts'
 import type { PreviewRow } from '../db/database.ts'
-import { previewUrl } from '../domain/preview-hosts.ts'
-import { getPreview, listPreviews, publishPort, unpublishPort } from '../domain/previews.ts'
+import { previewUrl } from '../domain/previews/hosts.ts'
+import {
+  getPreview,
+  listPreviews,
+  publishPort,
+  unpublishPort,
+} from '../domain/previews/previews.ts'
 import { JsonAnswer, type Routes } from './route.ts'
 import { showTime } from './show.ts'
 

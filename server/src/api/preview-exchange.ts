@@ -2,12 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { UserActor } from '../actor.ts'
 import type { App } from '../app.ts'
-import { authenticate } from '../authenticate.ts'
-import { readSessionCookie } from '../cookies.ts'
-import { createLink, findMembersPreview } from '../domain/preview-credentials.ts'
-import { accessUrlOf, exchangePath, isLabel, previewUrl } from '../domain/preview-hosts.ts'
+import { authenticate } from '../http/authenticate.ts'
+import { readSessionCookie } from '../http/cookies.ts'
+import { createLink, findMembersPreview } from '../domain/previews/credentials.ts'
+import { accessUrlOf, exchangePath, isLabel, previewUrl } from '../domain/previews/hosts.ts'
 import { ApiError } from '../errors.ts'
-import { plainPage } from '../plain-page.ts'
+import { plainPage } from '../http/plain-page.ts'
 
 /*
  * The way of a member who opens a private preview in a browser: the preview's host sends them here,

@@ -7,7 +7,7 @@ import {
   signalProcess,
   startProcess,
   writeProcessInput,
-} from '../domain/processes.ts'
+} from '../domain/guests/processes.ts'
 import type { Routes } from './route.ts'
 
 export function processRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof processes> {

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Actor, Caller, UserActor } from '../actor.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { parse } from '../parse.ts'
+import { parse } from '../http/parse.ts'
 import type { Answer, Once } from './idempotency.ts'
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined

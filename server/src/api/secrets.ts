@@ -1,7 +1,7 @@
 import type { Secret, secrets } from '@computer/contract'
 import type { App } from '../app.ts'
 import type { SecretRow } from '../db/database.ts'
-import { deleteSecret, listSecrets, putSecret, requireKeyring } from '../domain/secrets.ts'
+import { deleteSecret, listSecrets, putSecret, requireKeyring } from '../domain/secrets/secrets.ts'
 import type { Routes } from './route.ts'
 import { showTime } from './show.ts'
 

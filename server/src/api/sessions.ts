@@ -1,9 +1,9 @@
 import type { inputLease, Session, sessions } from '@computer/contract'
 import type { App } from '../app.ts'
-import { acquireLease, getLease, releaseLease } from '../domain/leases.ts'
-import { listSessions, openSession, type SessionWithState } from '../domain/sessions.ts'
-import { closeSession } from '../domain/session-closing.ts'
-import { showLease } from '../show-lease.ts'
+import { acquireLease, getLease, releaseLease } from '../domain/control/leases.ts'
+import { listSessions, openSession, type SessionWithState } from '../domain/control/sessions.ts'
+import { closeSession } from '../domain/control/session-closing.ts'
+import { showLease } from '../http/show-lease.ts'
 import type { Routes } from './route.ts'
 import { showTime } from './show.ts'
 

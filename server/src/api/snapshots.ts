@@ -1,12 +1,12 @@
 import type { Snapshot, snapshots } from '@computer/contract'
 import type { App } from '../app.ts'
-import { deleteSnapshot } from '../domain/snapshot-deletion.ts'
+import { deleteSnapshot } from '../domain/disks/snapshot-deletion.ts'
 import {
   createSnapshot,
   getSnapshot,
   listSnapshots,
   type SnapshotWithState,
-} from '../domain/snapshots.ts'
+} from '../domain/disks/snapshots.ts'
 import type { Routes } from './route.ts'
 import { showTime } from './show.ts'
 

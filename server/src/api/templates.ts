@@ -1,13 +1,13 @@
 import type { Template, templates } from '@computer/contract'
 import type { App } from '../app.ts'
-import { createTemplate } from '../domain/template-creation.ts'
+import { createTemplate } from '../domain/disks/template-creation.ts'
 import {
   deleteTemplate,
   getTemplate,
   listTemplates,
   updateTemplate,
   type TemplateWithState,
-} from '../domain/templates.ts'
+} from '../domain/disks/templates.ts'
 import { JsonAnswer, type Routes } from './route.ts'
 
 export function templateRoutes(app: Pick<App, 'db' | 'changes'>): Routes<typeof templates> {

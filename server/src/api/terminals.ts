@@ -1,6 +1,11 @@
 import type { terminals } from '@computer/contract'
 import type { App } from '../app.ts'
-import { killTerminal, listTerminals, openTerminal, resizeTerminal } from '../domain/terminals.ts'
+import {
+  killTerminal,
+  listTerminals,
+  openTerminal,
+  resizeTerminal,
+} from '../domain/guests/terminals.ts'
 import type { Routes } from './route.ts'
 
 export function terminalRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof terminals> {

@@ -2,7 +2,7 @@ import type { CaptureId, ImageId, MachineId } from '@computer/contract'
 import type { Duplex } from 'node:stream'
 
 /**
- * The engine that runs machines. Implemented by incus/ and by fake/, both held to
+ * The engine that runs machines. Implemented by incus/ and by server/test/fake-engine, both held to
  * server/test/conformance/machine-driver.ts.
  *
  * Every call names the machine by our own id and generation and may be repeated: asking for a state

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Actor } from '../actor.ts'
-import type { Footing } from '../domain/standing.ts'
+import type { Footing } from '../domain/control/standing.ts'
 import { ApiError } from '../errors.ts'
-import { parse } from '../parse.ts'
+import { parse } from '../http/parse.ts'
 import { Connection } from './connection.ts'
 import type { Connections } from './connections.ts'
 

@@ -2,7 +2,7 @@ import { closeCode, deadAfterMs, pingEveryMs } from '@computer/contract'
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import type { z } from 'zod'
-import type { Footing } from '../domain/standing.ts'
+import type { Footing } from '../domain/control/standing.ts'
 
 /** What may wait in a socket's buffer before its channel should send no more. */
 export const roomyBytes = 256 * 1024

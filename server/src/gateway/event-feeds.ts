@@ -1,9 +1,9 @@
 import type { MachineId, OrganizationId } from '@computer/contract'
 import type { App } from '../app.ts'
 import type { EventRow } from '../db/database.ts'
-import { readMachineEvents, readOrganizationEvents } from '../domain/event-outbox.ts'
+import { readMachineEvents, readOrganizationEvents } from '../domain/events/outbox.ts'
 import { encodeCursor } from '../domain/page.ts'
-import { showEvent } from '../show-event.ts'
+import { showEvent } from '../http/show-event.ts'
 import type { Connection } from './connection.ts'
 import { EventFeed, type EventSource } from './event-feed.ts'
 

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts'
-import { readStanding } from '../domain/standing.ts'
+import { readStanding } from '../domain/control/standing.ts'
 import type { Connections } from './connections.ts'
-import { oneAtATime } from './one-at-a-time.ts'
+import { oneAtATime } from '../pace.ts'
 
 /** What a lost hint may cost; what expires by the clock sends none. */
 const pollMs = 500

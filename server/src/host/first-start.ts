@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
-import { ensureOwner } from '../domain/bootstrap.ts'
-import { registerImage } from '../domain/images.ts'
-import { addKey, readKeyring } from '../keyring-file.ts'
+import { ensureOwner } from '../domain/operator/bootstrap.ts'
+import { registerImage } from '../domain/disks/images.ts'
+import { addKey, readKeyring } from '../domain/secrets/keyring-file.ts'
 
 const repoDir = fileURLToPath(new URL('../../../', import.meta.url))
 

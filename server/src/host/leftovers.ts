@@ -5,7 +5,7 @@ import { endProcess, endRecorded, identifyProcess } from './process-record.ts'
 import type { Terminal } from './terminal.ts'
 
 const graceMs = 15_000
-const roles = ['gateway', 'api', 'worker'] as const
+const programs = ['gateway', 'api', 'worker'] as const
 
 /**
  * Ends what a server that was killed left running on this data folder, which the caller holds. Each
@@ -14,7 +14,7 @@ const roles = ['gateway', 'api', 'worker'] as const
  */
 export async function endLeftovers(dataDir: string, terminal: Terminal): Promise<void> {
   const runDir = join(dataDir, 'run')
-  for (const name of roles) {
+  for (const name of programs) {
     if (await endRecorded(runDir, name, { signal: 'SIGTERM', graceMs })) {
       terminal.say(`ended the ${name} of an earlier start`)
     }

@@ -1,7 +1,6 @@
 import type { App } from '../app.ts'
-import { placeEvents } from '../domain/event-outbox.ts'
-import { pace } from '../pace.ts'
-import { pause } from './pause.ts'
+import { placeEvents } from '../domain/events/outbox.ts'
+import { pace, pause } from '../pace.ts'
 
 /** Without a hint, new events are looked for that often. */
 const pollMs = 100

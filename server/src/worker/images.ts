@@ -1,5 +1,5 @@
-import { getDefaultImage } from '../domain/images.ts'
-import { pause } from './pause.ts'
+import { getDefaultImage } from '../domain/disks/images.ts'
+import { pause } from '../pace.ts'
 import type { WorkerApp } from './machines.ts'
 
 const retryMs = 5_000

@@ -1,8 +1,8 @@
 import { createTransport, type NodemailerError } from 'nodemailer'
 import type { App } from '../app.ts'
 import type { MailRow } from '../db/database.ts'
-import { claimMail, forgetMail, postponeMail } from '../domain/mails.ts'
-import { pause } from './pause.ts'
+import { claimMail, forgetMail, postponeMail } from '../domain/accounts/mails.ts'
+import { pause } from '../pace.ts'
 
 const pollMs = 1_000
 const connectTimeoutMs = 20_000

@@ -1,5 +1,5 @@
 import type { MachineRow } from '../db/database.ts'
-import { completeRestore, failRestore } from '../domain/restores.ts'
+import { completeRestore, failRestore } from '../domain/disks/restores.ts'
 import { reasonOf } from './failures.ts'
 import type { WorkerApp } from './machines.ts'
 import { specOf } from './spec.ts'

@@ -1,17 +1,17 @@
 import type { MachineRow } from '../db/database.ts'
 import { releaseClaim, renewClaims } from '../domain/claims.ts'
-import { guestRef } from '../domain/guests.ts'
+import { guestRef } from '../domain/guests/calls.ts'
 import {
   claimDeliveries,
   findRunning,
   forgetDelivery,
   postponeDelivery,
   type Delivery,
-} from '../domain/secret-deliveries.ts'
-import { contextOf, noteDelivered, readSecretSet, type SecretSet } from '../domain/secret-sets.ts'
+} from '../domain/secrets/deliveries.ts'
+import { contextOf, noteDelivered, readSecretSet, type SecretSet } from '../domain/secrets/sets.ts'
 import { GuestRefusal, GuestUnavailable } from '../guest/errors.ts'
-import { readKeyring } from '../keyring-file.ts'
-import { open, Unopenable } from '../keyring.ts'
+import { readKeyring } from '../domain/secrets/keyring-file.ts'
+import { open, Unopenable } from '../domain/secrets/keyring.ts'
 import type { WorkerApp } from './machines.ts'
 import type { Queue } from './queue.ts'
 

@@ -6,11 +6,11 @@ import {
   type EngineCapture,
   type MachineRef,
 } from '../machine-driver.ts'
-import { raiseLimit, readUsedBytes } from './disk.ts'
-import { measureHeld, measureOwn, readDisks } from './disks.ts'
+import { raiseLimit, readUsedBytes } from './disks/size.ts'
+import { measureHeld, measureOwn, readDisks } from './disks/measure.ts'
 import type { Engine } from './engine.ts'
 import { thawMachine } from './freezer.ts'
-import { diskFolder, exists, type HostPool } from './host-pool.ts'
+import { diskFolder, exists, type HostPool } from './disks/host-pool.ts'
 import { captureBody, captureIdOf, captureNameOf, nameOf } from './instance.ts'
 import {
   absent,
@@ -23,7 +23,7 @@ import {
   removeInstance,
   type Instance,
 } from './instances.ts'
-import { ensureRoom, explainFull } from './room.ts'
+import { ensureRoom, explainFull } from './disks/capacity.ts'
 
 /*
  * A capture is a stopped instance: a copy-on-write copy of a machine's disk. A plain copy of a running
@@ -85,7 +85,7 @@ async function captureOnHost(
   const reading = readDisks(pool)
   reading.catch(() => {})
   await makeInstance(engine, capture, async () => {
-    await ensureRoom(engine.client, engine.place)
+    await ensureRoom(engine.client, engine.config)
     const folder = diskFolder(pool, capture)
     // What an earlier call left there would be taken for ours.
     const isLeft = await exists(folder)
@@ -104,7 +104,7 @@ async function captureOnHost(
 async function captureByEngine(engine: Engine, ref: MachineRef, capture: string): Promise<number> {
   const name = nameOf(ref)
   await makeInstance(engine, capture, async () => {
-    await ensureRoom(engine.client, engine.place)
+    await ensureRoom(engine.client, engine.config)
     const machine = await findInstance(engine, name)
     if (!machine) throw absent(ref)
     const usedBytes = await readUsedBytes(engine, name)
@@ -131,7 +131,7 @@ async function copyAtOneInstant(
   { member, notes, isCopied = (copying) => copying }: CopyOptions,
 ): Promise<void> {
   const machine = nameOf(ref)
-  const { config, ...body } = captureBody(engine.place)
+  const { config, ...body } = captureBody(engine.config)
   const hold = await engine.freezer.freeze(machine)
   let isOfOneInstant = true
   let copying: Promise<void>

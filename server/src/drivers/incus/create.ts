@@ -5,15 +5,15 @@ import type { Engine } from './engine.ts'
 import { findImage } from './images.ts'
 import { aliasOf, captureNameOf, instanceBody, nameOf } from './instance.ts'
 import { findInstance, isComplete, makeInstance, memberOf } from './instances.ts'
-import { leastLimitBytes } from './limit.ts'
+import { leastLimitBytes } from './disks/limit-policy.ts'
 import { EngineError } from './replies.ts'
-import { ensureRoom, explainFull } from './room.ts'
+import { ensureRoom, explainFull } from './disks/capacity.ts'
 
 export async function createMachine(engine: Engine, spec: MachineSpec): Promise<void> {
   const body = { name: nameOf(spec), ...instanceBody(spec, await engine.readSettings()) }
   try {
     await makeInstance(engine, body.name, async () => {
-      await ensureRoom(engine.client, engine.place)
+      await ensureRoom(engine.client, engine.config)
       await (spec.captureId === null
         ? copyImage(engine, spec.imageId, body)
         : copyCapture(engine, spec.captureId, body))

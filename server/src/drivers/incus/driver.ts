@@ -3,7 +3,7 @@ import { DriverError } from '../machine-driver.ts'
 import { captureMachine, listCaptures } from './captures.ts'
 import { IncusClient, type EngineAccess } from './client.ts'
 import { createMachine } from './create.ts'
-import { createDiskLimits } from './disk-limits.ts'
+import { createDiskLimits } from './disks/limits.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { watchMachines } from './events.ts'
 import { isFrozen, thawMachine } from './freezer.ts'
@@ -20,13 +20,13 @@ import {
 } from './instances.ts'
 import { readLastExit } from './last-exit.ts'
 import { readLog, resizeMachine, startMachine, stopMachine } from './lifecycle.ts'
-import type { EnginePlace } from './place.ts'
+import type { EngineConfig } from './engine-config.ts'
 import { checkPool, prepareEngine } from './prepare.ts'
-import { measureRoom } from './room.ts'
+import { measureRoom } from './disks/capacity.ts'
 import { openAgentStream } from './stream.ts'
 import { sweepEngine } from './sweep.ts'
 
-export type IncusOptions = { readonly access: EngineAccess } & Partial<EnginePlace> & {
+export type IncusOptions = { readonly access: EngineAccess } & Partial<EngineConfig> & {
     /** The host's folder with the guest agent. Without it machines get none. */
     readonly guestDir?: string | undefined
   }
@@ -40,7 +40,7 @@ export type IncusOptions = { readonly access: EngineAccess } & Partial<EnginePla
  */
 export function createIncusDriver(options: IncusOptions): MachineDriver {
   const client = new IncusClient(options.access)
-  const place: EnginePlace = {
+  const config: EngineConfig = {
     project: options.project ?? 'computer',
     pool: options.pool ?? 'default',
     network: options.network ?? 'computer0',
@@ -50,17 +50,17 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     subnet: options.subnet,
     warn: options.warn ?? (() => {}),
   }
-  const engine = createEngine(client, place, options.guestDir)
+  const engine = createEngine(client, config, options.guestDir)
   const limits = createDiskLimits(engine)
 
   return {
     async prepare() {
-      await prepareEngine(client, place)
+      await prepareEngine(client, config)
       engine.forget()
     },
-    ping: () => checkPool(client, place.pool),
-    hasImage: (id) => isImageReady(client, place.pool, id),
-    addImage: (id, files) => importImage(client, place, id, files),
+    ping: () => checkPool(client, config.pool),
+    hasImage: (id) => isImageReady(client, config.pool, id),
+    addImage: (id, files) => importImage(client, config, id, files),
     create: (spec) => createMachine(engine, spec),
     resize: (spec) => resizeMachine(engine, limits, spec),
     start: (ref) => startMachine(engine, ref),
@@ -70,14 +70,14 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     removeCapture: (id) => limits.removeCapture(captureNameOf(id)),
     listCaptures: () => listCaptures(engine),
     thaw: (ref) => thawMachine(engine, ref),
-    measurePool: () => measureRoom(client, place),
+    measurePool: () => measureRoom(client, config),
     tendDisks: () => limits.tend(),
     inspect: async (ref) => stateOf(await findSettled(engine, nameOf(ref))),
     lastExit: async (ref) => readLastExit(await named(ref, readLog(engine, nameOf(ref)))),
     list: () => listMachines(engine),
-    watch: (signal) => watchMachines(client, place.project, signal),
+    watch: (signal) => watchMachines(client, config.project, signal),
     sweep: () => sweepEngine(engine),
-    connect: (ref) => named(ref, openAgentStream(client, nameOf(ref), place.project)),
+    connect: (ref) => named(ref, openAgentStream(client, nameOf(ref), config.project)),
     [Symbol.asyncDispose]: async () => client[Symbol.dispose](),
   }
 }

@@ -2,13 +2,13 @@ import type { IncusClient } from './client.ts'
 import { createFreezer, type Freezer } from './freezer.ts'
 import type { InstanceSettings } from './instance.ts'
 import type { Instances } from './instances.ts'
-import type { EnginePlace } from './place.ts'
+import type { EngineConfig } from './engine-config.ts'
 import { readHostCpus } from './prepare.ts'
-import { openHostPool, type HostPool } from './host-pool.ts'
+import { openHostPool, type HostPool } from './disks/host-pool.ts'
 
 /** The engine as the parts of the driver share it. What must be looked up once is looked up when needed. */
 export type Engine = Instances & {
-  readonly place: EnginePlace
+  readonly config: EngineConfig
   readonly freezer: Freezer
   /** What captures hold beyond their image, by their names, as far as it was measured. */
   readonly heldBytes: Map<string, number>
@@ -21,17 +21,17 @@ export type Engine = Instances & {
 
 export function createEngine(
   client: IncusClient,
-  place: EnginePlace,
+  config: EngineConfig,
   guestDir: string | undefined,
 ): Engine {
-  const { project, pool, network } = place
+  const { project, pool, network } = config
   const hostCpus = once(() => readHostCpus(client))
-  const hostPool = once(() => openHostPool(place))
+  const hostPool = once(() => openHostPool(config))
   return {
     client,
     project,
-    place,
-    freezer: createFreezer({ client, project }, place.engineDir !== undefined),
+    config,
+    freezer: createFreezer({ client, project }, config.engineDir !== undefined),
     heldBytes: new Map(),
     readSettings: async () => ({ pool, network, guestDir, hostCpus: await hostCpus.get() }),
     openPool: () => hostPool.get(),

@@ -14,7 +14,7 @@ import {
   type Instance,
   type Instances,
 } from './instances.ts'
-import { storageName } from './host-pool.ts'
+import { storageName } from './disks/host-pool.ts'
 
 /**
  * Holds all processes of a machine for as long as its disk is copied. On the engine's own host that is

@@ -4,11 +4,9 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { ImageFiles } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
+import type { EngineConfig } from './engine-config.ts'
 import { aliasOf } from './instance.ts'
 import { isStatus, removeInstance, settle, type Instances } from './instances.ts'
-
-/** Where images are unpacked, and the project in which that is set off. */
-export type ImagePlace = { readonly pool: string; readonly project: string }
 
 const importTimeoutMs = 20 * 60_000
 
@@ -30,18 +28,18 @@ export async function isImageReady(
  */
 export async function importImage(
   client: IncusClient,
-  place: ImagePlace,
+  config: Pick<EngineConfig, 'pool' | 'project'>,
   id: ImageId,
   files: ImageFiles,
 ): Promise<void> {
   const fingerprint = (await findImage(client, id)) ?? (await upload(client, id, files))
-  const instances = { client, project: place.project }
+  const instances = { client, project: config.project }
   await settle(instances, seedOf(id))
   const { properties } = await readImage(client, fingerprint)
-  if (properties[unpackedIn(place.pool)] === 'true') return
-  await unpack(instances, place.pool, id, fingerprint)
+  if (properties[unpackedIn(config.pool)] === 'true') return
+  await unpack(instances, config.pool, id, fingerprint)
   await client.change('PATCH', `/1.0/images/${fingerprint}`, {
-    body: { properties: { ...properties, [unpackedIn(place.pool)]: 'true' } },
+    body: { properties: { ...properties, [unpackedIn(config.pool)]: 'true' } },
   })
 }
 

@@ -112,7 +112,7 @@ const initOptionsKey = 'environment.SYSTEMD_PROC_CMDLINE'
 
 /**
  * The size that a machine's disk has for its owner. What the engine calls the root's size is only the
- * limit it began with, which captures raise (disk-limits.ts).
+ * limit it began with, which captures raise (disks/limits.ts).
  */
 export const diskSizeKey = 'user.disk_bytes'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DriverError, type MachineRef, type MachineSpec } from '../machine-driver.ts'
-import { evenIfFull, growByEngine, sizeOf } from './disk.ts'
-import type { DiskLimits } from './disk-limits.ts'
+import { evenIfFull, growByEngine, sizeOf } from './disks/size.ts'
+import type { DiskLimits } from './disks/limits.ts'
 import type { Engine } from './engine.ts'
 import { isFrozen, thawMachine } from './freezer.ts'
 import { bytesOf, diskSizeKey, limits, nameOf } from './instance.ts'
@@ -15,7 +15,7 @@ import {
   stopByForce,
   type Instances,
 } from './instances.ts'
-import { explainFull } from './room.ts'
+import { explainFull } from './disks/capacity.ts'
 
 /** A guest that has just begun to boot loses the request to stop, so it is asked again, soon at first. */
 const firstAskMs = 1_000

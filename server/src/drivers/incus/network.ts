@@ -1,6 +1,6 @@
 import { DriverError } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
-import { ensure, type EnginePlace } from './place.ts'
+import { ensure, type EngineConfig } from './engine-config.ts'
 import { chooseSubnet, overlap, parseSubnet, readHostRoutes, type Subnet } from './subnet.ts'
 
 /**
@@ -8,8 +8,8 @@ import { chooseSubnet, overlap, parseSubnet, readHostRoutes, type Subnet } from 
  * host by any of its addresses, not each other, also not by way of the gateway. The engine lets their
  * DHCP and DNS to the bridge through before these rules.
  */
-export async function ensureNetwork(client: IncusClient, place: EnginePlace): Promise<void> {
-  const acl = `${place.network}-guests`
+export async function ensureNetwork(client: IncusClient, config: EngineConfig): Promise<void> {
+  const acl = `${config.network}-guests`
   const host = await readHostNetworks(client)
   const rules = guestRules(host.map((network) => network.address))
   const path = `/1.0/network-acls/${acl}`
@@ -21,15 +21,15 @@ export async function ensureNetwork(client: IncusClient, place: EnginePlace): Pr
     })
   }
 
-  const network = `/1.0/networks/${place.network}`
+  const network = `/1.0/networks/${config.network}`
   const settings = { 'security.acls': acl, 'ipv6.address': 'none', 'dns.mode': 'none' }
   await ensure(client, network, '/1.0/networks', async () => ({
-    name: place.network,
+    name: config.network,
     type: 'bridge',
-    config: { ...settings, 'ipv4.address': await subnetOf(place, host), 'ipv4.nat': 'true' },
+    config: { ...settings, 'ipv4.address': await subnetOf(config, host), 'ipv4.nat': 'true' },
   }))
-  const { config } = await client.get<{ config: Record<string, string> }>(network)
-  if (Object.entries(settings).some(([key, value]) => config[key] !== value)) {
+  const bridge = await client.get<{ config: Record<string, string> }>(network)
+  if (Object.entries(settings).some(([key, value]) => bridge.config[key] !== value)) {
     await client.change('PATCH', network, { body: { config: settings } })
   }
 }
@@ -94,12 +94,12 @@ type NetworkAddress = {
   readonly netmask: string
 }
 
-async function subnetOf(place: EnginePlace, host: readonly HostNetwork[]): Promise<string> {
-  if (place.subnet !== undefined) {
-    if (parseSubnet(place.subnet)) return place.subnet
-    throw new DriverError(`not an IPv4 network: ${place.subnet}`, { retryable: false })
+async function subnetOf(config: EngineConfig, host: readonly HostNetwork[]): Promise<string> {
+  if (config.subnet !== undefined) {
+    if (parseSubnet(config.subnet)) return config.subnet
+    throw new DriverError(`not an IPv4 network: ${config.subnet}`, { retryable: false })
   }
-  const routes = place.engineDir === undefined ? [] : await readHostRoutes()
+  const routes = config.engineDir === undefined ? [] : await readHostRoutes()
   const free = chooseSubnet([...routes, ...host.map((network) => network.subnet)])
   if (free !== undefined) return free
   throw new DriverError('no free network in 10.0.0.0/8 for the machines', { retryable: false })

@@ -4,21 +4,21 @@ import { DriverError } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import { closeHostToGuests } from './host-firewall.ts'
 import { ensureNetwork } from './network.ts'
-import { enableSimpleQuotas } from './quota.ts'
-import { ensure, type EnginePlace } from './place.ts'
+import { enableSimpleQuotas } from './disks/quotas.ts'
+import { ensure, type EngineConfig } from './engine-config.ts'
 
 /** Makes the engine as we want it, and changes nothing that already is. */
-export async function prepareEngine(client: IncusClient, place: EnginePlace): Promise<void> {
-  checkNames(place)
+export async function prepareEngine(client: IncusClient, config: EngineConfig): Promise<void> {
+  checkNames(config)
   await checkServer(client)
-  if (place.engineDir !== undefined) {
+  if (config.engineDir !== undefined) {
     // Minutes that a daemon that was asked to end waits for streams to guests; one is the least.
     await client.change('PATCH', '/1.0', { body: { config: { 'core.shutdown_timeout': '1' } } })
   }
-  await ensurePool(client, place)
-  await ensureNetwork(client, place)
-  if (place.engineDir !== undefined) await closeHostToGuests(place.network)
-  await ensureProject(client, place.project)
+  await ensurePool(client, config)
+  await ensureNetwork(client, config)
+  if (config.engineDir !== undefined) await closeHostToGuests(config.network)
+  await ensureProject(client, config.project)
 }
 
 /** Fails where the pool cannot be used, which takes the database and the disk into account. */
@@ -34,7 +34,7 @@ export async function readHostCpus(client: IncusClient): Promise<number> {
   return cpu.total
 }
 
-function checkNames({ project, pool, network }: EnginePlace): void {
+function checkNames({ project, pool, network }: EngineConfig): void {
   const isName = [project, pool].every((name) => /^[a-z][a-z0-9-]{0,40}$/.test(name))
   if (isName && /^[a-z][a-z0-9]{0,14}$/.test(network)) return
   throw new DriverError(`not names for the engine: ${project}, ${pool}, ${network}`, {
@@ -78,24 +78,24 @@ async function ensureProject(client: IncusClient, name: string): Promise<void> {
   await ensure(client, `/1.0/projects/${name}`, '/1.0/projects', { name, config })
 }
 
-async function ensurePool(client: IncusClient, place: EnginePlace): Promise<void> {
-  await ensure(client, `/1.0/storage-pools/${place.pool}`, '/1.0/storage-pools', async () => ({
-    name: place.pool,
+async function ensurePool(client: IncusClient, config: EngineConfig): Promise<void> {
+  await ensure(client, `/1.0/storage-pools/${config.pool}`, '/1.0/storage-pools', async () => ({
+    name: config.pool,
     driver: 'btrfs',
     config: {
       // Only the engine removes subvolumes, so guests' users need no leave to.
       'btrfs.mount_options': 'noatime',
-      ...(place.poolSource === undefined
-        ? { size: `${place.poolSizeGib ?? (await shareOfDisk(place))}GiB` }
-        : { source: place.poolSource }),
+      ...(config.poolSource === undefined
+        ? { size: `${config.poolSizeGib ?? (await shareOfDisk(config))}GiB` }
+        : { source: config.poolSource }),
     },
   }))
-  if (place.engineDir === undefined) return
-  await enableSimpleQuotas(place.engineDir, place)
+  if (config.engineDir === undefined) return
+  await enableSimpleQuotas(config.engineDir, config)
 }
 
-async function shareOfDisk(place: EnginePlace): Promise<number> {
-  if (place.engineDir === undefined) return 50
-  const { bavail, bsize } = await statfs(dirname(place.engineDir))
+async function shareOfDisk(config: EngineConfig): Promise<number> {
+  if (config.engineDir === undefined) return 50
+  const { bavail, bsize } = await statfs(dirname(config.engineDir))
   return Math.max(5, Math.floor((bavail * bsize * 0.8) / 2 ** 30))
 }

@@ -10,13 +10,13 @@ import {
   runningOperations,
   type Instances,
 } from './instances.ts'
-import { dropStaleQuotas } from './quota.ts'
+import { dropStaleQuotas } from './disks/quotas.ts'
 import { sweepFilters, sweepFolders, sweepLinks, trimLogs } from './sweep-host.ts'
 
 /** Removes what the engine forgets; what lies on the host only where the engine is ours and there. */
 export async function sweepEngine(engine: Engine): Promise<void> {
   await sweepInstances(engine)
-  const { network, engineDir } = engine.place
+  const { network, engineDir } = engine.config
   if (engineDir === undefined) return
   await sweepLinks(network, async () => (await runningOperations(engine)).length > 0)
   await sweepFilters(engine.project)

@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { exchangePath, type PreviewTarget } from '../../domain/preview-hosts.ts'
-import { hashToken, isToken } from '../../domain/tokens.ts'
+import { exchangePath, type PreviewTarget } from '../../domain/previews/hosts.ts'
+import { hashToken, isToken } from '../../domain/accounts/tokens.ts'
 import type { CookieCache } from './caches.ts'
 import { readCookie } from './headers.ts'
 

@@ -1,7 +1,7 @@
 import type { PreviewId } from '@computer/contract'
 import type { App } from '../../app.ts'
-import { readCookies } from '../../domain/preview-credentials.ts'
-import { findTarget, type PreviewTarget } from '../../domain/preview-hosts.ts'
+import { readCookies } from '../../domain/previews/credentials.ts'
+import { findTarget, type PreviewTarget } from '../../domain/previews/hosts.ts'
 import { MomentCache } from './moment-cache.ts'
 
 /** What each label leads to. */

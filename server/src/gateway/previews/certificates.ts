@@ -3,7 +3,7 @@ import type { Server } from 'node:https'
 import type { SecureContext, TlsOptions } from 'node:tls'
 import { callbackify } from 'node:util'
 import type { App } from '../../app.ts'
-import { labelOfHost, type PreviewDomain } from '../../domain/preview-hosts.ts'
+import { labelOfHost, type PreviewDomain } from '../../domain/previews/hosts.ts'
 import { openLocalAuthority } from './local-authority.ts'
 
 /** How often files are looked at: whoever renews a certificate need tell nobody. */

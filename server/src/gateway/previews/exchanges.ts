@@ -1,7 +1,7 @@
 import type { App } from '../../app.ts'
-import { readCookies } from '../../domain/preview-credentials.ts'
-import { readPublished, type PreviewTarget } from '../../domain/preview-hosts.ts'
-import { oneAtATime } from '../one-at-a-time.ts'
+import { readCookies } from '../../domain/previews/credentials.ts'
+import { readPublished, type PreviewTarget } from '../../domain/previews/hosts.ts'
+import { oneAtATime } from '../../pace.ts'
 
 /** A request that is being answered, or an open WebSocket. */
 export type Exchange = {

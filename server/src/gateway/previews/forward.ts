@@ -1,7 +1,7 @@
 import { request as sendRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import { callbackify } from 'node:util'
-import type { PreviewTarget } from '../../domain/preview-hosts.ts'
+import type { PreviewTarget } from '../../domain/previews/hosts.ts'
 import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
 import { requestHeaders, responseHeaders } from './headers.ts'
 import { sendPage } from './pages.ts'

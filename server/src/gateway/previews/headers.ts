@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { isSecret } from '../../domain/api-key-secret.ts'
+import { isSecret } from '../../domain/accounts/api-key-secret.ts'
 
 /*
  * Which headers pass, in both directions. Headers are lists of names and values in turn, as they came.

@@ -2,7 +2,7 @@ import { createServer, ServerResponse, type IncomingMessage, type ServerOptions 
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { App } from '../../app.ts'
-import type { PreviewDomain } from '../../domain/preview-hosts.ts'
+import type { PreviewDomain } from '../../domain/previews/hosts.ts'
 import { openCertificates } from './certificates.ts'
 import { isUpgrade } from './refuse.ts'
 import { plain, type TrustedProxies } from './trusted-proxies.ts'

@@ -1,5 +1,5 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http'
-import { plainPage } from '../../plain-page.ts'
+import { plainPage } from '../../http/plain-page.ts'
 
 const titles: Readonly<Record<number, string>> = {
   401: 'This is private',

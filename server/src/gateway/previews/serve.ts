@@ -7,7 +7,7 @@ import {
   reservedPath,
   type PreviewDomain,
   type PreviewTarget,
-} from '../../domain/preview-hosts.ts'
+} from '../../domain/previews/hosts.ts'
 import { answerReserved } from './access.ts'
 import { admit, isNavigation, toExchange } from './admission.ts'
 import type { CookieCache, TargetCache } from './caches.ts'

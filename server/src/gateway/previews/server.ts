@@ -1,5 +1,5 @@
 import type { App } from '../../app.ts'
-import type { PreviewDomain } from '../../domain/preview-hosts.ts'
+import type { PreviewDomain } from '../../domain/previews/hosts.ts'
 import { GuestChannels } from '../../guest/channels.ts'
 import { createCookieCache, createTargetCache } from './caches.ts'
 import { Exchanges } from './exchanges.ts'

@@ -5,8 +5,8 @@ import {
   noteRequests,
   repeatEgressForMs,
   type EgressCount,
-} from '../../domain/egress.ts'
-import type { PreviewTarget } from '../../domain/preview-hosts.ts'
+} from '../../domain/previews/egress.ts'
+import type { PreviewTarget } from '../../domain/previews/hosts.ts'
 import { newUlid } from '../../ids.ts'
 
 /** What a kill of this process loses of the counts, at most. */

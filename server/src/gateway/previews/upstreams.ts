@@ -3,7 +3,7 @@ import { Agent } from 'node:http'
 import type { ClientHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { callbackify } from 'node:util'
-import type { PreviewTarget } from '../../domain/preview-hosts.ts'
+import type { PreviewTarget } from '../../domain/previews/hosts.ts'
 import { acceptAnswer } from '../../guest/answer.ts'
 import type { GuestChannels, GuestRef } from '../../guest/channels.ts'
 

@@ -1,8 +1,8 @@
 import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
 import { readMachine, type MachineKey } from '../../domain/find-machine.ts'
-import { readLease, type Lease } from '../../domain/leases.ts'
-import { oneAtATime } from '../one-at-a-time.ts'
+import { readLease, type Lease } from '../../domain/control/leases.ts'
+import { oneAtATime } from '../../pace.ts'
 
 /** What a lost hint may cost. */
 const pollMs = 2_000

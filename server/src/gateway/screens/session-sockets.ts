@@ -5,7 +5,7 @@ import {
   touchSockets,
   type SessionSocket,
   type SocketId,
-} from '../../domain/session-sockets.ts'
+} from '../../domain/control/session-sockets.ts'
 import type { Connection } from '../connection.ts'
 
 const touchEveryMs = 20_000

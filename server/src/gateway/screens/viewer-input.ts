@@ -1,5 +1,5 @@
 import type { GuestInputEvent, ScreenFromGuest, SessionId } from '@computer/contract'
-import type { Lease } from '../../domain/leases.ts'
+import type { Lease } from '../../domain/control/leases.ts'
 import type { Connection } from '../connection.ts'
 import { HeldInput } from './held-input.ts'
 

@@ -1,6 +1,6 @@
 import type { App } from '../../app.ts'
 import type { OrganizationRow, UserRow } from '../../db/database.ts'
-import { listOrganizations, setPlan } from '../../domain/operator-plans.ts'
+import { listOrganizations, setPlan } from '../../domain/operator/plans.ts'
 import {
   createUser,
   disableUser,
@@ -8,7 +8,7 @@ import {
   listUsers,
   replacePassword,
   type Operator,
-} from '../../domain/operator-users.ts'
+} from '../../domain/operator/users.ts'
 import { rotate } from './secrets.ts'
 import { generatePassword, readPassword } from './password.ts'
 import type { AdminRequest } from './request.ts'

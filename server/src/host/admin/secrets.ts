@@ -1,6 +1,6 @@
 import type { App } from '../../app.ts'
-import { rotateSecrets } from '../../domain/secret-rotation.ts'
-import { addKey, readKeyring } from '../../keyring-file.ts'
+import { rotateSecrets } from '../../domain/secrets/rotation.ts'
+import { addKey, readKeyring } from '../../domain/secrets/keyring-file.ts'
 import type { AdminAnswer } from './commands.ts'
 
 /** Throws when some secret is left that no key opens: the keys it needs must not be taken away. */

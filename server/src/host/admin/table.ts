@@ -1,4 +1,4 @@
-import { oneLine } from '../../domain/mails.ts'
+import { oneLine } from '../../domain/accounts/mails.ts'
 
 /** Columns for people: as wide as their longest cell. Names may hold anything; here they are one line. */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -1,0 +1,170 @@
+import type { ApiKeyId, ApiKeyScope } from '@computer/contract'
+import { sql, type RawBuilder } from 'kysely'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { ApiKeyRow, Database, Tx } from '../../db/database.ts'
+import { ApiError, invalid, notFound } from '../../errors.ts'
+import { createSecret, secretPrefix } from './api-key-secret.ts'
+import { hashToken } from './tokens.ts'
+import { auditedBy, noteAudit } from './audit-events.ts'
+import { pageById, type PageRequest } from '../page.ts'
+
+export type KeyWish = {
+  readonly name: string
+  readonly scopes: readonly ApiKeyScope[]
+  readonly expires_at?: string | undefined
+}
+export type NewApiKey = ApiKeyRow & { readonly secret: string }
+
+/**
+ * Called again with the id of an earlier call that was cut off, it gives that key a new secret:
+ * nobody has seen the first.
+ */
+export async function createApiKey(
+  app: Pick<App, 'db'>,
+  actor: Actor,
+  id: ApiKeyId,
+  wish: KeyWish,
+): Promise<NewApiKey> {
+  return app.db.transaction().execute(async (tx) => {
+    const renewed = await renewSecret(tx, actor, id)
+    if (renewed) return renewed
+    const key = await insertApiKey(tx, actor, id, wish)
+    await noteAudit(tx, { ...auditedBy(actor), type: 'api_key.created', target: targetOf(key) })
+    return key
+  })
+}
+
+/** A key and its secret, which is stored hashed. The audit log is its caller's to write. */
+export async function insertApiKey(
+  db: Database,
+  owner: Pick<Actor, 'organizationId' | 'userId'>,
+  id: ApiKeyId,
+  wish: KeyWish,
+): Promise<NewApiKey> {
+  const expiresAt = wish.expires_at ? new Date(wish.expires_at) : null
+  if (expiresAt && expiresAt <= new Date()) {
+    throw invalid('expires_at is in the past', [
+      { field: 'expires_at', message: 'must be in the future' },
+    ])
+  }
+  const secret = createSecret()
+  const row = await db
+    .insertInto('api_keys')
+    .values({
+      id,
+      organization_id: owner.organizationId,
+      name: wish.name,
+      prefix: secretPrefix(secret),
+      secret_hash: hashToken(secret),
+      scopes: [...new Set(wish.scopes)],
+      created_by: owner.userId,
+      expires_at: expiresAt,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return { ...row, secret }
+}
+
+export async function listApiKeys(db: Database, actor: Actor, page: PageRequest) {
+  return pageById(page, (before, count) =>
+    db
+      .selectFrom('api_keys')
+      .selectAll()
+      .where('organization_id', '=', actor.organizationId)
+      .$if(before !== null, (query) => query.where('id', '<', before as ApiKeyId))
+      .orderBy('id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}
+
+/** Refused everywhere from now on. Repeating it keeps the first time. */
+export async function revokeApiKey(
+  app: Pick<App, 'db'>,
+  actor: Actor,
+  id: ApiKeyId,
+): Promise<ApiKeyRow> {
+  return app.db.transaction().execute(async (tx) => {
+    const key = await tx
+      .selectFrom('api_keys')
+      .selectAll()
+      .where('id', '=', id)
+      .where('organization_id', '=', actor.organizationId)
+      .forNoKeyUpdate()
+      .executeTakeFirst()
+    if (!key) throw notFound(`API key ${id}`)
+    if (key.revoked_at) return key
+    await noteAudit(tx, { ...auditedBy(actor), type: 'api_key.revoked', target: targetOf(key) })
+    return tx
+      .updateTable('api_keys')
+      .set({ revoked_at: sql`now()` })
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+  })
+}
+
+/** The key, its creator and the creator's present role, or `unauthenticated`. */
+export function findByKey(db: Database, secret: string) {
+  return findUsable(db, sql`k.secret_hash = ${hashToken(secret)}`)
+}
+
+/** The same for a key that something it was used for names. */
+export function findKey(db: Database, id: ApiKeyId) {
+  return findUsable(db, sql`k.id = ${id}`)
+}
+
+async function findUsable(db: Database, which: RawBuilder<boolean>) {
+  const found = await db
+    .selectFrom('api_keys as k')
+    .innerJoin('memberships as m', (join) =>
+      join
+        .onRef('m.user_id', '=', 'k.created_by')
+        .onRef('m.organization_id', '=', 'k.organization_id'),
+    )
+    .innerJoin('users as u', 'u.id', 'k.created_by')
+    .select(['k.id', 'k.name', 'k.organization_id', 'k.scopes', 'k.created_by', 'm.role'])
+    .select(
+      sql<boolean>`k.last_used_at is null or k.last_used_at < now() - interval '1 minute'`.as(
+        'use_is_news',
+      ),
+    )
+    .where(which)
+    .where('k.revoked_at', 'is', null)
+    .where('u.disabled_at', 'is', null)
+    .where((eb) =>
+      eb.or([eb('k.expires_at', 'is', null), eb('k.expires_at', '>', sql<Date>`now()`)]),
+    )
+    .executeTakeFirst()
+  if (!found) {
+    throw new ApiError('unauthenticated', 'the API key is unknown, expired or revoked')
+  }
+  return found
+}
+
+/** Notes the use of a key, at most once a minute. */
+export async function noteUse(db: Database, id: ApiKeyId): Promise<void> {
+  await db
+    .updateTable('api_keys')
+    .set({ last_used_at: sql`now()` })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** The key with another secret, if it was made already. */
+async function renewSecret(tx: Tx, actor: Actor, id: ApiKeyId): Promise<NewApiKey | undefined> {
+  const secret = createSecret()
+  const row = await tx
+    .updateTable('api_keys')
+    .set({ prefix: secretPrefix(secret), secret_hash: hashToken(secret) })
+    .where('id', '=', id)
+    .where('organization_id', '=', actor.organizationId)
+    .returningAll()
+    .executeTakeFirst()
+  return row && { ...row, secret }
+}
+
+function targetOf(key: ApiKeyRow) {
+  return { type: 'api_key', id: key.id, name: key.name }
+}

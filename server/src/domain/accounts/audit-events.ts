@@ -1,0 +1,65 @@
+import type { AuditEvent, AuditEventId, AuditEventType, OrganizationId } from '@computer/contract'
+import type { Actor } from '../../actor.ts'
+import type { Database } from '../../db/database.ts'
+import { newId } from '../../ids.ts'
+import { pageById, type PageRequest } from '../page.ts'
+
+/**
+ * Adds a line to an organization's audit log. What succeeds is noted in the transaction of its
+ * change. Names are for people: an address, a key's name; never a secret.
+ */
+export async function noteAudit(
+  db: Database,
+  event: {
+    readonly organizationId: OrganizationId
+    readonly type: AuditEventType
+    readonly actor: NonNullable<AuditEvent['actor']> | null
+    readonly address: string | null
+    readonly target?: NonNullable<AuditEvent['target']> | null
+    readonly outcome?: AuditEvent['outcome']
+    readonly message?: string | null
+  },
+): Promise<void> {
+  const { actor, target } = event
+  await db
+    .insertInto('audit_events')
+    .values({
+      id: newId('aud'),
+      organization_id: event.organizationId,
+      type: event.type,
+      actor_type: actor?.type ?? null,
+      actor_id: actor?.id ?? null,
+      actor_name: actor?.name ?? null,
+      address: event.address,
+      target_type: target?.type ?? null,
+      target_id: target?.id ?? null,
+      target_name: target?.name ?? null,
+      outcome: event.outcome ?? 'succeeded',
+      message: event.message ?? null,
+    })
+    .execute()
+}
+
+/** Who made a call, where and from where: what most lines of the log begin with. */
+export function auditedBy(actor: Actor) {
+  const { organizationId, principal, address } = actor
+  return { organizationId, actor: principal, address }
+}
+
+export async function listAuditEvents(
+  db: Database,
+  actor: Actor,
+  filter: PageRequest & { readonly type?: AuditEventType | undefined },
+) {
+  return pageById(filter, (before, count) =>
+    db
+      .selectFrom('audit_events')
+      .selectAll()
+      .where('organization_id', '=', actor.organizationId)
+      .$if(before !== null, (query) => query.where('id', '<', before as AuditEventId))
+      .$if(filter.type !== undefined, (query) => query.where('type', '=', filter.type!))
+      .orderBy('id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}

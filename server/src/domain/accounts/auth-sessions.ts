@@ -1,0 +1,218 @@
+import {
+  permissionsOf,
+  type AuthSessionId,
+  type OrganizationId,
+  type UserId,
+} from '@computer/contract'
+import { sql, type RawBuilder } from 'kysely'
+import type { Caller, UserActor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { Database, Tx } from '../../db/database.ts'
+import { ApiError, notFound } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { auditedBy, noteAudit } from './audit-events.ts'
+import { pageById, type PageRequest } from '../page.ts'
+import { createToken, hashToken } from './tokens.ts'
+
+/*
+ * Browser sessions: a person who is signed in, in one of their organizations at a time. A session
+ * ends 30 days after its last use, when it is revoked, or with its user's account.
+ */
+
+const lifetime = sql`interval '30 days'`
+
+type UsableSession = Awaited<ReturnType<typeof findAuthSession>>
+
+/** Signs a user in: the token is the browser's alone. */
+export async function openAuthSession(
+  tx: Tx,
+  caller: Caller,
+  userId: UserId,
+  organizationId: OrganizationId,
+): Promise<{ readonly token: string; readonly actor: UserActor }> {
+  const token = createToken('session')
+  await tx
+    .insertInto('auth_sessions')
+    .values({
+      id: newId('aus'),
+      user_id: userId,
+      organization_id: organizationId,
+      token_hash: hashToken(token),
+      expires_at: sql`now() + ${lifetime}`,
+      address: caller.address,
+      user_agent: caller.userAgent,
+    })
+    .execute()
+  return { token, actor: asActor(await findAuthSession(tx, token), caller) }
+}
+
+/** The session of a token with its user and their present role, or `unauthenticated`. */
+export function findAuthSession(db: Database, token: string) {
+  return findUsable(db, sql`s.token_hash = ${hashToken(token)}`)
+}
+
+/** The same for a session that something it was used for names. */
+export function findAuthSessionById(db: Database, id: AuthSessionId) {
+  return findUsable(db, sql`s.id = ${id}`)
+}
+
+async function findUsable(db: Database, which: RawBuilder<boolean>) {
+  const found = await selectUsable(db)
+    .innerJoin('users as u', 'u.id', 's.user_id')
+    .select(['u.name', 'm.role'])
+    .select(
+      sql<boolean>`s.last_used_at < now() - interval '1 minute'
+        or s.organization_id <> m.organization_id`.as('use_is_news'),
+    )
+    .where(which)
+    .where('u.disabled_at', 'is', null)
+    .executeTakeFirst()
+  if (found) return found
+  throw new ApiError('unauthenticated', 'the browser session has ended; sign in again')
+}
+
+export function asActor(session: UsableSession, caller: Caller): UserActor {
+  return {
+    ...caller,
+    organizationId: session.organization_id,
+    principal: { type: 'user', id: session.user_id, name: session.name },
+    userId: session.user_id,
+    authSessionId: session.id,
+    role: session.role,
+    scopes: null,
+    permissions: permissionsOf(session.role),
+  }
+}
+
+/** Notes who uses a session and extends it. One whose organization is lost stays where it went. */
+export async function noteAuthSessionUse(db: Database, actor: UserActor): Promise<void> {
+  const isMember = sql<boolean>`exists (select from memberships as m
+    where m.user_id = auth_sessions.user_id and m.organization_id = auth_sessions.organization_id)`
+  await db
+    .updateTable('auth_sessions')
+    .set({
+      last_used_at: sql`now()`,
+      expires_at: sql`now() + ${lifetime}`,
+      address: actor.address,
+      user_agent: actor.userAgent,
+      organization_id: sql`case when ${isMember} then organization_id
+        else ${actor.organizationId} end`,
+    })
+    .where('id', '=', actor.authSessionId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+/** The actor's own sessions that can still be used. */
+export async function listAuthSessions(db: Database, actor: UserActor, page: PageRequest) {
+  return pageById(page, (before, count) =>
+    selectUsable(db)
+      .where('s.user_id', '=', actor.userId)
+      .$if(before !== null, (query) => query.where('s.id', '<', before as AuthSessionId))
+      .orderBy('s.id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}
+
+/** Refused from now on. Repeating it changes nothing. */
+export async function revokeAuthSession(
+  app: Pick<App, 'db'>,
+  actor: UserActor,
+  id: AuthSessionId,
+): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    const session = await tx
+      .selectFrom('auth_sessions')
+      .select(['user_agent', 'revoked_at'])
+      .where('id', '=', id)
+      .where('user_id', '=', actor.userId)
+      .forUpdate()
+      .executeTakeFirst()
+    if (!session) throw notFound(`browser session ${id} of yours`)
+    if (session.revoked_at) return
+    await endAuthSessions(tx, actor.userId, { only: id })
+    await noteAudit(tx, {
+      ...auditedBy(actor),
+      type: 'auth.session_revoked',
+      target: { type: 'auth_session', id, name: session.user_agent ?? 'unknown browser' },
+    })
+  })
+}
+
+/** Ends the session that asks. */
+export async function logout(app: Pick<App, 'db'>, actor: UserActor): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    await endAuthSessions(tx, actor.userId, { only: actor.authSessionId })
+    await noteAudit(tx, { ...auditedBy(actor), type: 'auth.signed_out' })
+  })
+}
+
+/** Lets the session that asks act in another of its user's organizations. */
+export async function switchOrganization(
+  app: Pick<App, 'db'>,
+  actor: UserActor,
+  organizationId: OrganizationId,
+): Promise<UserActor> {
+  return app.db.transaction().execute(async (tx) => {
+    const membership = await tx
+      .selectFrom('memberships')
+      .select('role')
+      .where('organization_id', '=', organizationId)
+      .where('user_id', '=', actor.userId)
+      .executeTakeFirst()
+    if (!membership) throw notFound(`organization ${organizationId}`)
+    const { role } = membership
+    const entered = { ...actor, organizationId, role, permissions: permissionsOf(role) }
+    if (organizationId === actor.organizationId) return entered
+    await tx
+      .updateTable('auth_sessions')
+      .set({ organization_id: organizationId })
+      .where('id', '=', actor.authSessionId)
+      .where('user_id', '=', actor.userId)
+      .execute()
+    await noteAudit(tx, { ...auditedBy(entered), type: 'organization.entered' })
+    return entered
+  })
+}
+
+/** Ends sessions of a user: one of them, all but one, or all. */
+export async function endAuthSessions(
+  tx: Tx,
+  userId: UserId,
+  which: { readonly only?: AuthSessionId; readonly except?: AuthSessionId } = {},
+): Promise<void> {
+  await tx
+    .updateTable('auth_sessions')
+    .set({ revoked_at: sql`now()` })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .$if(which.only !== undefined, (query) => query.where('id', '=', which.only!))
+    .$if(which.except !== undefined, (query) => query.where('id', '!=', which.except!))
+    .execute()
+}
+
+/**
+ * Sessions that can be used, each with the membership it acts by: in its own organization or, once
+ * its user left that, in the one they have been in longest, which is their personal one.
+ */
+function selectUsable(db: Database) {
+  return db
+    .selectFrom('auth_sessions as s')
+    .innerJoinLateral(
+      (eb) =>
+        eb
+          .selectFrom('memberships')
+          .select(['memberships.organization_id', 'memberships.role'])
+          .whereRef('memberships.user_id', '=', 's.user_id')
+          .orderBy(sql`memberships.organization_id = s.organization_id`, 'desc')
+          .orderBy('memberships.id')
+          .limit(1)
+          .as('m'),
+      (join) => join.onTrue(),
+    )
+    .select(['s.id', 's.user_id', 'm.organization_id', 's.created_at', 's.last_used_at'])
+    .select(['s.expires_at', 's.address', 's.user_agent'])
+    .where('s.revoked_at', 'is', null)
+    .where('s.expires_at', '>', sql<Date>`now()`)
+}

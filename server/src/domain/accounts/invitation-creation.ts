@@ -1,0 +1,137 @@
+import type { InvitationId, Role } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { Tx } from '../../db/database.ts'
+import { conflict } from '../../errors.ts'
+import { auditedBy, noteAudit } from './audit-events.ts'
+import { getEntitlements, requireRoom } from './plans.ts'
+import {
+  getInvitation,
+  invitationState,
+  selectInvitations,
+  targetOf,
+  type Invitation,
+} from './invitations.ts'
+import { oneLine, sendMail } from './mails.ts'
+import { lockAsManager, requireOwner } from './members.ts'
+import { createToken, hashToken } from './tokens.ts'
+import { normalizeEmail } from './users.ts'
+
+/**
+ * Invites an address and mails it the link if mail can be sent. Called again with the id of an
+ * earlier call that was cut off, it gives that invitation a new token: its caller never saw the first.
+ */
+export async function createInvitation(
+  app: Pick<App, 'db' | 'config'>,
+  actor: Actor,
+  id: InvitationId,
+  wish: { readonly email: string; readonly role: Role },
+): Promise<Invitation & { readonly acceptUrl: string }> {
+  const email = normalizeEmail(wish.email)
+  const token = createToken('invitation')
+  const acceptUrl = `${app.config.dashboardUrl}/accept-invitation#token=${token}`
+  return app.db.transaction().execute(async (tx) => {
+    const managerRole = await lockAsManager(tx, actor)
+    const isRepeated = await renewToken(tx, actor, id, token)
+    if (!isRepeated) {
+      if (wish.role === 'owner') requireOwner(managerRole, 'invite an owner')
+      await requireNewAddress(tx, actor, email)
+      await requireSeat(tx, actor)
+      await tx
+        .insertInto('invitations')
+        .values({
+          id,
+          organization_id: actor.organizationId,
+          email,
+          role: wish.role,
+          token_hash: hashToken(token),
+          invited_by: actor.userId,
+          expires_at: sql`now() + interval '7 days'`,
+        })
+        .execute()
+      await noteAudit(tx, {
+        ...auditedBy(actor),
+        type: 'invitation.created',
+        target: targetOf({ id, email }),
+        message: `as ${wish.role}`,
+      })
+    }
+    const invitation = await getInvitation(tx, actor, id)
+    if (app.config.smtpUrl !== null && invitation.state === 'pending') {
+      await mailInvitation(tx, invitation, acceptUrl)
+    }
+    return { ...invitation, acceptUrl }
+  })
+}
+
+/** Whether the invitation is there already, which then takes the token. */
+async function renewToken(tx: Tx, actor: Actor, id: InvitationId, token: string): Promise<boolean> {
+  const renewed = await tx
+    .updateTable('invitations')
+    .set({ token_hash: hashToken(token) })
+    .where('id', '=', id)
+    .where('organization_id', '=', actor.organizationId)
+    .returning('id')
+    .executeTakeFirst()
+  return renewed !== undefined
+}
+
+async function requireNewAddress(tx: Tx, actor: Actor, email: string): Promise<void> {
+  const member = await tx
+    .selectFrom('memberships as m')
+    .innerJoin('users as u', 'u.id', 'm.user_id')
+    .select('m.id')
+    .where('m.organization_id', '=', actor.organizationId)
+    .where('u.email', '=', email)
+    .executeTakeFirst()
+  if (member) throw conflict('a member of this organization has that address')
+  const pending = await selectInvitations(tx, actor)
+    .where('i.email', '=', email)
+    .where(invitationState, '=', 'pending')
+    .executeTakeFirst()
+  if (pending) {
+    throw conflict(
+      `that address has a pending invitation, ${pending.id}; revoke it to send another`,
+    )
+  }
+}
+
+/** A pending invitation holds the place that its acceptance takes. */
+export async function requireSeat(tx: Tx, actor: Pick<Actor, 'organizationId'>): Promise<void> {
+  const members = await tx
+    .selectFrom('memberships')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('organization_id', '=', actor.organizationId)
+    .executeTakeFirstOrThrow()
+  const pending = await tx
+    .selectFrom('invitations as i')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('i.organization_id', '=', actor.organizationId)
+    .where(invitationState, '=', 'pending')
+    .executeTakeFirstOrThrow()
+  const entitlements = await getEntitlements(tx, actor.organizationId)
+  requireRoom(entitlements, 'members', members.count + pending.count)
+}
+
+async function mailInvitation(tx: Tx, invitation: Invitation, acceptUrl: string): Promise<void> {
+  const organization = await tx
+    .selectFrom('organizations')
+    .select('name')
+    .where('id', '=', invitation.organization_id)
+    .executeTakeFirstOrThrow()
+  const inviter = oneLine(invitation.inviter_name)
+  const name = oneLine(organization.name)
+  await sendMail(tx, {
+    recipient: invitation.email,
+    subject: `${inviter} invites you to ${name}`,
+    body: `${inviter} invites you to the organization "${name}" as ${invitation.role}.
+
+Open this link, and sign in or sign up as ${invitation.email}:
+
+${acceptUrl}
+
+The link works once and for 7 days. If you do not know what this is about, ignore this mail.
+`,
+  })
+}

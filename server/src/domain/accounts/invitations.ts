@@ -1,0 +1,184 @@
+import type {
+  InvitationId,
+  InvitationState,
+  MembershipId,
+  OrganizationId,
+  UserId,
+} from '@computer/contract'
+import { sql } from 'kysely'
+import type { Actor, Caller, UserActor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { Database, InvitationRow, Tx } from '../../db/database.ts'
+import { ApiError, conflict, notFound } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { auditedBy, noteAudit } from './audit-events.ts'
+import { getMember, lockAsManager, type Member } from './members.ts'
+import { lockOrganization } from './organizations.ts'
+import { pageById, type PageRequest } from '../page.ts'
+import { hashToken } from './tokens.ts'
+import { getUser, normalizeEmail } from './users.ts'
+
+export type Invitation = InvitationRow & {
+  readonly state: InvitationState
+  readonly inviter_name: string
+}
+
+/** Derived, never stored: nothing has to run for an invitation to expire. */
+export const invitationState = sql<InvitationState>`case
+  when i.accepted_at is not null then 'accepted'
+  when i.revoked_at is not null then 'revoked'
+  when i.expires_at <= statement_timestamp() then 'expired'
+  else 'pending' end`
+
+export async function listInvitations(
+  db: Database,
+  actor: Actor,
+  filter: PageRequest & { readonly state: InvitationState },
+) {
+  return pageById(filter, (before, count) =>
+    selectInvitations(db, actor)
+      .where(invitationState, '=', filter.state)
+      .$if(before !== null, (query) => query.where('i.id', '<', before as InvitationId))
+      .orderBy('i.id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}
+
+/** Its token is worth nothing from now on. One that is over already stays as it is. */
+export async function revokeInvitation(
+  app: Pick<App, 'db'>,
+  actor: Actor,
+  id: InvitationId,
+): Promise<Invitation> {
+  return app.db.transaction().execute(async (tx) => {
+    await lockAsManager(tx, actor)
+    const invitation = await getInvitation(tx, actor, id)
+    if (invitation.state === 'accepted') {
+      throw conflict('this invitation was accepted; remove the member instead')
+    }
+    if (invitation.state !== 'pending') return invitation
+    await tx
+      .updateTable('invitations')
+      .set({ revoked_at: sql`now()` })
+      .where('id', '=', id)
+      .execute()
+    await noteAudit(tx, {
+      ...auditedBy(actor),
+      type: 'invitation.revoked',
+      target: targetOf(invitation),
+    })
+    return getInvitation(tx, actor, id)
+  })
+}
+
+/** Accepts for a person who is signed in; their browser session acts in that organization then. */
+export async function acceptAndEnter(
+  app: Pick<App, 'db'>,
+  actor: UserActor,
+  token: string,
+): Promise<Member> {
+  return app.db.transaction().execute(async (tx) => {
+    const user = await getUser(tx, actor.userId)
+    const { organizationId, membershipId } = await acceptInvitation(tx, user, actor, token)
+    await tx
+      .updateTable('auth_sessions')
+      .set({ organization_id: organizationId })
+      .where('id', '=', actor.authSessionId)
+      .where('user_id', '=', user.id)
+      .execute()
+    return getMember(tx, { organizationId }, membershipId)
+  })
+}
+
+/**
+ * Makes a user a member by an invitation of exactly that address. Whoever has another address learns
+ * neither whose it is nor what became of the invitation.
+ */
+export async function acceptInvitation(
+  tx: Tx,
+  user: { readonly id: UserId; readonly email: string; readonly name: string },
+  caller: Caller,
+  token: string,
+): Promise<{ organizationId: OrganizationId; membershipId: MembershipId }> {
+  const found = await tx
+    .selectFrom('invitations')
+    .select(['id', 'organization_id', 'email'])
+    .where('token_hash', '=', hashToken(token))
+    .executeTakeFirst()
+  if (!found) throw notFound('such invitation; ask for a new one')
+  if (found.email !== normalizeEmail(user.email)) {
+    throw new ApiError(
+      'permission_denied',
+      'this invitation is for another address; sign in with the account of the address it was sent to',
+    )
+  }
+  const organizationId = found.organization_id
+  await lockOrganization(tx, { organizationId })
+  const invitation = await getInvitation(tx, { organizationId }, found.id)
+  if (invitation.state !== 'pending') throw conflict(refusals[invitation.state])
+
+  const membership = await tx
+    .insertInto('memberships')
+    .values({
+      id: newId('mem'),
+      organization_id: organizationId,
+      user_id: user.id,
+      role: invitation.role,
+    })
+    .onConflict((existing) => existing.columns(['organization_id', 'user_id']).doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  if (!membership) throw conflict('you are a member of this organization already')
+  await tx
+    .updateTable('invitations')
+    .set({ accepted_at: sql`now()` })
+    .where('id', '=', invitation.id)
+    .execute()
+
+  const by = {
+    organizationId,
+    actor: { type: 'user', id: user.id, name: user.name },
+    address: caller.address,
+  } as const
+  await noteAudit(tx, { ...by, type: 'invitation.accepted', target: targetOf(invitation) })
+  await noteAudit(tx, {
+    ...by,
+    type: 'member.added',
+    target: { type: 'user', id: user.id, name: user.email },
+    message: `as ${invitation.role}`,
+  })
+  return { organizationId, membershipId: membership.id }
+}
+
+const refusals = {
+  accepted: 'this invitation was accepted already',
+  revoked: 'this invitation was revoked; ask for a new one',
+  expired: 'this invitation has expired; ask for a new one',
+} as const
+
+/** An invitation of that organization. */
+export async function getInvitation(
+  db: Database,
+  actor: Pick<Actor, 'organizationId'>,
+  id: InvitationId,
+): Promise<Invitation> {
+  const invitation = await selectInvitations(db, actor).where('i.id', '=', id).executeTakeFirst()
+  if (!invitation) throw notFound(`invitation ${id}`)
+  return invitation
+}
+
+export function selectInvitations(db: Database, { organizationId }: Pick<Actor, 'organizationId'>) {
+  return db
+    .selectFrom('invitations as i')
+    .innerJoin('users as u', 'u.id', 'i.invited_by')
+    .selectAll('i')
+    .select('u.name as inviter_name')
+    .select(invitationState.as('state'))
+    .where('i.organization_id', '=', organizationId)
+}
+
+/** How the audit log names one. */
+export function targetOf(invitation: Pick<Invitation, 'id' | 'email'>) {
+  return { type: 'invitation', id: invitation.id, name: invitation.email }
+}

@@ -1,0 +1,173 @@
+import {
+  rolePermissions,
+  type MembershipId,
+  type OrganizationId,
+  type Role,
+  type UserId,
+} from '@computer/contract'
+import type { Actor, UserActor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { Database, Tx } from '../../db/database.ts'
+import { ApiError, conflict, notFound } from '../../errors.ts'
+import { auditedBy, noteAudit } from './audit-events.ts'
+import { createPersonalOrganization, lockOrganization } from './organizations.ts'
+import { pageById, type PageRequest } from '../page.ts'
+
+export type Member = {
+  readonly id: MembershipId
+  readonly organization_id: OrganizationId
+  readonly user_id: UserId
+  readonly email: string
+  readonly name: string
+  readonly role: Role
+  readonly created_at: Date
+}
+
+export async function listMembers(db: Database, actor: Actor, page: PageRequest) {
+  return pageById(page, (before, count) =>
+    selectMembers(db, actor)
+      .$if(before !== null, (query) => query.where('m.id', '<', before as MembershipId))
+      .orderBy('m.id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}
+
+/** A member of the actor's organization. */
+export async function getMember(
+  db: Database,
+  actor: Pick<Actor, 'organizationId'>,
+  id: MembershipId,
+): Promise<Member> {
+  const member = await selectMembers(db, actor).where('m.id', '=', id).executeTakeFirst()
+  if (!member) throw notFound(`member ${id}`)
+  return member
+}
+
+export async function changeRole(
+  app: Pick<App, 'db'>,
+  actor: Actor,
+  id: MembershipId,
+  role: Role,
+): Promise<Member> {
+  return app.db.transaction().execute(async (tx) => {
+    const managerRole = await lockAsManager(tx, actor)
+    const member = await getMember(tx, actor, id)
+    if (member.role === role) return member
+    if (role === 'owner') requireOwner(managerRole, 'make an owner')
+    if (member.role === 'owner') {
+      requireOwner(managerRole, "change an owner's role")
+      await requireAnotherOwner(tx, member)
+    }
+    await tx.updateTable('memberships').set({ role }).where('id', '=', id).execute()
+    await noteAudit(tx, {
+      ...auditedBy(actor),
+      type: 'member.role_changed',
+      target: { type: 'user', id: member.user_id, name: member.email },
+      message: `from ${member.role} to ${role}`,
+    })
+    return { ...member, role }
+  })
+}
+
+export async function removeMember(
+  app: Pick<App, 'db' | 'config'>,
+  actor: Actor,
+  id: MembershipId,
+): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    const managerRole = await lockAsManager(tx, actor)
+    const member = await getMember(tx, actor, id)
+    if (member.role === 'owner') requireOwner(managerRole, 'remove an owner')
+    await endMembership(app, tx, member)
+    await noteAudit(tx, {
+      ...auditedBy(actor),
+      type: 'member.removed',
+      target: { type: 'user', id: member.user_id, name: member.email },
+      message: `was ${member.role}`,
+    })
+  })
+}
+
+/** Ends the actor's own membership of any organization, not only of the one they act in. */
+export async function leaveOrganization(
+  app: Pick<App, 'db' | 'config'>,
+  actor: UserActor,
+  organizationId: OrganizationId,
+): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    await lockOrganization(tx, { organizationId })
+    const member = await selectMembers(tx, { organizationId })
+      .where('m.user_id', '=', actor.userId)
+      .executeTakeFirst()
+    if (!member) throw notFound(`organization ${organizationId}`)
+    await endMembership(app, tx, member)
+    await noteAudit(tx, {
+      ...auditedBy(actor),
+      organizationId,
+      type: 'member.left',
+      target: { type: 'user', id: member.user_id, name: member.email },
+      message: `was ${member.role}`,
+    })
+  })
+}
+
+/**
+ * Locks the organization and reads again whether the actor may manage its members: of two who demote
+ * each other at once, the second has lost the right by then. Answers the actor's role.
+ */
+export async function lockAsManager(tx: Tx, actor: Actor): Promise<Role> {
+  await lockOrganization(tx, actor)
+  const member = await selectMembers(tx, actor)
+    .where('m.user_id', '=', actor.userId)
+    .executeTakeFirst()
+  if (member && rolePermissions[member.role].includes('members:manage')) return member.role
+  throw new ApiError('permission_denied', 'this needs the permission members:manage')
+}
+
+/** An admin who made owners could give himself what he has not. */
+export function requireOwner(role: Role, doing: string): void {
+  if (role === 'owner') return
+  throw new ApiError('permission_denied', `only an owner may ${doing}; ask one`)
+}
+
+/** Under the organization's lock. Nobody is left without an organization. */
+async function endMembership(app: Pick<App, 'config'>, tx: Tx, member: Member): Promise<void> {
+  if (member.role === 'owner') await requireAnotherOwner(tx, member)
+  // Two organizations that part with one user at once must not both think the other is left.
+  const user = await tx
+    .selectFrom('users')
+    .select(['id', 'name'])
+    .where('id', '=', member.user_id)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow()
+  await tx.deleteFrom('memberships').where('id', '=', member.id).execute()
+  const other = await tx
+    .selectFrom('memberships')
+    .select('id')
+    .where('user_id', '=', user.id)
+    .limit(1)
+    .executeTakeFirst()
+  if (!other) await createPersonalOrganization(tx, user, app.config.signupPlan)
+}
+
+/** One whose account is disabled does not count: nobody would be left who can act. */
+async function requireAnotherOwner(tx: Tx, member: Member): Promise<void> {
+  const other = await selectMembers(tx, { organizationId: member.organization_id })
+    .where('m.id', '!=', member.id)
+    .where('m.role', '=', 'owner')
+    .where('u.disabled_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  if (other) return
+  throw conflict('this is the last owner of the organization; make another member owner first')
+}
+
+function selectMembers(db: Database, { organizationId }: Pick<Actor, 'organizationId'>) {
+  return db
+    .selectFrom('memberships as m')
+    .innerJoin('users as u', 'u.id', 'm.user_id')
+    .select(['m.id', 'm.organization_id', 'm.user_id', 'm.role', 'm.created_at'])
+    .select(['u.email', 'u.name'])
+    .where('m.organization_id', '=', organizationId)
+}

@@ -1,0 +1,85 @@
+import type { MachineSize, OrganizationId, QuotaLimit } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Database } from '../../db/database.ts'
+import { ApiError, invalid } from '../../errors.ts'
+
+const sizeOrder: readonly MachineSize[] = ['small', 'standard', 'large']
+
+type Entitlements = {
+  readonly planId: string
+  readonly largestSize: MachineSize
+  limit(key: QuotaLimit): number
+}
+
+/** The numbers of a size, from the catalog that is in effect. */
+export async function getSize(db: Database, size: MachineSize) {
+  return db
+    .selectFrom('catalog_sizes')
+    .selectAll()
+    .where('id', '=', size)
+    .where('catalog_version', '=', currentVersion())
+    .executeTakeFirstOrThrow()
+}
+
+/**
+ * What an organization may have. An entitlement its plan leaves null is negotiated, never
+ * unlimited: without a number of the organization's own it is refused (specification, Errors).
+ */
+export async function getEntitlements(
+  db: Database,
+  organizationId: OrganizationId,
+): Promise<Entitlements> {
+  const plan = await db
+    .selectFrom('organizations as o')
+    .innerJoin('catalog_plans as p', 'p.id', 'o.plan_id')
+    .selectAll('p')
+    .select('o.limit_overrides')
+    .where('o.id', '=', organizationId)
+    .where('p.catalog_version', '=', currentVersion())
+    .executeTakeFirstOrThrow()
+  const overrides = plan.limit_overrides
+  return {
+    planId: plan.id,
+    largestSize: (overrides['largest_size'] ?? plan.largest_size ?? 'small') as MachineSize,
+    limit(key) {
+      const value = overrides[key] ?? plan[key]
+      if (typeof value === 'number') return value
+      throw new ApiError('quota_exceeded', `plan ${plan.id} has no agreed number for ${key} yet`, {
+        quota: { limit: key, current: 0, maximum: null, plan_id: plan.id, upgrade_url: null },
+      })
+    },
+  }
+}
+
+/** Refuses when one more would exceed the entitlement. */
+export function requireRoom(entitlements: Entitlements, limit: QuotaLimit, current: number): void {
+  const maximum = entitlements.limit(limit)
+  if (current < maximum) return
+  const words = limit.replaceAll('_', ' ')
+  throw new ApiError(
+    'quota_exceeded',
+    `plan ${entitlements.planId} allows ${maximum} ${words} and ${current} are in use`,
+    { quota: { limit, current, maximum, plan_id: entitlements.planId, upgrade_url: null } },
+  )
+}
+
+/** A plan caps the largest size its organization may create (specification, Machine sizes). */
+export function requireSize(entitlements: Entitlements, size: MachineSize): void {
+  if (sizeOrder.indexOf(size) <= sizeOrder.indexOf(entitlements.largestSize)) return
+  throw new ApiError(
+    'quota_exceeded',
+    `plan ${entitlements.planId} allows machines up to ${entitlements.largestSize}, not ${size}`,
+  )
+}
+
+/** Refuses a disk that would become smaller. */
+export function requireNoShrink(fromGb: number, toGb: number): void {
+  if (toGb < fromGb) {
+    throw invalid(`the disk has ${fromGb} GB and never shrinks; that size has ${toGb} GB`)
+  }
+}
+
+/** The version of the catalog that is in effect. */
+export function currentVersion() {
+  return sql<number>`(select max(version) from catalog_versions where effective_at <= now())`
+}

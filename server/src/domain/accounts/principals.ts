@@ -1,0 +1,48 @@
+import type { Principal } from '@computer/contract'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+
+/** Who is calling, in the words of GET /v1/auth/me. A key speaks for no user of its own. */
+export async function describePrincipal(
+  app: Pick<App, 'db' | 'config'>,
+  actor: Actor,
+): Promise<Principal> {
+  const organizations = await app.db
+    .selectFrom('memberships as m')
+    .innerJoin('organizations as o', 'o.id', 'm.organization_id')
+    .select(['o.id', 'o.name', 'm.role'])
+    .where('m.user_id', '=', actor.userId)
+    .orderBy('o.id')
+    .execute()
+  // Read by itself: a membership that has just ended is still acted by for a moment.
+  const active = await app.db
+    .selectFrom('organizations')
+    .select(['id', 'name', 'plan_id'])
+    .where('id', '=', actor.organizationId)
+    .executeTakeFirstOrThrow()
+  const { principal } = actor
+  const isUser = principal.type === 'user'
+  return {
+    user: isUser ? await getUser(app, actor) : null,
+    api_key:
+      principal.type === 'api_key'
+        ? { id: principal.id, name: principal.name, scopes: [...(actor.scopes ?? [])] }
+        : null,
+    organization: active,
+    role: isUser ? actor.role : null,
+    permissions: [...actor.permissions],
+    // A key belongs to one organization, whatever others its creator is in.
+    organizations: isUser
+      ? organizations
+      : [{ id: active.id, name: active.name, role: actor.role }],
+    gateway_url: app.config.gatewayUrl,
+  }
+}
+
+async function getUser(app: Pick<App, 'db'>, actor: Actor) {
+  return app.db
+    .selectFrom('users')
+    .select(['id', 'email', 'name'])
+    .where('id', '=', actor.userId)
+    .executeTakeFirstOrThrow()
+}

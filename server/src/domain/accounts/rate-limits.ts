@@ -1,0 +1,76 @@
+import { sql } from 'kysely'
+import { createHash } from 'node:crypto'
+import type { Database } from '../../db/database.ts'
+import { ApiError } from '../../errors.ts'
+
+/** What may be tried so often by or for one subject in a window. The rows outlive the server. */
+type Limit = { readonly kind: string; readonly max: number; readonly windowMinutes: number }
+type Refusing = Limit & { readonly refusal: string }
+
+/** Failed logins per email: a login that succeeds forgets those before it. */
+export const loginLimit: Refusing = {
+  kind: 'login',
+  max: 10,
+  windowMinutes: 15,
+  refusal: 'too many failed logins with this email',
+}
+export const signupLimit: Refusing = {
+  kind: 'signup',
+  max: 10,
+  windowMinutes: 60,
+  refusal: 'too many sign-ups from this address',
+}
+/** Mails per email: the ones beyond are not sent, which nobody is told. */
+export const resetMailLimit: Limit = { kind: 'reset_mail', max: 3, windowMinutes: 60 }
+
+/** Counts an attempt before it is made, so that of many at once no more than allowed are made. */
+export async function requireAttempt(
+  db: Database,
+  limit: Refusing,
+  subject: string,
+): Promise<void> {
+  const { isAllowed, secondsLeft } = await countAttempt(db, limit, subject)
+  if (isAllowed) return
+  const minutes = Math.ceil(secondsLeft / 60)
+  throw new ApiError('rate_limited', `${limit.refusal}; try again in ${minutes} min`, {
+    retryAfter: secondsLeft,
+  })
+}
+
+export async function countAttempt(
+  db: Database,
+  { kind, max, windowMinutes }: Limit,
+  subject: string,
+): Promise<{ readonly isAllowed: boolean; readonly secondsLeft: number }> {
+  const end = sql<Date>`now() + ${windowMinutes} * interval '1 minute'`
+  const isOver = sql<boolean>`attempts.window_ends_at <= now()`
+  const { count, seconds_left } = await db
+    .insertInto('attempts')
+    .values({ key: keyOf(kind, subject), count: 1, window_ends_at: end })
+    .onConflict((existing) =>
+      existing.column('key').doUpdateSet({
+        count: sql`case when ${isOver} then 1 else attempts.count + 1 end`,
+        window_ends_at: sql`case when ${isOver} then ${end} else attempts.window_ends_at end`,
+      }),
+    )
+    .returning('count')
+    .returning(
+      sql<number>`ceil(extract(epoch from window_ends_at - now()))::int`.as('seconds_left'),
+    )
+    .executeTakeFirstOrThrow()
+  return { isAllowed: count <= max, secondsLeft: Math.max(1, seconds_left) }
+}
+
+export async function forgetAttempts(
+  db: Database,
+  { kind }: Limit,
+  subject: string,
+): Promise<void> {
+  await db.deleteFrom('attempts').where('key', '=', keyOf(kind, subject)).execute()
+}
+
+function keyOf(kind: string, subject: string): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([kind, subject]))
+    .digest()
+}

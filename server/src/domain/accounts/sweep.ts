@@ -1,0 +1,19 @@
+import { sql } from 'kysely'
+import type { Database } from '../../db/database.ts'
+
+/** Removes what counts no more: ended windows, links and, after a month, browser sessions. */
+export async function sweepAccounts(db: Database): Promise<void> {
+  await db
+    .deleteFrom('attempts')
+    .where('window_ends_at', '<', sql<Date>`now()`)
+    .execute()
+  await db
+    .deleteFrom('password_resets')
+    .where('expires_at', '<', sql<Date>`now()`)
+    .execute()
+  const monthAgo = sql<Date>`now() - interval '30 days'`
+  await db
+    .deleteFrom('auth_sessions')
+    .where((eb) => eb.or([eb('revoked_at', '<', monthAgo), eb('expires_at', '<', monthAgo)]))
+    .execute()
+}

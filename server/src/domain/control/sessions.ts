@@ -1,0 +1,147 @@
+import type { MachineId, SessionId, SessionState, SessionType } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { Database, SessionRow, Tx } from '../../db/database.ts'
+import { ApiError, notFound } from '../../errors.ts'
+import { getEntitlements, requireRoom } from '../accounts/plans.ts'
+import { appendEvent } from '../events/events.ts'
+import { lockOrganization } from '../accounts/organizations.ts'
+import { getMachine } from '../find-machine.ts'
+import { pageById, type PageRequest } from '../page.ts'
+
+export type SessionWithState = SessionRow & { readonly state: SessionState }
+
+/** Idle that long, a session closes for ever (wire, Sessions). */
+export const abandonedAfter = sql`interval '24 hours'`
+
+/**
+ * Active while it holds the lease or made a call in the last minute; the gateway calls for as long as
+ * it has a socket open. Derived, never stored: nothing has to run for a session to become idle.
+ */
+const state = sql<SessionState>`case
+  when closed_at is not null or last_active_at < now() - ${abandonedAfter} then 'closed'
+  when last_active_at > now() - interval '60 seconds' then 'active'
+  when exists (
+    select from input_leases l
+    where l.machine_id = sessions.machine_id and l.session_id = sessions.id and l.expires_at > now()
+  ) then 'active'
+  else 'idle' end`
+
+/** Nobody notes when a session is abandoned, so the time of that is derived as well. */
+const closedAt = sql<Date | null>`case
+  when closed_at is null and last_active_at < now() - ${abandonedAfter}
+  then last_active_at + ${abandonedAfter} else closed_at end`
+
+/** Called again with the id of an earlier call that was cut off, it answers the session of that call. */
+export async function openSession(
+  app: Pick<App, 'db' | 'changes'>,
+  actor: Actor,
+  id: SessionId,
+  wish: { readonly machine_id: MachineId; readonly type?: SessionType | undefined },
+): Promise<SessionWithState> {
+  const session = await app.db.transaction().execute(async (tx) => {
+    const existing = await findSession(tx, actor, id)
+    if (existing) return existing
+    const machine = await getMachine(tx, actor, wish.machine_id)
+    await requireRoomForSession(tx, actor)
+    await tx
+      .insertInto('sessions')
+      .values({
+        id,
+        organization_id: actor.organizationId,
+        machine_id: machine.id,
+        type: wish.type ?? (actor.principal.type === 'api_key' ? 'agent' : 'human'),
+        opened_by_type: actor.principal.type,
+        opened_by_id: actor.principal.id,
+        opened_by_name: actor.principal.name,
+      } as never)
+      .execute()
+    await appendEvent(tx, machine.id, { type: 'session.connected', sessionId: id })
+    return getSession(tx, actor, id)
+  })
+  app.changes.publish(session.machine_id)
+  return session
+}
+
+export async function listSessions(
+  db: Database,
+  actor: Actor,
+  filter: PageRequest & {
+    readonly machine_id?: MachineId | undefined
+    readonly state?: SessionState | undefined
+  },
+) {
+  return pageById(filter, (before, count) =>
+    selectSessions(db, actor)
+      .$if(before !== null, (query) => query.where('id', '<', before as SessionId))
+      .$if(filter.machine_id !== undefined, (query) =>
+        query.where('machine_id', '=', filter.machine_id!),
+      )
+      .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
+      .orderBy('id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}
+
+export async function getSession(db: Database, actor: Actor, id: SessionId) {
+  const session = await findSession(db, actor, id)
+  if (!session) throw notFound(`session ${id}`)
+  return session
+}
+
+/** A session that the caller itself opened on that machine and that is still open. */
+export async function getOwnSession(
+  db: Database,
+  actor: Actor,
+  machineId: MachineId,
+  id: SessionId,
+): Promise<SessionWithState> {
+  const session = await findSession(db, actor, id)
+  if (!session || session.machine_id !== machineId) {
+    throw notFound(`session ${id} on machine ${machineId}`)
+  }
+  requireOpener(actor, session)
+  if (session.state === 'closed') {
+    throw new ApiError('precondition_failed', `session ${id} is closed; open another`)
+  }
+  return session
+}
+
+/** Notes that a session made a call. */
+export async function touchSession(db: Database, id: SessionId): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ last_active_at: sql`now()` })
+    .where('id', '=', id)
+    .execute()
+}
+
+export function requireOpener(actor: Actor, session: SessionRow): void {
+  if (session.opened_by_id === actor.principal.id) return
+  throw new ApiError('permission_denied', `session ${session.id} was opened by somebody else`)
+}
+
+async function findSession(db: Database, actor: Actor, id: SessionId) {
+  return selectSessions(db, actor).where('id', '=', id).executeTakeFirst()
+}
+
+function selectSessions(db: Database, actor: Actor) {
+  return db
+    .selectFrom('sessions')
+    .selectAll()
+    .select([state.as('state'), closedAt.as('closed_at')])
+    .where('organization_id', '=', actor.organizationId)
+}
+
+async function requireRoomForSession(tx: Tx, actor: Actor): Promise<void> {
+  await lockOrganization(tx, actor)
+  const { open } = await tx
+    .selectFrom('sessions')
+    .select((eb) => eb.fn.countAll<number>().as('open'))
+    .where('organization_id', '=', actor.organizationId)
+    .where(state, '!=', 'closed')
+    .executeTakeFirstOrThrow()
+  requireRoom(await getEntitlements(tx, actor.organizationId), 'concurrent_sessions', open)
+}

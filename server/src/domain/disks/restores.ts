@@ -1,0 +1,146 @@
+import type { MachineId, SnapshotId } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { MachineRow, Tx } from '../../db/database.ts'
+import { conflict, illegalMove } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { getCapture, releaseCapture } from './captures.ts'
+import { appendEvent } from '../events/events.ts'
+import { getMachine, lockAnyMachine, lockMachine } from '../find-machine.ts'
+import { requireNoHolder } from '../control/leases.ts'
+import { moveMachine } from '../events/machine-states.ts'
+import { requireDiskRoom } from './pool.ts'
+import { describeSnapshot, holdSnapshotOf, insertSnapshot } from './snapshots.ts'
+
+/*
+ * A restore puts a machine onto another disk. The row names the capture it is to be made from and
+ * takes the next generation; the worker keeps the disk of now as a snapshot, stops the machine, makes
+ * the disk of that generation beside the one of now and then changes the row over to it. Until that
+ * moment nothing is lost, and every way out leads back to the disk of now.
+ */
+
+export async function restoreMachine(
+  app: Pick<App, 'db' | 'changes'>,
+  actor: Actor,
+  id: MachineId,
+  snapshotId: SnapshotId,
+): Promise<MachineRow> {
+  const machine = await app.db.transaction().execute(async (tx) => {
+    await getMachine(tx, actor, id)
+    await requireNoHolder(tx, id)
+    const current = await lockMachine(tx, actor, id)
+    requireRestorable(current)
+    const snapshot = await holdSnapshotOf(tx, actor, id, snapshotId)
+    await requireDiskRoom(tx)
+    const message = `to ${describeSnapshot(snapshot)}`
+    await appendEvent(tx, id, { type: 'machine.restore_started', message })
+    const kept = { id: newId('snp'), name: 'Before restore', origin: 'manual' } as const
+    await insertSnapshot(tx, current, { ...kept, beforeRestore: true })
+    await tx
+      .updateTable('machines')
+      .set({
+        restore_capture_id: snapshot.capture_id,
+        last_generation: sql`last_generation + 1`,
+        attempts: 0,
+        next_attempt_at: sql`now()`,
+      })
+      .where('id', '=', id)
+      .execute()
+    if (current.state !== 'running') return getMachine(tx, actor, id)
+    return moveMachine(tx, current, 'stopping', { wanted: 'running', stop_by_force: false })
+  })
+  app.changes.publish(id)
+  return machine
+}
+
+/** The new disk is in place: from now on it is the machine's. The old one is nobody's. */
+export async function completeRestore(
+  app: Pick<App, 'db' | 'changes'>,
+  machine: MachineRow,
+): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    const current = await lockUnmoved(tx, machine)
+    const captureId = current.restore_capture_id!
+    const { size_bytes: bytes } = await getCapture(tx, captureId)
+    await tx
+      .updateTable('machines')
+      .set({
+        generation: current.last_generation,
+        base_bytes: bytes ?? 0,
+        restore_capture_id: null,
+        last_error: null,
+      })
+      .where('id', '=', current.id)
+      .execute()
+    await releaseCapture(tx, captureId)
+    await appendEvent(tx, current.id, { type: 'machine.restore_completed' })
+    if (current.state === 'stopping') await moveOn(tx, current)
+    if (current.state === 'error') await moveMachine(tx, current, 'stopped', { wanted: 'stopped' })
+  })
+  app.changes.publish(machine.id)
+}
+
+/** The new disk cannot be had: the machine goes back to its own. */
+export async function failRestore(
+  app: Pick<App, 'db' | 'changes'>,
+  machine: MachineRow,
+  failure: RestoreFailure,
+): Promise<void> {
+  await app.db
+    .transaction()
+    .execute(async (tx) => abandonRestore(tx, await lockUnmoved(tx, machine), failure))
+  app.changes.publish(machine.id)
+}
+
+export type RestoreFailure = {
+  readonly reason: string
+  /** The machine never went down for it. */
+  readonly isRunning: boolean
+}
+
+/** The same for a locked machine, of which nothing is done that is not under way. */
+export async function abandonRestore(
+  tx: Tx,
+  machine: MachineRow,
+  { reason, isRunning }: RestoreFailure,
+): Promise<void> {
+  const captureId = machine.restore_capture_id
+  if (!captureId) return
+  await tx
+    .updateTable('machines')
+    .set({ restore_capture_id: null, attempts: 0, last_error: null })
+    .where('id', '=', machine.id)
+    .execute()
+  await releaseCapture(tx, captureId)
+  await appendEvent(tx, machine.id, { type: 'machine.restore_failed', message: reason })
+  if (machine.state !== 'stopping') return
+  if (isRunning) await moveMachine(tx, machine, 'running', { message: 'the machine runs on' })
+  else await moveOn(tx, machine)
+}
+
+/** It was running and is to run again, with no rest in between for anybody to see. */
+async function moveOn(tx: Tx, machine: MachineRow): Promise<void> {
+  await moveMachine(tx, await moveMachine(tx, machine, 'stopped'), 'starting')
+}
+
+function requireRestorable(machine: MachineRow): void {
+  if (machine.restore_capture_id) {
+    throw conflict(`the machine is ${machine.state} and a restore of it is under way already`)
+  }
+  const { state } = machine
+  if (state === 'running' || state === 'stopped' || state === 'error') return
+  throw illegalMove(state, 'stopping')
+}
+
+/** The machine, if its restore is still the one that was read. */
+async function lockUnmoved(tx: Tx, machine: MachineRow): Promise<MachineRow> {
+  const current = await lockAnyMachine(tx, machine.id)
+  const isSame =
+    current.moves === machine.moves &&
+    current.last_generation === machine.last_generation &&
+    current.restore_capture_id !== null &&
+    current.deleted_at === null
+  if (!isSame) throw conflict(`machine ${machine.id} went on while its disk was restored`)
+  return current
+}

@@ -1,0 +1,75 @@
+import type { SnapshotId } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { SnapshotRow, Tx } from '../../db/database.ts'
+import { conflict } from '../../errors.ts'
+import { releaseCapture } from './captures.ts'
+import { appendEvent } from '../events/events.ts'
+import { lockAnyMachine } from '../find-machine.ts'
+import { describeSnapshot, getSnapshot, type SnapshotWithState } from './snapshots.ts'
+
+/**
+ * Deletes the newest snapshot of a machine, be the machine gone or not. One in error holds no disk:
+ * it can always go, and is in nobody's way. Asking again is no error.
+ */
+export async function deleteSnapshot(
+  app: Pick<App, 'db' | 'changes'>,
+  actor: Actor,
+  id: SnapshotId,
+): Promise<SnapshotWithState> {
+  const snapshot = await app.db.transaction().execute(async (tx) => {
+    const { machine_id: machineId } = await getSnapshot(tx, actor, id)
+    const machine = await lockAnyMachine(tx, machineId)
+    const found = await getSnapshot(tx, actor, id)
+    if (found.state === 'deleting') return found
+    if (found.state === 'pending') {
+      throw conflict(`${describeSnapshot(found)} is still being taken; delete it when it is ready`)
+    }
+    if (machine.restore_capture_id === found.capture_id) {
+      throw conflict(`machine ${machineId} is being restored to it; delete it when that is done`)
+    }
+    if (found.state === 'ready') await requireNewest(tx, found)
+    await dropSnapshot(tx, found)
+    return { ...found, state: 'deleting' as const }
+  })
+  app.changes.publish(snapshot.machine_id)
+  return snapshot
+}
+
+/**
+ * Takes a snapshot of a locked machine away, with what it stands on unless somebody else does. Its
+ * row stays, deleted, until its copy in the engine is gone.
+ */
+export async function dropSnapshot(tx: Tx, snapshot: SnapshotRow): Promise<void> {
+  await tx
+    .updateTable('snapshots')
+    .set({ deleted_at: sql<Date>`clock_timestamp()` })
+    .where('id', '=', snapshot.id)
+    .execute()
+  const { capture, isKept, isNamed } = await releaseCapture(tx, snapshot.capture_id)
+  if (isNamed) await tx.deleteFrom('snapshots').where('id', '=', snapshot.id).execute()
+  await appendEvent(tx, snapshot.machine_id, {
+    type: 'snapshot.deleted',
+    message: describeSnapshot(snapshot),
+    ...(!isKept && { capture }),
+  })
+}
+
+async function requireNewest(tx: Tx, snapshot: SnapshotWithState): Promise<void> {
+  const newest = await tx
+    .selectFrom('snapshots as s')
+    .innerJoin('captures as c', 'c.id', 's.capture_id')
+    .select(['s.id', 's.name'])
+    .where('s.machine_id', '=', snapshot.machine_id)
+    .where('s.deleted_at', 'is', null)
+    .where('c.state', '!=', 'error')
+    .orderBy('s.created_at', 'desc')
+    .orderBy('s.id', 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow()
+  if (newest.id === snapshot.id) return
+  throw conflict(
+    `only the newest snapshot of a machine can be deleted: ${describeSnapshot(newest)} is in the way`,
+  )
+}

@@ -1,0 +1,172 @@
+import type { MachineId, SnapshotId, SnapshotOrigin, SnapshotState } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { CaptureRow, Database, MachineRow, SnapshotRow, Tx } from '../../db/database.ts'
+import { ApiError, invalid, notFound, notRunning } from '../../errors.ts'
+import { holdCapture, insertCapture } from './captures.ts'
+import { getEntitlements, requireRoom } from '../accounts/plans.ts'
+import { appendEvent } from '../events/events.ts'
+import { lockMachine } from '../find-machine.ts'
+import { generateSnapshotName } from '../names.ts'
+import { lockOrganization } from '../accounts/organizations.ts'
+import { pageById, type PageRequest } from '../page.ts'
+import { requireDiskRoom } from './pool.ts'
+
+export type SnapshotWithState = SnapshotRow &
+  Pick<CaptureRow, 'image_id' | 'size_bytes' | 'completed_at' | 'error' | 'disk_gb'> & {
+    readonly state: SnapshotState
+  }
+
+/**
+ * Asks for a running machine's disk as it is now; the worker copies it. Called again with the id of
+ * an earlier call that was cut off, it answers the snapshot of that call.
+ */
+export async function createSnapshot(
+  app: Pick<App, 'db' | 'changes'>,
+  actor: Actor,
+  id: SnapshotId,
+  wish: { readonly machine_id: MachineId; readonly name?: string | undefined },
+): Promise<SnapshotWithState> {
+  const snapshot = await app.db.transaction().execute(async (tx) => {
+    await lockOrganization(tx, actor)
+    const existing = await findSnapshot(tx, actor, id)
+    if (existing) return existing
+    const machine = await lockMachine(tx, actor, wish.machine_id)
+    if (machine.state !== 'running') throw notRunning(machine.state)
+    await requireDiskRoom(tx)
+    await requireRoomForSnapshot(tx, actor, machine.id)
+    const name = wish.name ?? generateSnapshotName('snapshot')
+    await insertSnapshot(tx, machine, { id, name, origin: 'manual' })
+    return getSnapshot(tx, actor, id)
+  })
+  app.changes.publish(wish.machine_id)
+  return snapshot
+}
+
+/** Of every machine of the organization, also of those that are gone. */
+export async function listSnapshots(
+  db: Database,
+  actor: Actor,
+  filter: PageRequest & {
+    readonly machine_id?: MachineId | undefined
+    readonly origin?: SnapshotOrigin | undefined
+    readonly state?: SnapshotState | undefined
+  },
+) {
+  return pageById(filter, (before, count) =>
+    selectSnapshots(db, actor)
+      .$if(before !== null, (query) => query.where('s.id', '<', before as SnapshotId))
+      .$if(filter.machine_id !== undefined, (query) =>
+        query.where('s.machine_id', '=', filter.machine_id!),
+      )
+      .$if(filter.origin !== undefined, (query) => query.where('s.origin', '=', filter.origin!))
+      .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
+      .orderBy('s.id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}
+
+export async function getSnapshot(
+  db: Database,
+  actor: Actor,
+  id: SnapshotId,
+): Promise<SnapshotWithState> {
+  const snapshot = await findSnapshot(db, actor, id)
+  if (!snapshot) throw notFound(`snapshot ${id}`)
+  return snapshot
+}
+
+/** A ready snapshot, whose disk stays until the end of the transaction. */
+export async function holdSnapshot(
+  tx: Tx,
+  actor: Actor,
+  id: SnapshotId,
+): Promise<SnapshotWithState> {
+  const { capture_id: captureId } = await getSnapshot(tx, actor, id)
+  await holdCapture(tx, captureId)
+  const snapshot = await getSnapshot(tx, actor, id)
+  if (snapshot.state === 'ready') return snapshot
+  throw new ApiError(
+    'precondition_failed',
+    `snapshot ${id} is ${snapshot.state}; this needs one that is ready`,
+  )
+}
+
+/** The same, of that machine. */
+export async function holdSnapshotOf(
+  tx: Tx,
+  actor: Actor,
+  machineId: MachineId,
+  id: SnapshotId,
+): Promise<SnapshotWithState> {
+  const snapshot = await holdSnapshot(tx, actor, id)
+  if (snapshot.machine_id === machineId) return snapshot
+  throw invalid(`${describeSnapshot(snapshot)} is one of machine ${snapshot.machine_id}`, [
+    { field: 'snapshot_id', message: 'must be a snapshot of this machine' },
+  ])
+}
+
+/** A snapshot of a locked machine, and the capture it stands on. */
+export async function insertSnapshot(
+  tx: Tx,
+  machine: MachineRow,
+  wish: {
+    readonly id: SnapshotId
+    readonly name: string
+    readonly origin: SnapshotOrigin
+    readonly beforeRestore?: boolean
+  },
+): Promise<CaptureRow> {
+  const { beforeRestore = false, ...named } = wish
+  const capture = await insertCapture(tx, machine, { beforeRestore })
+  await tx
+    .insertInto('snapshots')
+    .values({
+      ...named,
+      organization_id: machine.organization_id,
+      machine_id: machine.id,
+      capture_id: capture.id,
+      created_at: capture.created_at,
+    })
+    .execute()
+  await appendEvent(tx, machine.id, { type: 'snapshot.started', message: describeSnapshot(wish) })
+  return capture
+}
+
+/** As events and errors name it. */
+export function describeSnapshot({ id, name }: Pick<SnapshotRow, 'id' | 'name'>): string {
+  return `snapshot ${id} "${name}"`
+}
+
+const state = sql<SnapshotState>`case when s.deleted_at is null then c.state else 'deleting' end`
+
+async function findSnapshot(db: Database, actor: Actor, id: SnapshotId) {
+  return selectSnapshots(db, actor).where('s.id', '=', id).executeTakeFirst()
+}
+
+function selectSnapshots(db: Database, actor: Actor) {
+  return db
+    .selectFrom('snapshots as s')
+    .innerJoin('captures as c', 'c.id', 's.capture_id')
+    .selectAll('s')
+    .select(['c.image_id', 'c.size_bytes', 'c.completed_at', 'c.error', 'c.disk_gb'])
+    .select(state.as('state'))
+    .where('s.organization_id', '=', actor.organizationId)
+}
+
+/** Those that were asked for count, unless they failed: then they hold no disk. */
+async function requireRoomForSnapshot(tx: Tx, actor: Actor, machineId: MachineId): Promise<void> {
+  const { taken } = await tx
+    .selectFrom('snapshots as s')
+    .innerJoin('captures as c', 'c.id', 's.capture_id')
+    .select((eb) => eb.fn.countAll<number>().as('taken'))
+    .where('s.machine_id', '=', machineId)
+    .where('s.origin', '=', 'manual')
+    .where('s.deleted_at', 'is', null)
+    .where('c.state', '!=', 'error')
+    .executeTakeFirstOrThrow()
+  const entitlements = await getEntitlements(tx, actor.organizationId)
+  requireRoom(entitlements, 'snapshots_per_machine', taken)
+}

@@ -1,0 +1,166 @@
+import type { CaptureId, TemplateId, TemplateState } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { Database, TemplateRow, Tx } from '../../db/database.ts'
+import { isUniqueViolation } from '../../db/errors.ts'
+import { ApiError, conflict, notFound } from '../../errors.ts'
+import { holdCapture, releaseCapture } from './captures.ts'
+import { appendEvent } from '../events/events.ts'
+import { lockAnyMachine } from '../find-machine.ts'
+import { pageById, type PageRequest } from '../page.ts'
+import { dropSnapshot } from './snapshot-deletion.ts'
+
+export type TemplateWithState = TemplateRow & {
+  readonly state: TemplateState
+  readonly size_bytes: number | null
+  readonly error: string | null
+  /** Of the captured disk; null: there is none. */
+  readonly disk_gb: number | null
+}
+
+export async function listTemplates(
+  db: Database,
+  actor: Actor,
+  filter: PageRequest & {
+    readonly name?: string | undefined
+    readonly state?: TemplateState | undefined
+  },
+) {
+  return pageById(filter, (before, count) =>
+    selectTemplates(db, actor)
+      .$if(before !== null, (query) => query.where('t.id', '<', before as TemplateId))
+      .$if(filter.name !== undefined, (query) => query.where('t.name', '=', filter.name!))
+      .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
+      .orderBy('t.id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}
+
+export async function findTemplate(
+  db: Database,
+  actor: Actor,
+  id: TemplateId,
+): Promise<TemplateWithState | undefined> {
+  return selectTemplates(db, actor).where('t.id', '=', id).executeTakeFirst()
+}
+
+export async function getTemplate(
+  db: Database,
+  actor: Actor,
+  id: TemplateId,
+): Promise<TemplateWithState> {
+  const template = await findTemplate(db, actor, id)
+  if (!template) throw notFound(`template ${id}`)
+  return template
+}
+
+/** A ready template, whose disk stays until the end of the transaction. */
+export async function holdTemplate(
+  tx: Tx,
+  actor: Actor,
+  id: TemplateId,
+): Promise<TemplateWithState> {
+  const { capture_id: captureId } = await getTemplate(tx, actor, id)
+  if (captureId) await holdCapture(tx, captureId)
+  const template = await getTemplate(tx, actor, id)
+  if (template.state === 'ready') return template
+  if (template.state === 'building') {
+    throw new ApiError('compute_unavailable', `template ${id} is being built; try again shortly`, {
+      retryAfter: 1,
+    })
+  }
+  throw new ApiError(
+    'precondition_failed',
+    `template ${id} could not be built: delete it and make another`,
+  )
+}
+
+export async function updateTemplate(
+  app: Pick<App, 'db'>,
+  actor: Actor,
+  id: TemplateId,
+  change: { readonly name?: string | undefined; readonly description?: string | undefined },
+): Promise<TemplateWithState> {
+  const columns = {
+    ...(change.name !== undefined && { name: change.name }),
+    ...(change.description !== undefined && { description: change.description }),
+  }
+  if (Object.keys(columns).length > 0) {
+    try {
+      await app.db
+        .updateTable('templates')
+        .set(columns)
+        .where('id', '=', id)
+        .where('organization_id', '=', actor.organizationId)
+        .execute()
+    } catch (error) {
+      throw asNameTaken(error, change.name)
+    }
+  }
+  return getTemplate(app.db, actor, id)
+}
+
+/** Machines made from it keep their disks, and run on. */
+export async function deleteTemplate(
+  app: Pick<App, 'db' | 'changes'>,
+  actor: Actor,
+  id: TemplateId,
+): Promise<void> {
+  const { source_machine_id: machineId } = await app.db.transaction().execute(async (tx) => {
+    const template = await getTemplate(tx, actor, id)
+    if (template.source_machine_id) await lockAnyMachine(tx, template.source_machine_id)
+    const gone = await tx
+      .deleteFrom('templates')
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirst()
+    if (!gone) throw notFound(`template ${id}`)
+    if (gone.capture_id) await dropDisk(tx, gone, gone.capture_id)
+    return gone
+  })
+  if (machineId) app.changes.publish(machineId)
+}
+
+/** The conflict of a name that another template has; other errors as they are. */
+export function asNameTaken(error: unknown, name: string | undefined): unknown {
+  return isUniqueViolation(error, 'templates_organization_id_name_key')
+    ? conflict(`a template of this organization is already called ${name}`)
+    : error
+}
+
+/** The snapshot that was taken for a template goes with the last template that stands on it. */
+async function dropDisk(tx: Tx, template: TemplateRow, captureId: CaptureId): Promise<void> {
+  const takenForIt = await tx
+    .selectFrom('snapshots as s')
+    .selectAll('s')
+    .where('s.capture_id', '=', captureId)
+    .where('s.origin', '=', 'template')
+    .where('s.deleted_at', 'is', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('templates as t').whereRef('t.capture_id', '=', 's.capture_id'))),
+    )
+    .executeTakeFirst()
+  if (takenForIt) return dropSnapshot(tx, takenForIt)
+  const { capture, isKept } = await releaseCapture(tx, captureId)
+  if (isKept) return
+  await appendEvent(tx, capture.machine_id, {
+    type: 'snapshot.deleted',
+    message: `template ${template.id} "${template.name}"`,
+    capture,
+  })
+}
+
+const state = sql<TemplateState>`case coalesce(c.state, 'ready')
+  when 'pending' then 'building' when 'error' then 'error' else 'ready' end`
+
+function selectTemplates(db: Database, actor: Actor) {
+  return db
+    .selectFrom('templates as t')
+    .leftJoin('captures as c', 'c.id', 't.capture_id')
+    .selectAll('t')
+    .select(['c.size_bytes', 'c.error', 'c.disk_gb'])
+    .select(state.as('state'))
+    .where('t.organization_id', '=', actor.organizationId)
+}

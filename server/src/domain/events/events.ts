@@ -1,0 +1,88 @@
+import type { MachineEventType, MachineId, SessionId } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Actor } from '../../actor.ts'
+import type { CaptureRow, Database, MachineRow, Tx } from '../../db/database.ts'
+import { newId } from '../../ids.ts'
+import { notFound } from '../../errors.ts'
+import { getMachine } from '../find-machine.ts'
+import { captureFacts, machineFacts, meterEvent } from './meter-intervals.ts'
+import { pageByNumber, type PageRequest } from '../page.ts'
+
+export type EventDetail = {
+  readonly type: MachineEventType
+  readonly sessionId?: SessionId | null
+  readonly from?: string | null
+  readonly to?: string | null
+  readonly message?: string | null
+  /** The machine's size changed. */
+  readonly resized?: boolean
+  /**
+   * With snapshot.completed: a capture that is kept from now on. With snapshot.deleted: one that no
+   * snapshot and no template names any more, be it the template that went last.
+   */
+  readonly capture?: Pick<CaptureRow, 'id' | 'size_bytes'>
+}
+
+/** Adds an event that belongs to no change of state. The machine's row gives the sequence. */
+export async function appendEvent(tx: Tx, id: MachineId, detail: EventDetail): Promise<void> {
+  const machine = await tx
+    .updateTable('machines')
+    .set({ event_sequence: sql`event_sequence + 1` })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+  if (!machine) throw notFound(`machine ${id}`)
+  await insertEvent(tx, machine, detail)
+}
+
+/**
+ * Writes the event that took the sequence the row now has, and what the meters make of it. Times are
+ * to the millisecond, as clients see them, and never run backwards within a log.
+ */
+export async function insertEvent(tx: Tx, machine: MachineRow, detail: EventDetail): Promise<void> {
+  const facts = factsOf(machine, detail)
+  const before = tx
+    .selectFrom('machine_events')
+    .select('occurred_at')
+    .where('machine_id', '=', machine.id)
+    .where('sequence', '=', machine.event_sequence - 1)
+  const event = await tx
+    .insertInto('machine_events')
+    .values({
+      id: newId('evt'),
+      organization_id: machine.organization_id,
+      machine_id: machine.id,
+      session_id: detail.sessionId ?? null,
+      type: detail.type,
+      from_state: detail.from ?? null,
+      to_state: detail.to ?? null,
+      message: detail.message ?? null,
+      sequence: machine.event_sequence,
+      occurred_at: sql`date_trunc('milliseconds', greatest(clock_timestamp(), ${before}))`,
+      facts: facts && (JSON.stringify(facts) as never),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await meterEvent(tx, event)
+}
+
+function factsOf(machine: MachineRow, { to, resized, capture }: EventDetail) {
+  if (capture) return captureFacts(capture)
+  return to || resized ? machineFacts(machine) : null
+}
+
+/** A machine's event log, newest first. */
+export async function listEvents(db: Database, actor: Actor, id: MachineId, page: PageRequest) {
+  await getMachine(db, actor, id)
+  return pageByNumber(page, (before, count) =>
+    db
+      .selectFrom('machine_events')
+      .selectAll()
+      .where('organization_id', '=', actor.organizationId)
+      .where('machine_id', '=', id)
+      .$if(before !== null, (query) => query.where('sequence', '<', before!))
+      .orderBy('sequence', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}

@@ -1,0 +1,89 @@
+import type { CaptureId, MachineSize } from '@computer/contract'
+import type { Selectable } from 'kysely'
+import type { Schema } from '../../db/database.ts'
+
+/*
+ * What is metered follows from the event log alone. Here is the rule: what each event opens and
+ * closes. The table of intervals is kept by it as events are written (meter-intervals.ts), and can be
+ * computed again from a machine's log at any time.
+ *
+ * - compute: while the machine is running or stopping. Until it has stopped, its guest works.
+ * - hot storage: a disk that can be used, from the first time the machine runs or rests stopped until
+ *   it is being deleted. A machine that could not be created costs nothing.
+ * - cold storage: a capture that is complete, for as long as a snapshot or a template names it.
+ */
+
+type EventRow = Selectable<Schema['machine_events']>
+export type MeteredEvent = Pick<EventRow, 'type' | 'to_state' | 'occurred_at' | 'facts'>
+
+type IntervalRow = Selectable<Schema['meter_intervals']>
+/** One thing that is metered: it has at most one open interval. */
+export type Metered = Pick<IntervalRow, 'meter' | 'capture_id'>
+export type Quantity = Metered & Pick<IntervalRow, 'size' | 'bytes'>
+export type Interval = Quantity & Pick<IntervalRow, 'started_at' | 'ended_at'>
+
+/** Opening what is open changes nothing, nor does closing what is closed. */
+export type MeterStep =
+  | { readonly open: Quantity; readonly close?: undefined }
+  | { readonly close: Metered; readonly open?: undefined }
+
+/** What an event closes and opens, in that order. */
+export function meterSteps(event: MeteredEvent): MeterStep[] {
+  // An event of before there were meters has no facts, and opens nothing.
+  const { size, disk_bytes: diskBytes, capture_id: captureId, bytes } = event.facts ?? {}
+  const openCompute = size ? [openStep({ ...compute, size: size as MachineSize })] : []
+  const openDisk = diskBytes ? [openStep({ ...hotStorage, bytes: Number(diskBytes) })] : []
+  const capture = { meter: 'cold_storage', capture_id: captureId as CaptureId } as const
+
+  switch (event.to_state) {
+    case 'running':
+      return [...openCompute, ...openDisk]
+    case 'stopping':
+      return []
+    case 'stopped':
+      return [{ close: compute }, ...openDisk]
+    case 'deleting':
+      return [{ close: compute }, { close: hotStorage }]
+    case null:
+      if (captureId && event.type === 'snapshot.completed') {
+        return [openStep({ ...capture, bytes: Number(bytes) })]
+      }
+      if (captureId && event.type === 'snapshot.deleted') return [{ close: capture }]
+      // A resize.
+      return diskBytes ? [{ close: hotStorage }, ...openDisk] : []
+    default:
+      return [{ close: compute }]
+  }
+}
+
+/** The intervals of a machine, from all its events, oldest first. */
+export function replayMeters(events: readonly MeteredEvent[]): Interval[] {
+  const intervals: Interval[] = []
+  const openAt = new Map<string, number>()
+  for (const event of events) {
+    for (const { open, close } of meterSteps(event)) {
+      const key = keyOf(open ?? close)
+      const index = openAt.get(key)
+      if (open && index === undefined) {
+        openAt.set(key, intervals.length)
+        intervals.push({ ...open, started_at: event.occurred_at, ended_at: null })
+      }
+      if (close && index !== undefined) {
+        openAt.delete(key)
+        intervals[index] = { ...intervals[index]!, ended_at: event.occurred_at }
+      }
+    }
+  }
+  return intervals
+}
+
+const compute = { meter: 'compute', capture_id: null } as const
+const hotStorage = { meter: 'hot_storage', capture_id: null } as const
+
+function openStep(quantity: Metered & Partial<Quantity>): MeterStep {
+  return { open: { size: null, bytes: null, ...quantity } }
+}
+
+function keyOf({ meter, capture_id: captureId }: Metered): string {
+  return `${meter} ${captureId ?? ''}`
+}

@@ -1,0 +1,56 @@
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { MachineRow } from '../../db/database.ts'
+import { ApiError } from '../../errors.ts'
+import type { GuestRef } from '../../guest/channels.ts'
+import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
+import type { MachineId } from '@computer/contract'
+import { getRunningMachine } from '../find-machine.ts'
+
+/** The machine in its present run, as the guest channel names it; known before the guest is up. */
+export function guestRef(machine: MachineRow): GuestRef {
+  return {
+    id: machine.id,
+    generation: machine.generation,
+    run: String(machine.boots),
+  }
+}
+
+/** Asks the agent of a running machine something, and says in the service's words why it failed. */
+export async function askGuest<T>(
+  app: Pick<App, 'db'>,
+  actor: Actor,
+  id: MachineId,
+  ask: (ref: GuestRef) => Promise<T>,
+): Promise<T> {
+  const machine = await getRunningMachine(app.db, actor, id)
+  return callGuest(() => ask(guestRef(machine)))
+}
+
+export async function callGuest<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    throw asApiError(error)
+  }
+}
+
+/** The service's error for what a call to an agent threw. Other errors pass through. */
+export function asApiError(error: unknown): unknown {
+  if (error instanceof GuestRefusal) {
+    const retryable = error.code === 'compute_unavailable'
+    return new ApiError(error.code, error.message, {
+      cause: error,
+      ...(retryable && { retryAfter: 1 }),
+    })
+  }
+  if (error instanceof GuestUnavailable) {
+    // Whoever goes by retry-after, calls again: that must not do a thing twice.
+    const hint = error.sent ? 'it may have acted on the call' : 'try again shortly'
+    return new ApiError('compute_unavailable', `${error.message}; ${hint}`, {
+      cause: error,
+      ...(!error.sent && { retryAfter: 1 }),
+    })
+  }
+  return error
+}

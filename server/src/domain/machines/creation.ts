@@ -1,0 +1,166 @@
+import type { CaptureId, CreateMachine, ImageId, MachineId } from '@computer/contract'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { MachineRow, Tx } from '../../db/database.ts'
+import { isUniqueViolation } from '../../db/errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
+import {
+  getEntitlements,
+  getSize,
+  requireNoShrink,
+  requireRoom,
+  requireSize,
+} from '../accounts/plans.ts'
+import { insertEvent } from '../events/events.ts'
+import { getMachine } from '../find-machine.ts'
+import { resolveImage } from '../disks/images.ts'
+import { countMachines } from './quota.ts'
+import { nameTaken } from './machines.ts'
+import { generateMachineName } from '../names.ts'
+import { lockOrganization } from '../accounts/organizations.ts'
+import { requireDiskRoom } from '../disks/pool.ts'
+import { holdTemplate } from '../disks/templates.ts'
+
+type Creating = Pick<App, 'config' | 'db' | 'changes'>
+
+/**
+ * Writes the intent; the worker makes the machine. Called again with the id of an earlier call that
+ * was cut off, it answers the machine of that call.
+ */
+export async function createMachine(
+  app: Creating,
+  actor: Actor,
+  id: MachineId,
+  wish: CreateMachine,
+): Promise<MachineRow> {
+  return insertNamed(app, actor, id, wish.name, async (tx, name) => {
+    const base = await findBase(tx, actor, wish)
+    const size = await getSize(tx, wish.size ?? base.size)
+    if (base.diskGb !== null) requireNoShrink(base.diskGb, size.disk_gb)
+    return insertMachine(tx, actor, {
+      id,
+      name,
+      size: size.id,
+      cpu: size.cpu,
+      memory_mb: size.memory_mb,
+      disk_gb: size.disk_gb,
+      image_id: base.imageId,
+      template_id: wish.template ?? null,
+      base_capture_id: base.captureId,
+      region: wish.region ?? app.config.region,
+      metadata: wish.metadata,
+      wanted: wish.start ? 'running' : 'stopped',
+    })
+  })
+}
+
+/** Runs the insertion under a name that no other machine has: the wished one, or one made up. */
+export async function insertNamed(
+  app: Pick<App, 'db' | 'changes'>,
+  actor: Actor,
+  id: MachineId,
+  wishedName: string | undefined,
+  insert: (tx: Tx, name: string) => Promise<MachineRow>,
+): Promise<MachineRow> {
+  for (let attempt = 0; ; attempt++) {
+    const name = wishedName ?? generateMachineName()
+    try {
+      const machine = await app.db.transaction().execute(async (tx) => {
+        await lockOrganization(tx, actor)
+        const existing = await tx.selectFrom('machines').select('id').where('id', '=', id).execute()
+        return existing.length > 0 ? getMachine(tx, actor, id) : insert(tx, name)
+      })
+      app.changes.publish(machine.id)
+      return machine
+    } catch (error) {
+      if (!isUniqueViolation(error, 'machine_names')) throw error
+      if (wishedName !== undefined || attempt === 9) throw nameTaken(name)
+    }
+  }
+}
+
+/** A machine that is to be made, within the plan. The organization is locked. */
+export async function insertMachine(
+  tx: Tx,
+  actor: Actor,
+  plan: NewMachine,
+  message?: string,
+): Promise<MachineRow> {
+  const entitlements = await getEntitlements(tx, actor.organizationId)
+  requireSize(entitlements, plan.size)
+  const counts = await countMachines(tx, actor)
+  requireRoom(entitlements, 'machines', counts.machines)
+  if (plan.wanted === 'running') requireRoom(entitlements, 'running_machines', counts.running)
+  await requireDiskRoom(tx)
+
+  const slot = await tx
+    .selectFrom('uid_slots')
+    .select('slot')
+    .where('machine_id', 'is', null)
+    .orderBy('slot')
+    .limit(1)
+    .forUpdate()
+    .skipLocked()
+    .executeTakeFirst()
+  if (!slot) throw new ApiError('compute_unavailable', 'this server has no room for more machines')
+
+  const machine = await tx
+    .insertInto('machines')
+    .values({
+      ...plan,
+      organization_id: actor.organizationId,
+      state: 'creating',
+      os: 'linux',
+      metadata: JSON.stringify(plan.metadata) as never,
+      uid_slot: slot.slot,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  const { id } = plan
+  await tx.updateTable('uid_slots').set({ machine_id: id }).where('slot', '=', slot.slot).execute()
+  await insertEvent(tx, machine, {
+    type: 'machine.created',
+    to: 'creating',
+    ...(message !== undefined && { message }),
+  })
+  return machine
+}
+
+export type NewMachine = Pick<
+  MachineRow,
+  | 'id'
+  | 'name'
+  | 'size'
+  | 'cpu'
+  | 'memory_mb'
+  | 'disk_gb'
+  | 'image_id'
+  | 'template_id'
+  | 'base_capture_id'
+  | 'region'
+  | 'metadata'
+  | 'wanted'
+>
+
+type Base = {
+  readonly imageId: ImageId
+  readonly size: MachineRow['size']
+  readonly captureId: CaptureId | null
+  readonly diskGb: number | null
+}
+
+/** What the disk is made from: a template, which pins the image, or an image. */
+async function findBase(tx: Tx, actor: Actor, wish: CreateMachine): Promise<Base> {
+  if (!wish.template) {
+    const image = await resolveImage(tx, wish.image_id)
+    return { imageId: image.id, size: 'small', captureId: null, diskGb: null }
+  }
+  const template = await holdTemplate(tx, actor, wish.template)
+  const { image_id: imageId, size, capture_id: captureId, disk_gb: diskGb } = template
+  if (wish.image_id !== undefined && wish.image_id !== imageId) {
+    throw invalid(`template ${template.id} has image ${imageId}; leave image_id out`, [
+      { field: 'image_id', message: 'must be that of the template' },
+    ])
+  }
+  return { imageId, size, captureId, diskGb }
+}

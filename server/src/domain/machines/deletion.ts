@@ -1,0 +1,49 @@
+import { sql } from 'kysely'
+import type { App } from '../../app.ts'
+import type { MachineRow } from '../../db/database.ts'
+import { releaseCapture } from '../disks/captures.ts'
+import { appendEvent } from '../events/events.ts'
+import { lockAnyMachine } from '../find-machine.ts'
+
+/** The disk is gone: frees the name and the uids, closes what stood on the machine. */
+export async function finishDeletion(
+  app: Pick<App, 'db' | 'changes'>,
+  machine: MachineRow,
+): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    // First, as in every transaction that takes both the lease and the machine.
+    await tx.deleteFrom('input_leases').where('machine_id', '=', machine.id).execute()
+    const current = await lockAnyMachine(tx, machine.id)
+    if (current.state !== 'deleting' || current.deleted_at !== null) return
+    await tx
+      .updateTable('machines')
+      .set({
+        deleted_at: sql`now()`,
+        claimed_by: null,
+        claimed_until: null,
+        base_capture_id: null,
+        restore_capture_id: null,
+      })
+      .where('id', '=', machine.id)
+      .execute()
+    for (const captureId of [current.base_capture_id, current.restore_capture_id]) {
+      if (captureId) await releaseCapture(tx, captureId)
+    }
+    await tx.deleteFrom('secret_deliveries').where('id', '=', machine.id).execute()
+    await tx.deleteFrom('machine_secrets').where('machine_id', '=', machine.id).execute()
+    await tx.deleteFrom('previews').where('machine_id', '=', machine.id).execute()
+    await tx
+      .updateTable('uid_slots')
+      .set({ machine_id: null })
+      .where('machine_id', '=', machine.id)
+      .execute()
+    await tx
+      .updateTable('sessions')
+      .set({ closed_at: sql`now()` })
+      .where('machine_id', '=', machine.id)
+      .where('closed_at', 'is', null)
+      .execute()
+    await appendEvent(tx, machine.id, { type: 'machine.deleted', from: 'deleting' })
+  })
+  app.changes.publish(machine.id)
+}

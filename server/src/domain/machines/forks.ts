@@ -1,0 +1,64 @@
+import type { CaptureId, MachineId, SnapshotId } from '@computer/contract'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { MachineRow, Tx } from '../../db/database.ts'
+import { notRunning } from '../../errors.ts'
+import { insertCapture } from '../disks/captures.ts'
+import { lockMachine } from '../find-machine.ts'
+import { insertMachine, insertNamed } from './creation.ts'
+import { describeSnapshot, holdSnapshotOf } from '../disks/snapshots.ts'
+
+/**
+ * A new machine from a machine's disk: from a snapshot of it, or from its disk as it is now, which is
+ * captured first. Called again with the id of an earlier call that was cut off, it answers the
+ * machine of that call.
+ */
+export async function forkMachine(
+  app: Pick<App, 'db' | 'changes'>,
+  actor: Actor,
+  sourceId: MachineId,
+  id: MachineId,
+  wish: {
+    readonly name?: string | undefined
+    readonly snapshot_id?: SnapshotId | undefined
+    readonly metadata?: Record<string, string> | undefined
+  },
+): Promise<MachineRow> {
+  const fork = await insertNamed(app, actor, id, wish.name, async (tx, name) => {
+    const source = await lockMachine(tx, actor, sourceId)
+    const base = await findBase(tx, actor, source, wish.snapshot_id)
+    const plan = {
+      id,
+      name,
+      size: source.size,
+      cpu: source.cpu,
+      memory_mb: source.memory_mb,
+      disk_gb: source.disk_gb,
+      image_id: source.image_id,
+      template_id: null,
+      base_capture_id: base.captureId,
+      region: source.region,
+      metadata: wish.metadata ?? {},
+      wanted: 'running',
+    } as const
+    return insertMachine(tx, actor, plan, `forked from ${base.name}`)
+  })
+  // The source is what there is something to be done with.
+  app.changes.publish(sourceId)
+  return fork
+}
+
+async function findBase(
+  tx: Tx,
+  actor: Actor,
+  source: MachineRow,
+  snapshotId: SnapshotId | undefined,
+): Promise<{ readonly captureId: CaptureId; readonly name: string }> {
+  if (snapshotId) {
+    const snapshot = await holdSnapshotOf(tx, actor, source.id, snapshotId)
+    return { captureId: snapshot.capture_id, name: describeSnapshot(snapshot) }
+  }
+  if (source.state !== 'running') throw notRunning(source.state)
+  const { id } = await insertCapture(tx, source)
+  return { captureId: id, name: `machine ${source.id}` }
+}

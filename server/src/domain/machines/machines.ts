@@ -1,0 +1,160 @@
+import type { MachineId, MachineSize } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { Database, MachineRow, Tx } from '../../db/database.ts'
+import { ApiError, conflict, illegalMove } from '../../errors.ts'
+import { isUniqueViolation } from '../../db/errors.ts'
+import { getEntitlements, getSize, requireNoShrink, requireSize } from '../accounts/plans.ts'
+import { appendEvent } from '../events/events.ts'
+import { getMachine, lockMachine } from '../find-machine.ts'
+import { renewBase } from './base.ts'
+import { requireRoomToRun } from './quota.ts'
+import { moveMachine } from '../events/machine-states.ts'
+import { lockOrganization } from '../accounts/organizations.ts'
+import { pageById, type PageRequest } from '../page.ts'
+
+type Changing = Pick<App, 'db' | 'changes'>
+
+export type MachineFilter = PageRequest & {
+  readonly state?: MachineRow['state'] | undefined
+  readonly name?: string | undefined
+  readonly template_id?: MachineRow['template_id'] | undefined
+  readonly metadata?: Record<string, string> | undefined
+}
+
+export async function listMachines(db: Database, actor: Actor, filter: MachineFilter) {
+  const { state, name, template_id: templateId, metadata } = filter
+  return pageById(filter, (before, count) =>
+    db
+      .selectFrom('machines')
+      .selectAll()
+      .where('organization_id', '=', actor.organizationId)
+      .where('deleted_at', 'is', null)
+      .$if(before !== null, (query) => query.where('id', '<', before as MachineId))
+      .$if(state !== undefined, (query) => query.where('state', '=', state!))
+      .$if(name !== undefined, (query) => query.where('name', '=', name!))
+      .$if(templateId !== undefined, (query) => query.where('template_id', '=', templateId!))
+      .$if(metadata !== undefined, (query) =>
+        query.where(sql<boolean>`metadata @> ${JSON.stringify(metadata)}::jsonb`),
+      )
+      .orderBy('id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}
+
+export async function updateMachine(
+  app: Changing,
+  actor: Actor,
+  id: MachineId,
+  change: {
+    readonly name?: string | undefined
+    readonly metadata?: Record<string, string> | undefined
+    readonly size?: MachineSize | undefined
+  },
+): Promise<MachineRow> {
+  try {
+    const machine = await app.db.transaction().execute(async (tx) => {
+      const current = await lockMachine(tx, actor, id)
+      const columns = {
+        ...(change.size && (await resize(tx, actor, current, change.size))),
+        ...(change.name !== undefined && { name: change.name }),
+        ...(change.metadata && { metadata: JSON.stringify(change.metadata) as never }),
+      }
+      if (Object.keys(columns).length === 0) return current
+      await tx.updateTable('machines').set(columns).where('id', '=', id).execute()
+      await appendEvent(tx, id, { type: 'machine.updated', resized: change.size !== undefined })
+      return getMachine(tx, actor, id)
+    })
+    app.changes.publish(id)
+    return machine
+  } catch (error) {
+    if (isUniqueViolation(error, 'machine_names')) throw nameTaken(change.name!)
+    throw error
+  }
+}
+
+/** Asks a machine to boot: one that is stopped, or one in error, whose boot is tried again. */
+export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
+  const start = async (tx: Tx, machine: MachineRow) => {
+    if (machine.state !== 'stopped' && machine.state !== 'error') {
+      throw illegalMove(machine.state, 'starting')
+    }
+    requireNoRestore(machine)
+    await requireRoomToRun(tx, actor)
+    await renewBase(tx, machine)
+    return moveMachine(tx, machine, 'starting', { wanted: 'running' })
+  }
+  return change(app, actor, id, start, { counts: true })
+}
+
+/** Asks a machine to shut down. The worker takes it from `stopping` to `stopped`. */
+export async function stopMachine(
+  app: Changing,
+  actor: Actor,
+  id: MachineId,
+  options: { readonly force: boolean },
+) {
+  return change(app, actor, id, (tx, machine) =>
+    moveMachine(tx, machine, 'stopping', { wanted: 'stopped', stop_by_force: options.force }),
+  )
+}
+
+/** A stop followed by a start (specification, States, rule 1). */
+export async function restartMachine(app: Changing, actor: Actor, id: MachineId) {
+  return change(app, actor, id, (tx, machine) =>
+    moveMachine(tx, machine, 'stopping', { wanted: 'running', stop_by_force: false }),
+  )
+}
+
+/** Asks for a machine and its disk to go. Asking again is no error. */
+export async function deleteMachine(app: Changing, actor: Actor, id: MachineId) {
+  return change(app, actor, id, async (tx, machine) =>
+    machine.state === 'deleting' ? machine : moveMachine(tx, machine, 'deleting'),
+  )
+}
+
+/**
+ * Changes a locked row, so that an event which happens to be noted now is no conflict. Whoever counts
+ * machines locks the organization first, in the order of every transaction that takes both.
+ */
+async function change(
+  app: Changing,
+  actor: Actor,
+  id: MachineId,
+  act: (tx: Tx, machine: MachineRow) => Promise<MachineRow>,
+  options: { readonly counts: boolean } = { counts: false },
+): Promise<MachineRow> {
+  const machine = await app.db.transaction().execute(async (tx) => {
+    if (options.counts) await lockOrganization(tx, actor)
+    return act(tx, await lockMachine(tx, actor, id))
+  })
+  app.changes.publish(id)
+  return machine
+}
+
+async function resize(tx: Tx, actor: Actor, machine: MachineRow, sizeId: MachineSize) {
+  if (machine.state !== 'stopped') {
+    throw new ApiError(
+      'precondition_failed',
+      `the machine is ${machine.state}; only a stopped machine can be resized`,
+    )
+  }
+  requireNoRestore(machine)
+  requireSize(await getEntitlements(tx, actor.organizationId), sizeId)
+  const size = await getSize(tx, sizeId)
+  requireNoShrink(machine.disk_gb, size.disk_gb)
+  return { size: sizeId, cpu: size.cpu, memory_mb: size.memory_mb, disk_gb: size.disk_gb }
+}
+
+function requireNoRestore(machine: MachineRow): void {
+  if (machine.restore_capture_id === null) return
+  throw conflict(
+    `the machine is ${machine.state} and a restore of it is under way; wait for its end`,
+  )
+}
+
+export function nameTaken(name: string): ApiError {
+  return conflict(`a machine of this organization is already called ${name}`)
+}

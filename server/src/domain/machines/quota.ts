@@ -1,0 +1,29 @@
+import type { Actor } from '../../actor.ts'
+import type { Tx } from '../../db/database.ts'
+import { getEntitlements, requireRoom } from '../accounts/plans.ts'
+import { lockOrganization } from '../accounts/organizations.ts'
+
+/** Refuses when one more machine would run than the plan allows. */
+export async function requireRoomToRun(tx: Tx, actor: Actor): Promise<void> {
+  const entitlements = await getEntitlements(tx, actor.organizationId)
+  const { running } = await countMachines(tx, actor)
+  requireRoom(entitlements, 'running_machines', running)
+}
+
+/** Counts under a lock on the organization, so that two creates cannot both take the last place. */
+export async function countMachines(tx: Tx, actor: Actor) {
+  await lockOrganization(tx, actor)
+  return tx
+    .selectFrom('machines')
+    .select((eb) => [
+      eb.fn.countAll<number>().as('machines'),
+      eb.fn
+        .countAll<number>()
+        .filterWhere('wanted', '=', 'running')
+        .filterWhere('state', 'not in', ['stopped', 'error', 'deleting'])
+        .as('running'),
+    ])
+    .where('organization_id', '=', actor.organizationId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+}

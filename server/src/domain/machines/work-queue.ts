@@ -1,0 +1,157 @@
+import type { MachineId } from '@computer/contract'
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import type { App } from '../../app.ts'
+import type { MachineRow } from '../../db/database.ts'
+import type { MachineRef } from '../../drivers/machine-driver.ts'
+import { claimOf, isUnclaimed, releaseClaim } from '../claims.ts'
+import { appendEvent } from '../events/events.ts'
+
+/*
+ * Which machines have something to be done, by whom (claims.ts). There is never more than one step in
+ * flight for a machine, however many workers share the database. (A worker that was stalled past its
+ * claim may meet another at the engine, which is why every step can be repeated.)
+ */
+
+/**
+ * Takes up to `limit` machines that have something to be done now. What is to be captured of a
+ * machine comes before its own next step, and a machine that is to be made from a capture waits for
+ * it: so neither is claimed in vain.
+ */
+export async function claimMachines(
+  app: Pick<App, 'db'>,
+  workerId: string,
+  limit: number,
+): Promise<MachineRow[]> {
+  return app.db
+    .updateTable('machines')
+    .set(claimOf(workerId))
+    .where('id', 'in', (due) =>
+      due
+        .selectFrom('machines')
+        .select('id')
+        .where('deleted_at', 'is', null)
+        .where(isUnclaimed('machines'))
+        .where('id', 'in', dueMachines)
+        .orderBy('next_attempt_at')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returningAll()
+    .execute()
+}
+
+const dueMachines = sql<MachineId>`(
+  select id from machines m
+  where deleted_at is null
+    and next_attempt_at <= clock_timestamp()
+    and state in ('creating', 'stopping', 'starting', 'deleting')
+    and not exists (
+      select from captures c where c.state = 'pending' and (
+        c.machine_id = m.id or (c.id = m.base_capture_id and m.state in ('creating', 'starting'))
+      )
+    )
+  union all
+  select id from machines
+  where deleted_at is null
+    and next_attempt_at <= clock_timestamp()
+    and state = 'running'
+    and ready_at is null
+  union all
+  select id from machines m
+  where deleted_at is null
+    and next_attempt_at <= clock_timestamp()
+    and state in ('stopped', 'error')
+    and restore_capture_id is not null
+    and not exists (select from captures c where c.state = 'pending' and c.machine_id = m.id)
+  union all
+  select machine_id from captures
+  where state = 'pending' and next_attempt_at <= clock_timestamp()
+)`
+
+/** Does something to a machine under a claim of its own, or nothing if somebody else works on it. */
+export async function withClaim(
+  app: Pick<App, 'db'>,
+  id: MachineId,
+  work: () => Promise<void>,
+): Promise<void> {
+  const claimant = randomUUID()
+  const { numUpdatedRows } = await app.db
+    .updateTable('machines')
+    .set(claimOf(claimant))
+    .where('id', '=', id)
+    .where(isUnclaimed('machines'))
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return
+  try {
+    await work()
+  } finally {
+    await releaseClaim(app, 'machines', claimant, id)
+  }
+}
+
+/** The next try of a step that failed, or that found nothing to do yet. */
+export async function postpone(
+  app: Pick<App, 'db'>,
+  machine: MachineRow,
+  delayMs: number,
+  error?: unknown,
+): Promise<void> {
+  await app.db
+    .updateTable('machines')
+    .set({
+      next_attempt_at: sql`clock_timestamp() + make_interval(secs => ${delayMs / 1000})`,
+      ...(error !== undefined && { attempts: sql`attempts + 1`, last_error: String(error) }),
+    })
+    .where('id', '=', machine.id)
+    .where('moves', '=', machine.moves)
+    .execute()
+}
+
+/** Notes that the desktop of a running machine answers, once for each run (event machine.ready). */
+export async function noteReady(
+  app: Pick<App, 'db' | 'changes'>,
+  machine: MachineRow,
+): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    const { numUpdatedRows } = await tx
+      .updateTable('machines')
+      .set({ ready_at: sql`clock_timestamp()` })
+      .where('id', '=', machine.id)
+      .where('moves', '=', machine.moves)
+      .where('ready_at', 'is', null)
+      .executeTakeFirst()
+    if (numUpdatedRows > 0n) await appendEvent(tx, machine.id, { type: 'machine.ready' })
+  })
+  app.changes.publish(machine.id)
+}
+
+/** Whether the machine is where it was when the row was read. */
+export async function hasNotMoved(app: Pick<App, 'db'>, machine: MachineRow): Promise<boolean> {
+  const now = await app.db
+    .selectFrom('machines')
+    .select('moves')
+    .where('id', '=', machine.id)
+    .executeTakeFirst()
+  return now?.moves === machine.moves
+}
+
+/** The row of an instance of the engine, of whatever organization. */
+export async function findByRef(
+  app: Pick<App, 'db'>,
+  ref: MachineRef,
+): Promise<MachineRow | undefined> {
+  return app.db
+    .selectFrom('machines')
+    .selectAll()
+    .where('id', '=', ref.id)
+    .where('generation', '=', ref.generation)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+}
+
+/** Every machine there is, of all organizations. */
+export async function listEverything(app: Pick<App, 'db'>): Promise<MachineRow[]> {
+  return app.db.selectFrom('machines').selectAll().where('deleted_at', 'is', null).execute()
+}

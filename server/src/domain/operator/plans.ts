@@ -1,0 +1,116 @@
+import { MachineSize, QuotaLimit, type OrganizationId } from '@computer/contract'
+import type { App } from '../../app.ts'
+import type { Database, OrganizationRow, Tx } from '../../db/database.ts'
+import { invalid, notFound } from '../../errors.ts'
+import { noteAudit } from '../accounts/audit-events.ts'
+import { currentVersion } from '../accounts/plans.ts'
+import { lockOrganization } from '../accounts/organizations.ts'
+import type { Operator } from './users.ts'
+
+type Overrides = OrganizationRow['limit_overrides']
+
+const mostOfAnything = 1_000_000_000
+
+/**
+ * Changes the plan of an organization. The limits replace those it had of its own: where the plan has
+ * a number they stand above it, and where it leaves one to negotiation they have to give it.
+ */
+export async function setPlan(
+  app: Pick<App, 'db'>,
+  operator: Operator,
+  organizationId: OrganizationId,
+  wish: { readonly planId: string; readonly limits: Readonly<Record<string, string>> },
+): Promise<OrganizationRow> {
+  const overrides = readLimits(wish.limits)
+  return app.db.transaction().execute(async (tx) => {
+    await requirePlan(tx, wish.planId, overrides)
+    await lockOrganization(tx, { organizationId })
+    const before = await tx
+      .selectFrom('organizations')
+      .select('plan_id')
+      .where('id', '=', organizationId)
+      .executeTakeFirst()
+    if (!before) throw notFound(`organization ${organizationId}`)
+    const after = await tx
+      .updateTable('organizations')
+      .set({ plan_id: wish.planId, limit_overrides: overrides })
+      .where('id', '=', organizationId)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    const limits = Object.entries(overrides).map(([key, value]) => `${key} ${value}`)
+    await noteAudit(tx, {
+      organizationId,
+      type: 'organization.plan_changed',
+      actor: operator,
+      address: null,
+      target: { type: 'organization', id: organizationId, name: after.name },
+      message: [`from ${before.plan_id} to ${wish.planId}`, ...limits].join(', '),
+    })
+    return after
+  })
+}
+
+/** Every organization with what it has, the oldest first. */
+export async function listOrganizations(db: Database) {
+  return db
+    .selectFrom('organizations as o')
+    .selectAll('o')
+    .select((eb) => [
+      eb
+        .selectFrom('memberships as m')
+        .whereRef('m.organization_id', '=', 'o.id')
+        .select(eb.fn.countAll<number>().as('count'))
+        .as('members'),
+      eb
+        .selectFrom('machines as c')
+        .whereRef('c.organization_id', '=', 'o.id')
+        .where('c.deleted_at', 'is', null)
+        .select(eb.fn.countAll<number>().as('count'))
+        .as('machines'),
+    ])
+    .orderBy('o.id')
+    .execute()
+}
+
+function readLimits(limits: Readonly<Record<string, string>>): Overrides {
+  const keys: readonly string[] = [...QuotaLimit.options, 'largest_size']
+  const sizes: readonly string[] = MachineSize.options
+  const overrides: Overrides = {}
+  for (const [key, text] of Object.entries(limits)) {
+    if (!keys.includes(key)) throw invalid(`there is no limit ${key}; there are ${join(keys)}`)
+    if (key === 'largest_size') {
+      if (!sizes.includes(text)) throw invalid(`largest_size takes ${join(sizes)}, not ${text}`)
+      overrides[key] = text
+    } else {
+      const value = /^\d+$/.test(text) ? Number(text) : NaN
+      if (!(value <= mostOfAnything)) {
+        throw invalid(`${key} takes a whole number up to ${mostOfAnything}, not ${text}`)
+      }
+      overrides[key] = value
+    }
+  }
+  return overrides
+}
+
+/** Refuses a plan that does not exist, or that lacks numbers which the overrides do not give. */
+async function requirePlan(tx: Tx, planId: string, overrides: Overrides): Promise<void> {
+  const plans = await tx
+    .selectFrom('catalog_plans')
+    .selectAll()
+    .where('catalog_version', '=', currentVersion())
+    .orderBy('position')
+    .execute()
+  const plan = plans.find(({ id }) => id === planId)
+  if (!plan) {
+    throw invalid(`there is no plan ${planId}; there are ${join(plans.map(({ id }) => id))}`)
+  }
+  const keys = [...QuotaLimit.options, 'largest_size'] as const
+  const missing = keys.filter((key) => plan[key] === null && overrides[key] === undefined)
+  if (missing.length > 0) {
+    throw invalid(`plan ${planId} has no numbers of its own: give a limit for ${join(missing)} too`)
+  }
+}
+
+function join(words: readonly string[]): string {
+  return words.join(', ')
+}

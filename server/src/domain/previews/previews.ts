@@ -1,0 +1,162 @@
+import type { MachineId, PreviewId, PublishPort } from '@computer/contract'
+import type { Actor } from '../../actor.ts'
+import type { App } from '../../app.ts'
+import type { Database, PreviewRow, Tx } from '../../db/database.ts'
+import { conflict, notFound } from '../../errors.ts'
+import { auditedBy, noteAudit } from '../accounts/audit-events.ts'
+import { getMachine, lockMachine } from '../find-machine.ts'
+import { pageById, type PageRequest } from '../page.ts'
+import { createLink, dropLinks } from './credentials.ts'
+import { accessUrlOf, createLabel, requirePreviewDomain } from './hosts.ts'
+import { createToken, hashToken } from '../accounts/tokens.ts'
+
+/** A preview as its publisher gets it: nobody is shown the credentials again. */
+export type PublishedPreview = {
+  readonly preview: PreviewRow
+  readonly isNew: boolean
+  readonly secret: string | null
+  readonly accessUrl: string | null
+}
+
+/**
+ * Gives a port of a machine a hostname. One that has a hostname keeps it, and is answered as it is.
+ * Called again with the id of an earlier call that was cut off, it renews the credentials of that
+ * call's preview: nobody has seen the first.
+ */
+export async function publishPort(
+  app: Pick<App, 'db' | 'config'>,
+  actor: Actor,
+  machineId: MachineId,
+  id: PreviewId,
+  wish: PublishPort,
+): Promise<PublishedPreview> {
+  const domain = requirePreviewDomain(app.config)
+  return app.db.transaction().execute(async (tx) => {
+    const machine = await lockMachine(tx, actor, machineId)
+    if (machine.state === 'deleting') throw conflict(`machine ${machineId} is being deleted`)
+    const existing = await findByPort(tx, machineId, wish.port)
+    if (existing && existing.id !== id) {
+      return { preview: existing, isNew: false, secret: null, accessUrl: null }
+    }
+    const isPrivate = (existing ?? wish).access === 'private'
+    const secret = isPrivate ? createToken('preview') : null
+    const preview = existing
+      ? await renewSecret(tx, existing, secret)
+      : await insertPreview(tx, actor, { ...wish, id, machine_id: machineId, secret })
+    if (!existing) {
+      await noteAudit(tx, {
+        ...auditedBy(actor),
+        type: 'port.published',
+        target: targetOf(preview, machine.name),
+        message: preview.access,
+      })
+    }
+    if (!secret) return { preview, isNew: true, secret: null, accessUrl: null }
+    await dropLinks(tx, preview.id)
+    const token = await createLink(tx, preview.id)
+    return { preview, isNew: true, secret, accessUrl: accessUrlOf(domain, preview.label, token) }
+  })
+}
+
+export async function listPreviews(
+  db: Database,
+  actor: Actor,
+  filter: PageRequest & { readonly machineId?: MachineId },
+) {
+  if (filter.machineId) await getMachine(db, actor, filter.machineId)
+  return pageById(filter, (before, count) =>
+    db
+      .selectFrom('previews')
+      .selectAll()
+      .where('organization_id', '=', actor.organizationId)
+      .$if(filter.machineId !== undefined, (query) =>
+        query.where('machine_id', '=', filter.machineId!),
+      )
+      .$if(before !== null, (query) => query.where('id', '<', before as PreviewId))
+      .orderBy('id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+}
+
+export async function getPreview(
+  db: Database,
+  actor: Actor,
+  machineId: MachineId,
+  id: PreviewId,
+): Promise<PreviewRow> {
+  const preview = await db
+    .selectFrom('previews')
+    .selectAll()
+    .where('id', '=', id)
+    .where('machine_id', '=', machineId)
+    .where('organization_id', '=', actor.organizationId)
+    .executeTakeFirst()
+  if (!preview) throw notFound(`published port ${id} of machine ${machineId}`)
+  return preview
+}
+
+/** Its hostname answers no more, what is open is cut off, and no preview ever has it again. */
+export async function unpublishPort(
+  app: Pick<App, 'db' | 'changes'>,
+  actor: Actor,
+  machineId: MachineId,
+  id: PreviewId,
+): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    const machine = await getMachine(tx, actor, machineId)
+    const preview = await getPreview(tx, actor, machineId, id)
+    const gone = await tx.deleteFrom('previews').where('id', '=', id).executeTakeFirst()
+    if (gone.numDeletedRows === 0n) throw notFound(`published port ${id}`)
+    const target = targetOf(preview, machine.name)
+    await noteAudit(tx, { ...auditedBy(actor), type: 'port.unpublished', target })
+  })
+  app.changes.publish(machineId)
+}
+
+function findByPort(tx: Tx, machineId: MachineId, port: number) {
+  return tx
+    .selectFrom('previews')
+    .selectAll()
+    .where('machine_id', '=', machineId)
+    .where('port', '=', port)
+    .executeTakeFirst()
+}
+
+async function insertPreview(
+  tx: Tx,
+  actor: Actor,
+  wish: PublishPort & {
+    readonly id: PreviewId
+    readonly machine_id: MachineId
+    readonly secret: string | null
+  },
+): Promise<PreviewRow> {
+  const { secret, name, ...rest } = wish
+  const label = createLabel()
+  await tx.insertInto('preview_hostnames').values({ label }).execute()
+  return tx
+    .insertInto('previews')
+    .values({
+      ...rest,
+      name: name ?? null,
+      organization_id: actor.organizationId,
+      label,
+      secret_hash: secret === null ? null : hashToken(secret),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+function renewSecret(tx: Tx, { id }: PreviewRow, secret: string | null): Promise<PreviewRow> {
+  return tx
+    .updateTable('previews')
+    .set({ secret_hash: secret === null ? null : hashToken(secret) })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+function targetOf({ id, port }: PreviewRow, machineName: string) {
+  return { type: 'preview', id, name: `port ${port} of ${machineName}` }
+}

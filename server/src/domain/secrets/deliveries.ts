@@ -1,0 +1,92 @@
+import type { MachineId } from '@computer/contract'
+import { sql } from 'kysely'
+import type { App } from '../../app.ts'
+import type { MachineRow } from '../../db/database.ts'
+import { claimOf, isUnclaimed } from '../claims.ts'
+
+/* Which running machines lack what their secrets are now. Workers share them by claims of their own. */
+
+export type Delivery = { readonly id: MachineId; readonly attempts: number }
+
+export async function claimDeliveries(
+  app: Pick<App, 'db'>,
+  workerId: string,
+  limit: number,
+): Promise<Delivery[]> {
+  return app.db
+    .updateTable('secret_deliveries')
+    .set(claimOf(workerId))
+    .where('id', 'in', (due) =>
+      due
+        .selectFrom('secret_deliveries as d')
+        .innerJoin('machines as m', 'm.id', 'd.id')
+        .select('d.id')
+        .where('m.state', '=', 'running')
+        .where('m.deleted_at', 'is', null)
+        .where('d.next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
+        .where(isUnclaimed('d'))
+        .where(
+          sql<boolean>`(d.delivered_revision < d.revision
+            or d.delivered_run is distinct from m.generation || '.' || m.boots)`,
+        )
+        .orderBy('d.next_attempt_at')
+        .limit(limit)
+        .forUpdate('d')
+        .skipLocked(),
+    )
+    .returning(['id', 'attempts'])
+    .execute()
+}
+
+/** The next try of a delivery that failed, unless the set changed meanwhile, which is due at once. */
+export async function postponeDelivery(
+  app: Pick<App, 'db'>,
+  id: MachineId,
+  revision: number,
+  delayMs: number,
+): Promise<void> {
+  await app.db
+    .updateTable('secret_deliveries')
+    .set({
+      attempts: sql`attempts + 1`,
+      next_attempt_at: sql<Date>`clock_timestamp() + make_interval(secs => ${delayMs / 1000})`,
+    })
+    .where('id', '=', id)
+    .where('revision', '=', revision)
+    .execute()
+}
+
+/** What was delivered is gone, and due again. */
+export async function forgetDelivery(app: Pick<App, 'db'>, id: MachineId): Promise<void> {
+  await app.db
+    .updateTable('secret_deliveries')
+    .set({ delivered_run: null })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** The machine that is to be delivered to, while it runs. */
+export async function findRunning(
+  app: Pick<App, 'db'>,
+  id: MachineId,
+): Promise<MachineRow | undefined> {
+  return app.db
+    .selectFrom('machines')
+    .selectAll()
+    .where('id', '=', id)
+    .where('state', '=', 'running')
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+}
+
+/** Running machines that were delivered something, of all organizations. */
+export async function listDelivered(app: Pick<App, 'db'>): Promise<MachineRow[]> {
+  return app.db
+    .selectFrom('machines as m')
+    .innerJoin('secret_deliveries as d', 'd.id', 'm.id')
+    .selectAll('m')
+    .where('m.state', '=', 'running')
+    .where('m.deleted_at', 'is', null)
+    .where('d.delivered_run', 'is not', null)
+    .execute()
+}

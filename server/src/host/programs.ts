@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../config.ts'
+import { endNameServers } from './engine-dnsmasq.ts'
+import { ensureLxcfs } from './engine-lxcfs.ts'
+import { engineCommand, engineSocketPath, prepareEngineFiles, waitEngineReady } from './engine.ts'
+import { databaseUrl, ensureCluster, findDatabaseDelay, postgresCommand } from './postgres.ts'
+import { trimLog } from './process-log.ts'
+import type { Program } from './supervised-process.ts'
+
+/** The programs of a server, in the order in which they start. */
+export function postgresProgram({ dataDir }: Config): Program {
+  return {
+    name: 'postgres',
+    prepare: () => ensureCluster(dataDir),
+    command: () => postgresCommand(dataDir),
+    findDelay: async () => (await findDatabaseDelay(databaseUrl(dataDir))) && 'it is starting',
+  }
+}
+
+export function engineProgram({ dataDir }: Config): Program {
+  return {
+    name: 'engine',
+    async prepare() {
+      await ensureLxcfs()
+      await prepareEngineFiles(dataDir)
+      await endNameServers(dataDir)
+      trimLog(join(dataDir, 'engine', 'logs', 'incusd.log'))
+    },
+    command() {
+      const { command, args, env } = engineCommand(dataDir)
+      return { argv: [command, ...args], env }
+    },
+    async findDelay() {
+      if (!existsSync(engineSocketPath(dataDir))) return 'the daemon is starting'
+      return waitEngineReady(dataDir, { timeoutMs: 1000 }).then(
+        () => null,
+        () => 'the daemon is loading its machines',
+      )
+    },
+  }
+}
+
+export function serverPrograms(config: Config, url: string): readonly Program[] {
+  const host = config.bind === '0.0.0.0' || config.bind === '::' ? '127.0.0.1' : config.bind
+  const env = { ...definedEnvironment(), COMPUTER_DATA: config.dataDir, DATABASE_URL: url }
+  const program = (name: string, findDelay: Program['findDelay']): Program => {
+    const path = fileURLToPath(new URL(`../main-${name}.ts`, import.meta.url))
+    return { name, findDelay, command: () => ({ argv: [process.execPath, path], env }) }
+  }
+  return [
+    program('worker', async () => null),
+    program('api', () => findHttpDelay(`http://${bracket(host)}:${config.apiPort}/readyz`)),
+    program('gateway', () => findHttpDelay(`http://${bracket(host)}:${config.gatewayPort}/readyz`)),
+  ]
+}
+
+/** A program that is not ready says why in the error envelope. */
+async function findHttpDelay(url: string): Promise<string | null> {
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(5000) })
+    if (answer.ok) return null
+    const { error } = (await answer.json()) as { error?: { message?: string } }
+    return error?.message ?? `it answers ${answer.status}`
+  } catch {
+    return 'it does not answer yet'
+  }
+}
+
+function bracket(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+function definedEnvironment(): Record<string, string> {
+  const pairs = Object.entries(process.env).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(pairs) as Record<string, string>
+}

@@ -1,0 +1,141 @@
+import { errorStatus, type ErrorEnvelope } from '@computer/contract'
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+} from 'fastify'
+import type { Socket } from 'node:net'
+import type { App } from '../app.ts'
+import { isUnreachable } from '../db/errors.ts'
+import { ApiError } from '../errors.ts'
+import { newUlid } from '../ids.ts'
+import { parseQuery } from './query.ts'
+
+const maxBodyBytes = 8 * 1024 * 1024
+const maxHeaderBytes = 16 * 1024
+
+/** Fastify with our limits, request ids, bodies and the error envelope; no routes yet. */
+export function createHttp({ config, log }: Pick<App, 'config' | 'log'>): FastifyInstance {
+  const http = Fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    trustProxy: config.trustProxy.length > 0 && [...config.trustProxy],
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: maxBodyBytes,
+    exposeHeadRoutes: false,
+    genReqId: () => `req_${newUlid()}`,
+    routerOptions: { querystringParser: parseQuery, maxParamLength: 256 },
+    http: { maxHeaderSize: maxHeaderBytes, headersTimeout: 10_000, keepAliveTimeout: 72_000 },
+    // A body may take as long as its caller needs, as an upload does; headers may not.
+    requestTimeout: 0,
+    clientErrorHandler: refuseBrokenHttp,
+    // An address that cannot be decoded meets no route and no hook.
+    frameworkErrors: (error, request, reply) => {
+      void reply.header('x-request-id', request.id)
+      void sendError(reply, toApiError(error), request.id)
+    },
+    return503OnClosing: false,
+  })
+
+  http.addHook('onRequest', async (request, reply) => {
+    void reply.header('x-request-id', request.id)
+  })
+  http.addHook('onResponse', async (request, reply) => {
+    if (request.method === 'GET' && reply.statusCode < 500) return
+    const { statusCode: status, elapsedTime } = reply
+    const fields = { method: request.method, path: request.routeOptions.url, status }
+    request.log.info({ ...fields, ms: Math.round(elapsedTime) }, 'answered')
+  })
+
+  const parseJson = http.getDefaultJsonParser('error', 'error')
+  http.removeAllContentTypeParsers()
+  http.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined)
+    else void parseJson(request, body as string, done)
+  })
+  http.addContentTypeParser('application/octet-stream', (_request, payload, done) => {
+    done(null, payload)
+  })
+
+  http.setNotFoundHandler(async (request) => {
+    const path = request.url.split('?')[0]
+    throw new ApiError('not_found', `there is no ${request.method} ${path}; see /docs`)
+  })
+  http.setErrorHandler(async (error: FastifyError, request, reply) => {
+    const answer = toApiError(error)
+    // What breaks because its caller hung up is no failure of ours, and nobody hears the answer.
+    if (answer.code === 'internal_error' && !reply.raw.destroyed) {
+      request.log.error({ err: error }, 'a request failed')
+    }
+    return sendError(reply, answer, request.id)
+  })
+  return http
+}
+
+/** Answers what is in flight and then closes; what takes longer than the grace is cut off. */
+export async function closeHttp(http: FastifyInstance, graceMs = 5_000): Promise<void> {
+  const timer = setTimeout(() => http.server.closeAllConnections(), graceMs)
+  await http.close()
+  clearTimeout(timer)
+}
+
+function sendError(reply: FastifyReply, error: ApiError, requestId: string) {
+  if (error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
+  if (error.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer')
+  const { sizeOfRanged } = error
+  if (sizeOfRanged !== undefined) void reply.header('content-range', `bytes */${sizeOfRanged}`)
+  const status = sizeOfRanged === undefined ? errorStatus[error.code] : 416
+  return reply.code(status).send(envelope(error, requestId))
+}
+
+function envelope(error: ApiError, requestId: string): ErrorEnvelope {
+  return {
+    error: {
+      code: error.code,
+      message: error.message,
+      request_id: requestId,
+      ...(error.details && { details: [...error.details] }),
+      ...(error.quota && { quota: error.quota }),
+    },
+  }
+}
+
+function toApiError(error: FastifyError): ApiError {
+  if (error instanceof ApiError) return error
+  // Fastify refuses bodies that are too large, of another type or not JSON before a handler runs.
+  if (typeof error.statusCode === 'number' && error.statusCode < 500) {
+    return new ApiError('invalid_request', refusals[error.code] ?? error.message, { cause: error })
+  }
+  if (isUnreachable(error)) {
+    return new ApiError('compute_unavailable', 'the database does not answer; try again shortly', {
+      cause: error,
+      retryAfter: 1,
+    })
+  }
+  return new ApiError('internal_error', 'the service failed; the log has this request id', {
+    cause: error,
+  })
+}
+
+const refusals: Record<string, string> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'the body is larger than 8 MiB; send large files as bytes',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'send content-type: application/json',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'the body is not JSON',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'the body is not as long as content-length says',
+}
+
+/** What is not HTTP, or has headers past the limit, never becomes a request: answered on the socket. */
+function refuseBrokenHttp(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable) return
+  const message =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? `the headers are larger than ${maxHeaderBytes} bytes`
+      : 'this is not an HTTP request'
+  const id = `req_${newUlid()}`
+  const body = JSON.stringify(envelope(new ApiError('invalid_request', message), id))
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `x-request-id: ${id}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}

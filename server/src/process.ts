@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pino, { type Logger } from 'pino'
+import type { App } from './app.ts'
+import { readConfig, type Config } from './config.ts'
+import { Changes } from './db/changes.ts'
+import { openDatabase } from './db/database.ts'
+import { createIncusDriver } from './drivers/incus/driver.ts'
+import type { MachineDriver } from './drivers/machine-driver.ts'
+import { createGuestClient } from './guest/client.ts'
+import { engineDirectory, engineSocketPath } from './host/engine.ts'
+import { databaseUrl } from './host/postgres.ts'
+import { createPrincipalCache } from './http/principal-cache.ts'
+
+/** What a service does: serves until it is stopped, and answers how to stop it. */
+export type Service = (app: App) => Promise<{ stop(): Promise<void> }>
+
+/** Runs one service of the server as this process, from its configuration to a clean end. */
+export async function runService(name: string, service: Service): Promise<void> {
+  const config = readConfig(process.env)
+  const log = pino({ name, level: config.logLevel })
+  process.on('unhandledRejection', (error) => {
+    log.fatal({ err: error }, 'a promise was forgotten')
+    process.exit(1)
+  })
+  const app = await createApp(config, log)
+  const { stop } = await service(app)
+  log.info('up')
+
+  const { promise: asked, resolve } = Promise.withResolvers<void>()
+  process.once('SIGTERM', resolve)
+  process.once('SIGINT', resolve)
+  await asked
+  await stop()
+  await closeApp(app)
+  log.info('down')
+  process.exit(0)
+}
+
+async function createApp(config: Config, log: Logger): Promise<App> {
+  const url = config.databaseUrl ?? databaseUrl(config.dataDir)
+  const db = openDatabase(url, { log, maxConnections: 20 })
+  const changes = new Changes({ db, databaseUrl: url, log })
+  await changes.listen()
+  const driver = await createDriver(config, log)
+  const principals = createPrincipalCache(changes)
+  return { config, db, changes, log, principals, driver, guests: createGuestClient(driver) }
+}
+
+async function closeApp(app: App): Promise<void> {
+  await app.guests[Symbol.asyncDispose]()
+  await app.driver[Symbol.asyncDispose]()
+  await app.changes[Symbol.asyncDispose]()
+  await app.db.destroy()
+}
+
+export async function createDriver(config: Config, log: Logger): Promise<MachineDriver> {
+  const { dataDir, engine } = config
+  const warn = (message: string, fields: Readonly<Record<string, unknown>>) =>
+    log.warn(fields, message)
+  const shared = {
+    guestDir: guestDir(config),
+    poolSource: config.poolSource ?? undefined,
+    poolSizeGib: config.poolSizeGb ?? undefined,
+    subnet: config.networkCidr ?? undefined,
+    warn,
+  }
+  if (!engine) {
+    return createIncusDriver({
+      ...shared,
+      access: { socketPath: engineSocketPath(dataDir) },
+      engineDir: engineDirectory(dataDir),
+      network: networkName(dataDir),
+    })
+  }
+  const [certificate, key, serverCertificate] = await Promise.all([
+    readFile(engine.cert, 'utf8'),
+    readFile(engine.key, 'utf8'),
+    engine.serverCert === null ? undefined : readFile(engine.serverCert, 'utf8'),
+  ])
+  const access = { url: engine.url, certificate, key, serverCertificate }
+  return createIncusDriver({ ...shared, access })
+}
+
+/** Where the guest agent lies on the host; machines mount it read-only. */
+export function guestDir(config: Config): string {
+  return join(config.dataDir, 'guest')
+}
+
+/** A bridge for each data folder, so that two servers on one host do not meet. */
+export function networkName(dataDir: string): string {
+  if (dataDir === '/var/lib/computer') return 'computer0'
+  return `cmp${createHash('sha256').update(dataDir).digest('hex').slice(0, 10)}`
+}

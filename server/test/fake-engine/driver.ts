@@ -1,0 +1,110 @@
+import type { CaptureId } from '@computer/contract'
+import {
+  DriverError,
+  ImageMissing,
+  PoolFull,
+  type CaptureSize,
+  type MachineDriver,
+  type MachineRef,
+  type MachineSpec,
+} from '../../src/drivers/machine-driver.ts'
+import type { FakeStore } from './store.ts'
+
+export function createFakeDriver(store: FakeStore): MachineDriver {
+  const { faults } = store
+  return {
+    prepare: () => faults.run('prepare', () => {}),
+    ping: () => faults.run('ping', () => {}),
+    hasImage: (id) => faults.run('hasImage', () => store.images.has(id)),
+    addImage: (id) => faults.run('addImage', () => void store.images.add(id)),
+    create: (spec) => faults.run('create', () => create(store, spec)),
+    resize: (spec) => faults.run('resize', () => resize(store, spec)),
+    start: (ref) =>
+      faults.run('start', () => {
+        if (store.get(ref).listed.state === 'stopped') store.start(ref)
+        else store.thaw(ref)
+      }),
+    stop: (ref) =>
+      faults.run('stop', () => {
+        if (store.get(ref).listed.state === 'stopped') return
+        store.stop(ref, { kind: 'poweroff', reason: 'the machine was stopped' })
+      }),
+    destroy: (ref) => faults.run('destroy', () => store.remove(ref)),
+    capture: (ref, id) => faults.run('capture', () => capture(store, ref, id)),
+    removeCapture: (id) => faults.run('removeCapture', () => store.captures.remove(id)),
+    listCaptures: () => faults.run('listCaptures', () => store.captures.list()),
+    thaw: (ref) => faults.run('thaw', () => store.thaw(ref)),
+    tendDisks: () => faults.run('tendDisks', () => {}),
+    measurePool: () => faults.run('measurePool', () => ({ ...store.pool })),
+    inspect: (ref) => faults.run('inspect', () => store.find(ref)?.listed.state ?? 'absent'),
+    lastExit: (ref) => faults.run('lastExit', () => store.get(ref).lastExit),
+    list: () => faults.run('list', () => store.list()),
+    watch: (signal) => watch(store, signal),
+    sweep: () => faults.run('sweep', () => {}),
+    connect: (ref) => faults.run('connect', () => store.connect(ref)),
+    [Symbol.asyncDispose]: async () => {},
+  }
+}
+
+function create(store: FakeStore, spec: MachineSpec): void {
+  if (store.find(spec)) return
+  if (spec.captureId === null && !store.images.has(spec.imageId)) {
+    throw new ImageMissing(spec.imageId)
+  }
+  const base = spec.captureId === null ? null : store.captures.get(spec.captureId)
+  if (store.pool.freeBytes === 0) throw new PoolFull()
+  store.add({ ...spec }, base)
+}
+
+function capture(store: FakeStore, ref: MachineRef, id: CaptureId): CaptureSize {
+  const { disk, base } = store.get(ref)
+  store.thaw(ref)
+  const known = store.captures.sizeOf(id)
+  if (known) return known
+  if (store.pool.freeBytes === 0) throw new PoolFull()
+  return store.captures.take(id, disk, base)
+}
+
+function resize(store: FakeStore, spec: MachineSpec): void {
+  const machine = store.get(spec)
+  if (machine.listed.state === 'running') {
+    throw new DriverError('a running machine cannot be resized', { retryable: false })
+  }
+  const diskGb = Math.max(spec.diskGb, machine.spec.diskGb)
+  store.setSpec({ ...machine.spec, cpu: spec.cpu, memoryMb: spec.memoryMb, diskGb })
+}
+
+function watch(store: FakeStore, signal: AbortSignal): AsyncIterable<MachineRef> {
+  // Keyed, so that a reader that lags behind costs at most one entry for each machine.
+  const changed = new Map<string, MachineRef>()
+  let wake = () => {}
+  const stop = store.onChange((ref) => {
+    changed.set(`${ref.id}.${ref.generation}`, ref)
+    wake()
+  })
+  const onAbort = () => {
+    stop()
+    wake()
+  }
+  if (signal.aborted) stop()
+  else signal.addEventListener('abort', onAbort, { once: true })
+
+  return (async function* () {
+    try {
+      while (!signal.aborted) {
+        const [next] = changed
+        if (next) {
+          changed.delete(next[0])
+          yield next[1]
+        } else {
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+        }
+      }
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      stop()
+    }
+  })()
+}

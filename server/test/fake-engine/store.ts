@@ -1,0 +1,195 @@
+import type { ImageId } from '@computer/contract'
+import { randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import {
+  DriverError,
+  type EngineMachine,
+  type LastExit,
+  type MachineRef,
+  type MachineSpec,
+} from '../../src/drivers/machine-driver.ts'
+import { FakeCaptures, type CapturedDisk } from './captures.ts'
+import type { FakeEngineOptions } from './engine.ts'
+import { Faults, Gate, type Hold } from './faults.ts'
+import { FakeDisk } from './guest/disk.ts'
+import { FakeGuest } from './guest/guest.ts'
+
+type FakeMachine = {
+  readonly spec: MachineSpec
+  readonly listed: EngineMachine
+  readonly lastExit: LastExit
+  /** What the disk is a copy of. */
+  readonly base: CapturedDisk
+  /** Made when first looked at. */
+  disk: FakeDisk | null
+  guest: FakeGuest | null
+  /** What the guest's boot waits for. */
+  boot: Gate | null
+}
+
+/** The machines of one engine, whoever drives it. */
+export class FakeStore {
+  readonly faults: Faults
+  readonly images: Set<ImageId>
+  readonly captures: FakeCaptures
+  readonly pool = { totalBytes: 1024 ** 4, freeBytes: 1024 ** 4 }
+  desktopUpAtBoot = true
+  readonly #now: () => Date
+  readonly #machines = new Map<string, FakeMachine>()
+  readonly #watchers = new Set<(ref: MachineRef) => void>()
+  #bootGate: Gate | null = null
+  #boots = 0
+
+  constructor(options: FakeEngineOptions) {
+    this.faults = new Faults(options.latencyMs ?? {})
+    this.images = new Set(options.images)
+    this.#now = options.now ?? (() => new Date())
+    this.captures = new FakeCaptures(this.#now)
+  }
+
+  find(ref: MachineRef): FakeMachine | undefined {
+    return this.#machines.get(keyOf(ref))
+  }
+
+  get(ref: MachineRef): FakeMachine {
+    const machine = this.find(ref)
+    if (machine) return machine
+    throw new DriverError(`there is no machine ${keyOf(ref)}`, { retryable: false })
+  }
+
+  list(): EngineMachine[] {
+    return Array.from(this.#machines.values(), (machine) => machine.listed)
+  }
+
+  add(spec: MachineSpec, base: CapturedDisk): void {
+    const ref = Object.freeze({ id: spec.id, generation: spec.generation })
+    this.#machines.set(keyOf(ref), {
+      spec,
+      listed: { ref, state: 'stopped', isFrozen: false, createdAt: this.#now() },
+      lastExit: neverRan,
+      base,
+      disk: null,
+      guest: null,
+      boot: null,
+    })
+  }
+
+  setSpec(spec: MachineSpec): void {
+    this.#change(spec, { spec })
+  }
+
+  start(ref: MachineRef): void {
+    this.#change(ref, { state: 'running', boot: this.#bootGate })
+    this.#tell(ref)
+  }
+
+  stop(ref: MachineRef, lastExit: LastExit): void {
+    const { guest } = this.get(ref)
+    this.#change(ref, { state: 'stopped', isFrozen: false, guest: null, boot: null, lastExit })
+    guest?.shutDown()
+    this.#tell(ref)
+  }
+
+  reboot(ref: MachineRef): void {
+    const { guest } = this.get(ref)
+    this.#change(ref, { guest: null, boot: this.#bootGate })
+    guest?.shutDown()
+    this.#tell(ref)
+  }
+
+  remove(ref: MachineRef): void {
+    const machine = this.find(ref)
+    if (!machine) return
+    this.#machines.delete(keyOf(ref))
+    machine.guest?.shutDown()
+    this.#tell(ref)
+  }
+
+  freeze(ref: MachineRef): void {
+    const { listed, guest } = this.get(ref)
+    if (listed.state !== 'running') throw new Error(`machine ${keyOf(ref)} is not running`)
+    this.#change(ref, { isFrozen: true })
+    guest?.freeze()
+  }
+
+  thaw(ref: MachineRef): void {
+    const { guest } = this.get(ref)
+    this.#change(ref, { isFrozen: false })
+    guest?.thaw()
+  }
+
+  holdBoot(): Hold {
+    const gate = new Gate(() => {
+      if (this.#bootGate === gate) this.#bootGate = null
+      for (const machine of this.#machines.values()) {
+        if (machine.boot === gate) machine.boot = null
+      }
+    })
+    this.#bootGate = gate
+    return gate
+  }
+
+  /** A stream to the agent of a machine that runs and has booted. */
+  connect(ref: MachineRef): Duplex {
+    const machine = this.get(ref)
+    if (machine.listed.state !== 'running' || machine.listed.isFrozen) {
+      const why = machine.listed.isFrozen ? 'is frozen' : 'is not running'
+      throw new DriverError(`machine ${keyOf(ref)} ${why}`, { retryable: true })
+    }
+    if (machine.boot) {
+      void machine.boot.pass()
+      throw new DriverError(`machine ${keyOf(ref)} does not answer yet`, { retryable: true })
+    }
+    return this.guest(ref).accept()
+  }
+
+  guest(ref: MachineRef): FakeGuest {
+    const machine = this.get(ref)
+    if (machine.listed.state !== 'running') throw new Error(`machine ${keyOf(ref)} is not running`)
+    if (machine.guest) return machine.guest
+    machine.disk ??= ownDisk(machine.base, this.#now)
+    machine.guest = new FakeGuest({
+      bootId: `boot-${(this.#boots += 1)}`,
+      disk: machine.disk,
+      memoryMb: machine.spec.memoryMb,
+      desktopUp: this.desktopUpAtBoot,
+      powerOff: () => this.stop(ref, { kind: 'poweroff', reason: 'the guest powered itself off' }),
+      reboot: () => this.reboot(ref),
+    })
+    if (machine.listed.isFrozen) machine.guest.freeze()
+    return machine.guest
+  }
+
+  onChange(watcher: (ref: MachineRef) => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  #change(
+    ref: MachineRef,
+    change: Partial<FakeMachine> & Partial<Pick<EngineMachine, 'state' | 'isFrozen'>>,
+  ): void {
+    const machine = this.get(ref)
+    const { state = machine.listed.state, isFrozen = machine.listed.isFrozen, ...rest } = change
+    const listed = { ...machine.listed, state, isFrozen }
+    this.#machines.set(keyOf(ref), { ...machine, ...rest, listed })
+  }
+
+  #tell(ref: MachineRef): void {
+    for (const watcher of this.#watchers) watcher({ id: ref.id, generation: ref.generation })
+  }
+}
+
+const neverRan: LastExit = { kind: 'unknown', reason: 'the machine has not run yet' }
+
+/** With a machine id, as the first boot of a disk gives it one. */
+function ownDisk(base: CapturedDisk, now: () => Date): FakeDisk {
+  const disk = base?.copy() ?? new FakeDisk(now)
+  const machineId = randomBytes(16).toString('hex')
+  disk.write('/etc/machine-id', Buffer.from(`${machineId}\n`), { owner: 'root' })
+  return disk
+}
+
+function keyOf(ref: MachineRef): string {
+  return `${ref.id}.${ref.generation}`
+}
