@@ -19,6 +19,7 @@ const checks: readonly Check[] = [
 /** Each exits with another code than 0 when its file is not current. */
 const generated: readonly Check[] = [
   { name: 'sdk types', command: ['node', 'scripts/generate-sdk-types.ts', '--check'] },
+  { name: 'docs', command: ['node', 'scripts/generate-docs.ts', '--check'] },
 ]
 
 const maxLines = 300
