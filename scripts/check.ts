@@ -13,6 +13,7 @@ const checks: readonly Check[] = [
   { name: 'types', command: ['tsc', '-p', '.'] },
   { name: 'lint', command: ['oxlint', '--type-aware'] },
   { name: 'format', command: ['oxfmt', '--check'] },
+  { name: 'rooms', command: ['node', 'scripts/check-rooms.ts'] },
 ]
 
 /** Each exits with a non-zero code if its files are not current. */
