@@ -57,7 +57,7 @@ export * from './templates.ts'
 export * from './terminals.ts'
 export * from './text.ts'
 
-/** Every endpoint by its resource: what the server mounts and OpenAPI documents. */
+/** Every endpoint by its resource. The server mounts these and OpenAPI documents them. */
 export const endpoints = {
   auth,
   organizations,
