@@ -8,7 +8,9 @@ const repoDir = join(import.meta.dirname, '..')
 const decisions = await readdir(join(repoDir, 'docs/decisions'))
 const guides = (await readdir(join(repoDir, 'docs'))).filter((name) => name.endsWith('.md'))
 const pages = [
-  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
   ...guides.map((name) => `docs/${name}`),
   ...decisions.map((name) => `docs/decisions/${name}`),
 ]
