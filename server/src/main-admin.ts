@@ -6,8 +6,8 @@ import { openDatabase } from './db/database.ts'
 import { isUndefinedTable } from './db/errors.ts'
 import { findDatabaseDelay } from './db/readiness.ts'
 import type { Operator } from './domain/operator/users.ts'
-import { runAdminCommand, type AdminAnswer } from './host/admin/commands.ts'
-import { readRequest, type AdminRequest } from './host/admin/request.ts'
+import { runAdminCommand } from './host/admin/commands.ts'
+import { readRequest, type AdminAnswer, type AdminRequest } from './host/admin/request.ts'
 import { databaseUrl } from './host/postgres.ts'
 
 /*
