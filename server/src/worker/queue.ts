@@ -77,7 +77,7 @@ export async function runQueue<Row extends { readonly id: string }>(
       // Where the process was held up, a claim may have run out during the work, and is ours again.
       if (!inWork.has(row.id)) work(row)
     }
-    if ((claimed?.length ?? 0) < room || room === 0) {
+    if ((claimed?.length ?? 0) < room || room <= 0) {
       const timer = setTimeout(nudge, pollMs)
       await wake.promise
       clearTimeout(timer)

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database, MailRow, Tx } from '../../db/database.ts'
 import { newUlid } from '../../ids.ts'
+import { anyLocked } from '../claims.ts'
 
 /** A claim outlasts the time that the worker gives one mail. */
 const claimedFor = sql`interval '3 minutes'`
@@ -27,22 +28,15 @@ export function oneLine(text: string): string {
 
 /** The mail that is due the longest, kept from other workers for a while. */
 export async function claimMail(db: Database): Promise<MailRow | undefined> {
+  const due = db
+    .selectFrom('mails')
+    .select('id')
+    .where('next_attempt_at', '<=', sql<Date>`now()`)
+    .orderBy('next_attempt_at')
   return db
     .updateTable('mails')
-    .set({
-      attempts: sql`attempts + 1`,
-      next_attempt_at: sql`now() + ${claimedFor}`,
-    })
-    .where('id', '=', (eb) =>
-      eb
-        .selectFrom('mails')
-        .select('id')
-        .where('next_attempt_at', '<=', sql<Date>`now()`)
-        .orderBy('next_attempt_at')
-        .limit(1)
-        .forUpdate()
-        .skipLocked(),
-    )
+    .set({ attempts: sql`attempts + 1`, next_attempt_at: sql`now() + ${claimedFor}` })
+    .where('id', '=', anyLocked(due, 'mails', 1))
     .returningAll()
     .executeTakeFirst()
 }

@@ -2,7 +2,7 @@ import type { CaptureId, MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { CaptureRow } from '../../db/database.ts'
-import { claimOf, isUnclaimed } from '../claims.ts'
+import { claimDue } from '../claims.ts'
 
 /*
  * Which captures have something to be done. Those to be made are done under the claim of their
@@ -63,23 +63,13 @@ export async function claimReleasedCaptures(
   workerId: string,
   limit: number,
 ): Promise<CaptureRow[]> {
-  return app.db
-    .updateTable('captures')
-    .set(claimOf(workerId))
-    .where('id', 'in', (due) =>
-      due
-        .selectFrom('captures')
-        .select('id')
-        .where('state', '=', 'deleting')
-        .where('next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
-        .where(isUnclaimed('captures'))
-        .orderBy('next_attempt_at')
-        .limit(limit)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .returningAll()
-    .execute()
+  const due = app.db
+    .selectFrom('captures')
+    .select('id')
+    .where('state', '=', 'deleting')
+    .where('next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
+    .orderBy('next_attempt_at')
+  return claimDue(app, 'captures', due, { workerId, limit })
 }
 
 /** The copy in the engine is gone: so are the capture and the snapshots that were deleted with it. */

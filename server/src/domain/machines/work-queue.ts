@@ -1,10 +1,9 @@
 import type { MachineId } from '@computer/contract'
-import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
 import type { MachineRef } from '../../drivers/machine-driver.ts'
-import { claimOf, isUnclaimed, releaseClaim } from '../claims.ts'
+import { claimDue } from '../claims.ts'
 import { appendEvent } from '../events/events.ts'
 
 /*
@@ -23,23 +22,13 @@ export async function claimMachines(
   workerId: string,
   limit: number,
 ): Promise<MachineRow[]> {
-  return app.db
-    .updateTable('machines')
-    .set(claimOf(workerId))
-    .where('id', 'in', (due) =>
-      due
-        .selectFrom('machines')
-        .select('id')
-        .where('deleted_at', 'is', null)
-        .where(isUnclaimed('machines'))
-        .where('id', 'in', dueMachines)
-        .orderBy('next_attempt_at')
-        .limit(limit)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .returningAll()
-    .execute()
+  const due = app.db
+    .selectFrom('machines')
+    .select('id')
+    .where('deleted_at', 'is', null)
+    .where('id', 'in', dueMachines)
+    .orderBy('next_attempt_at')
+  return claimDue(app, 'machines', due, { workerId, limit })
 }
 
 const dueMachines = sql<MachineId>`(
@@ -69,27 +58,6 @@ const dueMachines = sql<MachineId>`(
   select machine_id from captures
   where state = 'pending' and next_attempt_at <= clock_timestamp()
 )`
-
-/** Does something to a machine under a claim of its own, or nothing if somebody else works on it. */
-export async function withClaim(
-  app: Pick<App, 'db'>,
-  id: MachineId,
-  work: () => Promise<void>,
-): Promise<void> {
-  const claimant = randomUUID()
-  const { numUpdatedRows } = await app.db
-    .updateTable('machines')
-    .set(claimOf(claimant))
-    .where('id', '=', id)
-    .where(isUnclaimed('machines'))
-    .executeTakeFirst()
-  if (numUpdatedRows === 0n) return
-  try {
-    await work()
-  } finally {
-    await releaseClaim(app, 'machines', claimant, id)
-  }
-}
 
 /** The next try of a step that failed, or that found nothing to do yet. */
 export async function postpone(
