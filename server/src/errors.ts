@@ -1,15 +1,15 @@
 import type { ErrorCode, FieldError, MachineState, Quota } from '@computer/contract'
 
-/** An answer of the service that is not a success: what is wrong and what to do about it. */
+/** An error response. Its message says what is wrong and what to do. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly code: ErrorCode
   readonly details: readonly FieldError[] | undefined
   readonly quota: Quota | undefined
-  /** Seconds after which the same call may succeed; sent as retry-after. */
+  /** Seconds after which the same call may succeed, sent as retry-after. */
   readonly retryAfter: number | undefined
-  /** The size of a file that ends before a range asked of it begins, which HTTP has status 416 for. */
-  readonly sizeOfRanged: number | undefined
+  /** Set if a requested range begins past the end of a file: sent as status 416 and content-range. */
+  readonly fileSize: number | undefined
 
   constructor(
     code: ErrorCode,
@@ -18,7 +18,7 @@ export class ApiError extends Error {
       readonly details?: readonly FieldError[]
       readonly quota?: Quota
       readonly retryAfter?: number
-      readonly sizeOfRanged?: number
+      readonly fileSize?: number
     } = {},
   ) {
     super(message, options)
@@ -26,7 +26,7 @@ export class ApiError extends Error {
     this.details = options.details
     this.quota = options.quota
     this.retryAfter = options.retryAfter
-    this.sizeOfRanged = options.sizeOfRanged
+    this.fileSize = options.fileSize
   }
 }
 
@@ -39,11 +39,11 @@ export function illegalMove(from: MachineState, to: MachineState): ApiError {
   return conflict(`a machine cannot go from ${from} to ${to}`)
 }
 
-/** A machine that is not running cannot do this: temporarily while it boots, else until a start. */
+/** The call needs a running machine. It can be retried while the machine boots. */
 export function notRunning(state: MachineState): ApiError {
   return state === 'creating' || state === 'starting'
     ? new ApiError('compute_unavailable', `the machine is ${state}; try again shortly`, {
         retryAfter: 1,
       })
-    : new ApiError('precondition_failed', `the machine is ${state}; this needs it running`)
+    : new ApiError('precondition_failed', `the machine is ${state}; it must be running`)
 }

@@ -3,25 +3,23 @@ import type { App } from '../app.ts'
 import type { AuditEventRow } from '../db/database.ts'
 import { listAuditEvents } from '../domain/accounts/audit-events.ts'
 import type { Routes } from './route.ts'
+import { pageToWire, rowToWire } from './to-wire.ts'
 
 export function auditEventRoutes(app: Pick<App, 'db'>): Routes<typeof auditEvents> {
   return {
-    list: async (actor, { query }) => {
-      const page = await listAuditEvents(app.db, actor, query)
-      return { ...page, data: page.data.map(show) }
-    },
+    list: async (actor, { query }) =>
+      pageToWire(await listAuditEvents(app.db, actor, query), toWire),
   }
 }
 
-function show(row: AuditEventRow): AuditEvent {
+function toWire(row: AuditEventRow): AuditEvent {
   return {
-    ...row,
-    actor: named(row.actor_type, row.actor_id, row.actor_name),
-    target: named(row.target_type, row.target_id, row.target_name),
-    occurred_at: row.occurred_at.toISOString(),
+    ...rowToWire(row),
+    actor: reference(row.actor_type, row.actor_id, row.actor_name),
+    target: reference(row.target_type, row.target_id, row.target_name),
   }
 }
 
-function named<Type extends string>(type: Type | null, id: string | null, name: string | null) {
+function reference<Type extends string>(type: Type | null, id: string | null, name: string | null) {
   return type !== null && id !== null && name !== null ? { type, id, name } : null
 }

@@ -10,9 +10,9 @@ import type { App } from '../app.ts'
 import { getDisplay, sendInput } from '../domain/control/input.ts'
 import { askGuest } from '../domain/guests/calls.ts'
 import { ApiError } from '../errors.ts'
-import { BytesAnswer, type Routes } from './route.ts'
+import { BytesResponse, type Routes } from './route.ts'
 
-/** What an input call needs besides its action. */
+/** The parts of an input call besides its action. */
 type InputCall = {
   readonly params: { readonly machine_id: MachineId }
   readonly headers: {
@@ -34,8 +34,8 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
     const grant = { sessionId: headers['x-session-id'], fence: headers['x-input-fence'] }
     return sendInput(app, actor, params.machine_id, grant, action, signal)
   }
-  /** Input that has nothing to answer. */
-  const press = async (actor: Actor, input: InputCall, action: GuestAction) => {
+  /** Sends input whose result is not part of the response. */
+  const send = async (actor: Actor, input: InputCall, action: GuestAction) => {
     await act(actor, input, action)
     return {}
   }
@@ -43,7 +43,8 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
     display: (actor, { params }) => getDisplay(app, actor, params.machine_id),
     resize: async (actor, input) => {
       const { display } = await act(actor, input, { type: 'resize', ...input.body })
-      if (!display) throw new ApiError('internal_error', 'the display did not say its new size')
+      if (!display)
+        throw new ApiError('internal_error', 'the agent did not report the new size of the display')
       return display
     },
     screenshot: async (actor, { params, query, wantsBytes, signal }) => {
@@ -52,7 +53,7 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
       )
       const { width, height, bytes } = shot
       if (wantsBytes) {
-        return new BytesAnswer(bytes, {
+        return new BytesResponse(bytes, {
           'content-type': contentTypes[query.format],
           'x-display-width': width,
           'x-display-height': height,
@@ -61,13 +62,13 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
       const image = bytes.toString('base64')
       return { image, format: query.format, display: { width, height } }
     },
-    move: (actor, input) => press(actor, input, { type: 'move', ...input.body }),
-    click: (actor, input) => press(actor, input, { type: 'click', ...input.body }),
-    drag: (actor, input) => press(actor, input, { type: 'drag', ...input.body }),
-    scroll: (actor, input) => press(actor, input, { type: 'scroll', ...input.body }),
-    type: (actor, input) => press(actor, input, { type: 'type', ...input.body }),
-    key: (actor, input) => press(actor, input, { type: 'key', ...input.body }),
-    hotkey: (actor, input) => press(actor, input, { type: 'hotkey', ...input.body }),
+    move: (actor, input) => send(actor, input, { type: 'move', ...input.body }),
+    click: (actor, input) => send(actor, input, { type: 'click', ...input.body }),
+    drag: (actor, input) => send(actor, input, { type: 'drag', ...input.body }),
+    scroll: (actor, input) => send(actor, input, { type: 'scroll', ...input.body }),
+    type: (actor, input) => send(actor, input, { type: 'type', ...input.body }),
+    key: (actor, input) => send(actor, input, { type: 'key', ...input.body }),
+    hotkey: (actor, input) => send(actor, input, { type: 'hotkey', ...input.body }),
     readClipboard: (actor, { params, query }) =>
       askGuest(app, actor, params.machine_id, (ref) => app.guests.readClipboard(ref, query)),
     writeClipboard: async (actor, input) => {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { renderReference } from './docs/reference.ts'
 import { contentSecurityPolicy } from './security-headers.ts'
 
-/** The OpenAPI document and the page made from it, the same for everybody. */
+/** Serves the OpenAPI document and the reference page made from it. */
 export function addDocumentRoutes(http: FastifyInstance, baseUrl: string): void {
   const document = openApiDocument(endpoints, { version: '0.1.0', url: baseUrl })
   const page = renderReference(document)
@@ -15,7 +15,7 @@ export function addDocumentRoutes(http: FastifyInstance, baseUrl: string): void 
   )
 }
 
-/** By its hash, the page's own style is let in and no other. */
+/** The policy allows the page's own style by its hash, and no other. */
 function hashStyle(page: string): string {
   const style = /<style>(.*?)<\/style>/s.exec(page)?.[1] ?? ''
   return `sha256-${createHash('sha256').update(style).digest('base64')}`

@@ -2,9 +2,9 @@ import type { files } from '@computer/contract'
 import type { App } from '../app.ts'
 import { decodeContent, listFiles, readFile } from '../domain/guests/files.ts'
 import { askGuest } from '../domain/guests/calls.ts'
-import { cutTo } from './cut-to.ts'
+import { exactLength } from './exact-length.ts'
 import { parseRange, unsatisfiable } from './range.ts'
-import { BytesAnswer, type Routes } from './route.ts'
+import { BytesResponse, type Routes } from './route.ts'
 
 export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files> {
   return {
@@ -22,8 +22,8 @@ export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files
       }
       const start = Math.min(range.offset, file.size)
       const end = Math.min(start + (range.length ?? file.size), file.size)
-      return new BytesAnswer(
-        cutTo(file.stream, end - start),
+      return new BytesResponse(
+        exactLength(file.stream, end - start),
         {
           'content-type': 'application/octet-stream',
           'content-length': end - start,

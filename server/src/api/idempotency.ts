@@ -14,28 +14,28 @@ import { ApiError, conflict } from '../errors.ts'
 import { newId } from '../ids.ts'
 
 /*
- * Idempotency keys (wire, Conventions). The first call with a key writes a row and keeps it alive
- * while it works; its answer is stored in the row and given again for 24 hours. The row carries a
- * ULID by which the call names whatever it creates, so that a call repeated after a crash finds what
- * the first one made instead of making another.
+ * Idempotency keys (wire, Conventions). The first call with a key inserts a row and renews its claim
+ * on it while it runs. Its response is stored in the row and replayed for 24 hours. The row contains a
+ * ULID from which the call makes the ids of its resources: a call that is repeated after a crash finds
+ * what the first one created instead of creating it again.
  *
- * Answers may hold secrets (a new API key's). They are sealed under a key derived from the caller's
- * credential and the idempotency key, neither of which the database has.
+ * Responses may contain secrets, such as a new API key's. They are encrypted with a key derived from the
+ * caller's credential and the idempotency key, neither of which is in the database.
  */
 
-export type Answer = { readonly status: number; readonly body: unknown }
+export type WireResponse = { readonly status: number; readonly body: unknown }
 export type NewId = <Prefix extends string>(prefix: Prefix) => `${Prefix}_${string}`
-export type Once = (
+export type RunOnce = (
   request: FastifyRequest,
   reply: FastifyReply,
   actor: Actor,
-  work: (newId: NewId) => Promise<Answer>,
-) => Promise<Answer>
+  work: (newId: NewId) => Promise<WireResponse>,
+) => Promise<WireResponse>
 
 const heartbeatMs = 5_000
 
-/** Runs the work once for each key, or simply runs it where the caller sends none. */
-export function onceByKey(app: Pick<App, 'db' | 'log'>): Once {
+/** Runs the work once for each idempotency key; without a key, runs it. */
+export function runOncePerKey(app: Pick<App, 'db' | 'log'>): RunOnce {
   return async (request, reply, actor, work) => {
     const key = readKey(request)
     if (key === null) return work(newId)
@@ -51,16 +51,16 @@ export function onceByKey(app: Pick<App, 'db' | 'log'>): Once {
 
     const heartbeat = setInterval(() => {
       extendClaim(app.db, id).catch((error: unknown) =>
-        app.log.warn({ err: error }, 'heartbeat failed'),
+        app.log.warn({ err: error }, 'could not renew the claim of an idempotency key; will retry'),
       )
     }, heartbeatMs)
     try {
-      const answer = await work((prefix) => `${prefix}_${claim.seed}`)
-      await storeAnswer(app.db, id, answer.status, seal(sealingKey, answer))
-      return answer
+      const response = await work((prefix) => `${prefix}_${claim.seed}`)
+      await storeAnswer(app.db, id, response.status, seal(sealingKey, response))
+      return response
     } catch (error) {
-      // A refusal made nothing: the key is free for a corrected call. What broke may have made
-      // something, so its row stays and the next call with this key goes on from it.
+      // A refused call created nothing, so a corrected call may use its key. A call that failed
+      // otherwise may have created something: its row stays for the next call with this key.
       if (error instanceof ApiError) await forgetKey(app.db, id)
       else await releaseClaim(app.db, id)
       throw error
@@ -93,20 +93,20 @@ function deriveSealingKey(request: FastifyRequest, key: string): Buffer {
   return Buffer.from(hkdfSync('sha256', credential, key, 'computer idempotency v1', 32))
 }
 
-function seal(sealingKey: Buffer, answer: Answer): Buffer {
+function seal(sealingKey: Buffer, response: WireResponse): Buffer {
   const nonce = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', sealingKey, nonce)
-  const text = Buffer.concat([cipher.update(JSON.stringify(answer), 'utf8'), cipher.final()])
+  const text = Buffer.concat([cipher.update(JSON.stringify(response), 'utf8'), cipher.final()])
   return Buffer.concat([nonce, cipher.getAuthTag(), text])
 }
 
-function open(sealingKey: Buffer, sealed: Buffer): Answer {
+function open(sealingKey: Buffer, sealed: Buffer): WireResponse {
   try {
     const cipher = createDecipheriv('aes-256-gcm', sealingKey, sealed.subarray(0, 12))
     cipher.setAuthTag(sealed.subarray(12, 28))
     const text = Buffer.concat([cipher.update(sealed.subarray(28)), cipher.final()])
-    return JSON.parse(text.toString('utf8')) as Answer
+    return JSON.parse(text.toString('utf8')) as WireResponse
   } catch {
-    throw conflict('this idempotency-key was used with another credential; use a new one')
+    throw conflict('this idempotency-key was used with a different credential; use a new one')
   }
 }

@@ -1,4 +1,4 @@
-import type { Machine, machines } from '@computer/contract'
+import type { machines } from '@computer/contract'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
@@ -17,57 +17,48 @@ import {
 } from '../domain/machines/machines.ts'
 import { restoreMachine } from '../domain/disks/restores.ts'
 import type { Routes } from './route.ts'
-import { showTime } from './show.ts'
+import { pageToWire, rowToWire } from './to-wire.ts'
 
-/** Creation holds its answer that long; the work goes on after it (wire, Machines). */
+/** How long creation delays its response. The work itself is not limited by it. */
 const createWaitMs = 120_000
 
 export function machineRoutes(app: App): Routes<typeof machines> {
   return {
     create: async (actor, { body, newId }) => {
       const { id } = await createMachine(app, actor, newId('mch'), body)
-      return show(await waitForRest(app, actor, id, createWaitMs))
+      return rowToWire(await waitForRest(app, actor, id, createWaitMs))
     },
-    list: async (actor, { query }) => {
-      const page = await listMachines(app.db, actor, query)
-      return { ...page, data: page.data.map(show) }
-    },
-    get: async (actor, { params }) => show(await getMachine(app.db, actor, params.machine_id)),
+    list: async (actor, { query }) =>
+      pageToWire(await listMachines(app.db, actor, query), rowToWire),
+    get: async (actor, { params }) => rowToWire(await getMachine(app.db, actor, params.machine_id)),
     update: async (actor, { params, body }) =>
-      show(await updateMachine(app, actor, params.machine_id, body)),
+      rowToWire(await updateMachine(app, actor, params.machine_id, body)),
     start: async (actor, { params, query }) => {
-      const asked = await startMachine(app, actor, params.machine_id)
-      return show(await rest(actor, asked, query.wait))
+      const machine = await startMachine(app, actor, params.machine_id)
+      return rowToWire(await settle(actor, machine, query.wait))
     },
     stop: async (actor, { params, query, body }) => {
-      const asked = await stopMachine(app, actor, params.machine_id, body)
-      return show(await rest(actor, asked, query.wait))
+      const machine = await stopMachine(app, actor, params.machine_id, body)
+      return rowToWire(await settle(actor, machine, query.wait))
     },
     restart: async (actor, { params, query }) => {
-      const asked = await restartMachine(app, actor, params.machine_id)
-      return show(await rest(actor, asked, query.wait))
+      const machine = await restartMachine(app, actor, params.machine_id)
+      return rowToWire(await settle(actor, machine, query.wait))
     },
-    delete: async (actor, { params }) => show(await deleteMachine(app, actor, params.machine_id)),
+    delete: async (actor, { params }) =>
+      rowToWire(await deleteMachine(app, actor, params.machine_id)),
     fork: async (actor, { params, body, newId }) =>
-      show(await forkMachine(app, actor, params.machine_id, newId('mch'), body)),
+      rowToWire(await forkMachine(app, actor, params.machine_id, newId('mch'), body)),
     restore: async (actor, { params, query, body }) => {
-      const asked = await restoreMachine(app, actor, params.machine_id, body.snapshot_id)
-      return show(await rest(actor, asked, query.wait))
+      const machine = await restoreMachine(app, actor, params.machine_id, body.snapshot_id)
+      return rowToWire(await settle(actor, machine, query.wait))
     },
     usage: async (actor, { params }) =>
       askGuest(app, actor, params.machine_id, (ref) => app.guests.usage(ref)),
   }
 
-  async function rest(actor: Actor, asked: MachineRow, seconds: number): Promise<MachineRow> {
-    return seconds > 0 ? waitForRest(app, actor, asked.id, seconds * 1000) : asked
-  }
-}
-
-function show(row: MachineRow): Machine {
-  return {
-    ...row,
-    created_at: row.created_at.toISOString(),
-    started_at: showTime(row.started_at),
-    stopped_at: showTime(row.stopped_at),
+  /** Waits until the machine is settled, at most that long; zero does not wait. */
+  async function settle(actor: Actor, machine: MachineRow, seconds: number): Promise<MachineRow> {
+    return seconds > 0 ? waitForRest(app, actor, machine.id, seconds * 1000) : machine
   }
 }

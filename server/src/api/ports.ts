@@ -8,17 +8,16 @@ import {
   publishPort,
   unpublishPort,
 } from '../domain/previews/previews.ts'
-import { JsonAnswer, type Routes } from './route.ts'
-import { showTime } from './show.ts'
+import { JsonResponse, type Routes } from './route.ts'
+import { pageToWire, rowToWire } from './to-wire.ts'
 
 export function portRoutes(app: Pick<App, 'db' | 'changes' | 'config'>): Routes<typeof ports> {
-  const show = (row: PreviewRow): Preview => ({
-    ...row,
+  /** Only the response of `publish` contains the secret and the URL with access. */
+  const toWire = (row: PreviewRow): Preview => ({
+    ...rowToWire(row),
     url: previewUrl(app.config.previews, row.label),
     secret: null,
     access_url: null,
-    created_at: row.created_at.toISOString(),
-    last_request_at: showTime(row.last_request_at),
   })
 
   return {
@@ -30,21 +29,19 @@ export function portRoutes(app: Pick<App, 'db' | 'changes' | 'config'>): Routes<
         newId('prv'),
         body,
       )
-      const answer = { ...show(preview), secret, access_url: accessUrl }
-      return new JsonAnswer(answer, { status: isNew ? 201 : 200 })
+      const published = { ...toWire(preview), secret, access_url: accessUrl }
+      return new JsonResponse(published, { status: isNew ? 201 : 200 })
     },
     list: async (actor, { params, query }) => {
-      const page = await listPreviews(app.db, actor, { ...query, machineId: params.machine_id })
-      return { ...page, data: page.data.map(show) }
+      const filter = { ...query, machineId: params.machine_id }
+      return pageToWire(await listPreviews(app.db, actor, filter), toWire)
     },
     get: async (actor, { params }) =>
-      show(await getPreview(app.db, actor, params.machine_id, params.preview_id)),
+      toWire(await getPreview(app.db, actor, params.machine_id, params.preview_id)),
     unpublish: async (actor, { params }) => {
       await unpublishPort(app, actor, params.machine_id, params.preview_id)
     },
-    listAll: async (actor, { query }) => {
-      const page = await listPreviews(app.db, actor, query)
-      return { ...page, data: page.data.map(show) }
-    },
+    listAll: async (actor, { query }) =>
+      pageToWire(await listPreviews(app.db, actor, query), toWire),
   }
 }

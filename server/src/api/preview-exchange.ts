@@ -10,15 +10,15 @@ import { ApiError } from '../errors.ts'
 import { plainPage } from '../http/plain-page.ts'
 
 /*
- * The way of a member who opens a private preview in a browser: the preview's host sends them here,
- * where they are signed in, and they are sent back with a link that works once, within a minute, for
- * that host and in that browser alone. Where it leads is read from the preview's row, never from the
- * address, so nobody can be sent elsewhere. Whoever has no business there is told of no preview.
+ * Lets members open a private preview in a browser. The preview's host redirects them here, where they
+ * are signed in, and they are redirected back with a link that works once, within a minute, for that
+ * host and in that browser only. The target comes from the preview's row, never from the URL, so this
+ * is no open redirect. To others, the response does not reveal whether the preview exists.
  */
 
 const Query = z.strictObject({
   preview: z.string().refine(isLabel),
-  /** SHA-256 of what the preview's host left with the browser. */
+  /** SHA-256 of a random value that the preview's host stored in a cookie of the browser. */
   browser: z.string().regex(/^[\w-]{43}$/),
   path: z.string().max(4096),
 })
@@ -33,9 +33,9 @@ export function addPreviewExchange(
     const { previews } = app.config
     if (!previews || !query.success || !isNavigation(request)) return sendNotFound(reply)
     const { preview, browser, path } = query.data
-    const actor = await findPerson(app, request)
+    const actor = await findSignedIn(app, request)
     if (!actor) {
-      // Of this deployment's previews, whatever the path is, and whether there is such a preview or not.
+      // Always on a preview host of this server, whatever the path, even if there is no such preview.
       const address = previewUrl(previews, preview) + (path.startsWith('/') ? path : '/')
       return sendSignIn(reply, app.config.dashboardUrl, address)
     }
@@ -47,13 +47,13 @@ export function addPreviewExchange(
   })
 }
 
-/** A page's own requests are none of it: only where a person goes themselves. */
+/** Whether the user navigates here. Subresource requests and fetches of a page are refused. */
 function isNavigation({ headers }: FastifyRequest): boolean {
   return (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate'
 }
 
-/** By the cookie alone: a browser sends no key. */
-async function findPerson(
+/** The user who is signed in by cookie. Browsers send no API key. */
+async function findSignedIn(
   app: Parameters<typeof authenticate>[0],
   request: FastifyRequest,
 ): Promise<UserActor | null> {
@@ -75,8 +75,8 @@ function sendNotFound(reply: FastifyReply) {
 function sendSignIn(reply: FastifyReply, dashboardUrl: string, previewAddress: string) {
   const text =
     'This preview is private. Sign in to the service in this browser, as a member of the organization ' +
-    'that the preview belongs to, and open the preview again. If you are no member, ask whoever gave ' +
-    'you the address for a link that lets you in.'
+    'that the preview belongs to, and open the preview again. If you are not a member, ask the ' +
+    'person who gave you the address for a link with access.'
   const links = [
     { to: dashboardUrl, text: 'Sign in' },
     { to: previewAddress, text: 'Open the preview again' },

@@ -1,6 +1,6 @@
 import { ApiError, invalid } from '../errors.ts'
 
-/** One range of a `range` header, `bytes=FIRST-LAST` or `bytes=FIRST-`; null without the header. */
+/** Parses a `range` header with one range, `bytes=FIRST-LAST` or `bytes=FIRST-`. Null without header. */
 export function parseRange(
   header: string | undefined,
 ): { readonly offset: number; readonly length?: number } | null {
@@ -16,11 +16,11 @@ export function parseRange(
   return last === null ? { offset: first } : { offset: first, length: last - first + 1 }
 }
 
-/** For a range that begins where the file has nothing any more. */
+/** The error for a range that begins past the end of the file. */
 export function unsatisfiable(size: number): ApiError {
   const message = `the range begins past the end of the file, which has ${size} bytes`
   return new ApiError('invalid_request', message, {
     details: [{ field: 'range', message: `must begin before byte ${size}` }],
-    sizeOfRanged: size,
+    fileSize: size,
   })
 }

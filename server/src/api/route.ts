@@ -6,7 +6,7 @@ import type { Actor, Caller, UserActor } from '../actor.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { parse } from '../http/parse.ts'
-import type { Answer, Once } from './idempotency.ts'
+import type { NewId, RunOnce, WireResponse } from './idempotency.ts'
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
 
@@ -15,35 +15,35 @@ export type Input<E extends Endpoint> = {
   readonly query: Parsed<E['query']>
   readonly body: Parsed<E['body']>
   readonly headers: Parsed<E['headers']>
-  /** The body as bytes and the query of that form, where the endpoint takes uploads. */
+  /** For endpoints with uploads: the body as bytes, and the query that describes them. */
   readonly upload: { readonly bytes: Readable; readonly query: Parsed<E['uploads']> } | null
-  /** The caller's accept header asks for the bytes form of the answer. */
+  /** The accept header asks for the response as bytes. */
   readonly wantsBytes: boolean
-  /** A new id; the same one when an idempotent call runs again after a crash. */
-  newId<Prefix extends string>(prefix: Prefix): `${Prefix}_${string}`
-  /** Aborted when the caller hangs up. */
+  /** Returns a new id. An idempotent call that runs again after a crash gets the same id again. */
+  readonly newId: NewId
+  /** Aborted when the caller disconnects. */
   readonly signal: AbortSignal
 }
 
-/** An answer whose status or headers are not those of every answer of its endpoint. */
-export class JsonAnswer<Body> {
+/** A response with a status or headers of its own. */
+export class JsonResponse<Body> {
   readonly body: Body
   readonly status: number | undefined
   readonly headers: Record<string, string>
 
-  constructor(body: Body, { status, headers = {} }: JsonAnswerOptions) {
+  constructor(body: Body, { status, headers = {} }: JsonResponseOptions) {
     this.body = body
     this.status = status
     this.headers = headers
   }
 }
-type JsonAnswerOptions = {
+type JsonResponseOptions = {
   readonly status?: 200 | 201 | 202
   readonly headers?: Record<string, string>
 }
 
-/** The bytes form of an answer. */
-export class BytesAnswer {
+/** A response as bytes. */
+export class BytesResponse {
   readonly body: Buffer | Readable
   readonly headers: Record<string, string | number>
   readonly status: number
@@ -64,7 +64,7 @@ type CallerOf<E extends Endpoint> = E['requires'] extends 'public'
 type Handler<E extends Endpoint> = (
   actor: CallerOf<E>,
   input: Input<E>,
-) => Promise<z.input<E['response']> | JsonAnswer<z.input<E['response']>> | BytesAnswer>
+) => Promise<z.input<E['response']> | JsonResponse<z.input<E['response']>> | BytesResponse>
 
 /** One handler per endpoint: a missing or misspelt key does not compile. */
 export type Routes<Endpoints extends Record<string, Endpoint>> = {
@@ -73,69 +73,70 @@ export type Routes<Endpoints extends Record<string, Endpoint>> = {
 
 export type Authenticate = (request: FastifyRequest) => Promise<Actor>
 
-/** What stands before every handler. */
-export type Doors = {
+/** The steps around every handler. */
+export type RouteHooks = {
   readonly authenticate: Authenticate
-  /** Who comes to a public endpoint; refuses a foreign site's. */
+  /** The caller of a public endpoint. Refuses browsers on pages of other sites. */
   readonly admit: (request: FastifyRequest) => Caller
-  readonly once: Once
-  /** Keeps a refused call of an endpoint that the audit log is about. */
-  readonly noteRefusal: (actor: Actor, type: AuditEventType, refusal: ApiError) => Promise<void>
-  /** Told of every call that may have changed something, before it is answered. */
-  readonly changed?: () => void
+  /** Runs calls of endpoints that create something, once for each idempotency key. */
+  readonly runOnce: RunOnce
+  /** Records a refused call of an endpoint that is audited. */
+  readonly auditRefusal: (actor: Actor, type: AuditEventType, refusal: ApiError) => Promise<void>
+  /** Called after every write that succeeded, before its response is sent. */
+  readonly onWrite?: () => void
 }
 
-/** Serves a group of endpoints. Read `answer` to know all that happens to a request. */
+/** Serves a group of endpoints. Read `handler` to know all that happens to a request. */
 export function mount<Endpoints extends Record<string, Endpoint>>(
   http: FastifyInstance,
-  doors: Doors,
+  hooks: RouteHooks,
   endpoints: Endpoints,
   routes: Routes<Endpoints>,
 ): void {
   for (const [name, endpoint] of Object.entries(endpoints) as [keyof Endpoints, Endpoint][]) {
     const run = routes[name]! as unknown as AnyHandler
-    const handle = endpoint.method === 'GET' ? run : telling(doors, run)
+    const handle = endpoint.method === 'GET' ? run : withWriteHook(hooks, run)
 
-    const answer = async (request: FastifyRequest, reply: FastifyReply) => {
-      // It is for the caller alone, and some of it is secret.
+    const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+      // Responses are private to the caller, and some contain secrets.
       void reply.header('cache-control', 'no-store')
       if (endpoint.requires === 'public') {
-        const caller = doors.admit(request)
+        const caller = hooks.admit(request)
         const input = { ...readInput(endpoint, request, reply), newId }
         return send(reply, endpoint, await handle(caller, input))
       }
-      const actor = await doors.authenticate(request)
+      const actor = await hooks.authenticate(request)
       try {
         requirePermission(actor, endpoint)
         const input = readInput(endpoint, request, reply)
         if (!endpoint.creates) {
           return send(reply, endpoint, await handle(actor, { ...input, newId }))
         }
-        const { status, body } = await doors.once(request, reply, actor, async (newId) =>
-          toAnswer(endpoint, await handle(actor, { ...input, newId })),
+        const { status, body } = await hooks.runOnce(request, reply, actor, async (newId) =>
+          toWireResponse(endpoint, await handle(actor, { ...input, newId })),
         )
         return await reply.code(status).send(body)
       } catch (error) {
         if (endpoint.audits && error instanceof ApiError) {
-          await doors.noteRefusal(actor, endpoint.audits, error)
+          await hooks.auditRefusal(actor, endpoint.audits, error)
         }
         throw error
       }
     }
 
-    for (const url of addresses(endpoint.path)) {
-      http.route({ method: endpoint.method, url, handler: answer })
+    for (const url of urlsOf(endpoint.path)) {
+      http.route({ method: endpoint.method, url, handler })
     }
   }
 }
 
 type AnyHandler = (caller: Caller, input: object) => Promise<unknown>
 
-function telling({ changed }: Doors, run: AnyHandler): AnyHandler {
-  if (!changed) return run
+function withWriteHook({ onWrite }: RouteHooks, run: AnyHandler): AnyHandler {
+  if (!onWrite) return run
   return async (caller, input) => {
     const result = await run(caller, input)
-    changed()
+    onWrite()
     return result
   }
 }
@@ -168,23 +169,23 @@ function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyRe
     upload,
     wantsBytes:
       endpoint.bytes !== undefined && accept.startsWith(endpoint.bytes.replace(/\*$/, '')),
-    signal: hangUpSignal(reply),
+    signal: disconnectSignal(reply),
   }
 }
 
 function send(reply: FastifyReply, endpoint: Endpoint, result: unknown) {
-  if (result instanceof BytesAnswer) {
+  if (result instanceof BytesResponse) {
     return reply.code(result.status).headers(result.headers).send(result.body)
   }
-  if (result instanceof JsonAnswer) void reply.headers(result.headers)
-  const { status, body } = toAnswer(endpoint, result)
+  if (result instanceof JsonResponse) void reply.headers(result.headers)
+  const { status, body } = toWireResponse(endpoint, result)
   return reply.code(status).send(body)
 }
 
-/** Parsing drops every field the contract does not name, so no internal one can leak. */
-function toAnswer(endpoint: Endpoint, result: unknown): Answer {
+/** Parsing drops every field that the contract does not name, so no internal field can leak. */
+function toWireResponse(endpoint: Endpoint, result: unknown): WireResponse {
   const { body, status } =
-    result instanceof JsonAnswer ? result : { body: result, status: undefined }
+    result instanceof JsonResponse ? result : { body: result, status: undefined }
   return { status: status ?? endpoint.status, body: endpoint.response.parse(body) }
 }
 
@@ -195,15 +196,15 @@ function parseIf(schema: z.ZodType | undefined, value: unknown, part: string): u
 }
 
 /** `/machines/{id}/…` is an alias of `/v1/machines/{id}/…` (wire, Conventions). */
-function addresses(path: string): string[] {
+function urlsOf(path: string): string[] {
   const url = path.replace(/\{(\w+)\}/g, ':$1')
   return path.startsWith('/v1/machines/{machine_id}/') ? [url, url.slice('/v1'.length)] : [url]
 }
 
-function hangUpSignal(reply: FastifyReply): AbortSignal {
+function disconnectSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort(new Error('the caller hung up'))
+    if (!reply.raw.writableFinished) controller.abort(new Error('the caller disconnected'))
   })
   return controller.signal
 }

@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 
 /**
- * What every answer tells browsers: load nothing from it, show it in no frame, guess no type. A page
- * says for itself what it needs. There is no word of CORS, so scripts of other sites read nothing.
- * They are put together once, not for each answer as the usual plugin does.
+ * By default browsers load nothing from a response, show it in no frame and do not sniff its type; a page
+ * adds what it needs to the policy. There are no CORS headers, so scripts of other sites read nothing.
+ * The headers are built once, not for each response as @fastify/helmet does.
  */
 export function addSecurityHeaders(http: FastifyInstance, config: Pick<Config, 'baseUrl'>): void {
   const headers = {
@@ -24,7 +24,7 @@ export function addSecurityHeaders(http: FastifyInstance, config: Pick<Config, '
   })
 }
 
-/** Nothing may be loaded but what a page adds to it. */
+/** A policy that forbids everything but the additions. */
 export function contentSecurityPolicy(...additions: readonly string[]): string {
   const nothing = ['default-src', 'base-uri', 'form-action', 'frame-ancestors']
   return [...nothing.map((directive) => `${directive} 'none'`), ...additions].join('; ')

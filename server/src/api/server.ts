@@ -16,7 +16,7 @@ import { fileRoutes } from './files.ts'
 import { createHttp } from '../http/server.ts'
 import type { ApiError } from '../errors.ts'
 import { refuseForeignOrigin } from '../http/origins.ts'
-import { onceByKey } from './idempotency.ts'
+import { runOncePerKey } from './idempotency.ts'
 import { gatewayTokenRoutes } from './gateway-tokens.ts'
 import { imageRoutes } from './images.ts'
 import { invitationRoutes } from './invitations.ts'
@@ -26,7 +26,7 @@ import { organizationRoutes } from './organizations.ts'
 import { portRoutes } from './ports.ts'
 import { addPreviewExchange } from './preview-exchange.ts'
 import { processRoutes } from './processes.ts'
-import { mount, type Authenticate, type Doors } from './route.ts'
+import { mount, type Authenticate, type RouteHooks } from './route.ts'
 import { addSecurityHeaders } from './security-headers.ts'
 import { secretRoutes } from './secrets.ts'
 import { inputLeaseRoutes, sessionRoutes } from './sessions.ts'
@@ -34,63 +34,67 @@ import { snapshotRoutes } from './snapshots.ts'
 import { templateRoutes } from './templates.ts'
 import { terminalRoutes } from './terminals.ts'
 
-/** The whole HTTP API over an App. Tests may bring their own authentication. */
+/** The HTTP API of an App. Tests may pass their own authentication. */
 export function createApi(
   app: App,
   options: { readonly authenticate?: Authenticate } = {},
 ): FastifyInstance {
   const http = createHttp(app)
-  const doors: Doors = {
+  const hooks: RouteHooks = {
     authenticate: options.authenticate ?? ((request) => authenticate(app, request)),
     admit(request) {
       refuseForeignOrigin(app.config, request)
       return callerOf(request)
     },
-    once: onceByKey(app),
-    noteRefusal: (actor, type, refusal) => noteRefusal(app, actor, type, refusal),
+    runOnce: runOncePerKey(app),
+    auditRefusal: (actor, type, refusal) => auditRefusal(app, actor, type, refusal),
   }
-  const accountDoors: Doors = { ...doors, changed: () => app.principals.invalidate() }
+  // Writes to these may change who may do what.
+  const accountHooks: RouteHooks = { ...hooks, onWrite: () => app.principals.invalidate() }
   addSecurityHeaders(http, app.config)
   addHealthRoutes(http, app)
   addDocumentRoutes(http, app.config.baseUrl)
   addPreviewExchange(http, app)
-  mount(http, accountDoors, endpoints.auth, authRoutes(app))
-  mount(http, accountDoors, endpoints.organizations, organizationRoutes(app))
-  mount(http, accountDoors, endpoints.members, memberRoutes(app))
-  mount(http, accountDoors, endpoints.invitations, invitationRoutes(app))
-  mount(http, doors, endpoints.audit_events, auditEventRoutes(app))
-  mount(http, doors, endpoints.machines, machineRoutes(app))
-  mount(http, doors, endpoints.snapshots, snapshotRoutes(app))
-  mount(http, doors, endpoints.templates, templateRoutes(app))
-  mount(http, doors, endpoints.images, imageRoutes(app))
-  mount(http, doors, endpoints.desktop, desktopRoutes(app))
-  mount(http, doors, endpoints.exec, execRoutes(app))
-  mount(http, doors, endpoints.files, fileRoutes(app))
-  mount(http, doors, endpoints.terminals, terminalRoutes(app))
-  mount(http, doors, endpoints.processes, processRoutes(app))
-  mount(http, doors, endpoints.ports, portRoutes(app))
-  mount(http, doors, endpoints.secrets, secretRoutes(app))
-  mount(http, doors, endpoints.sessions, sessionRoutes(app))
-  mount(http, doors, endpoints.input_lease, inputLeaseRoutes(app))
-  mount(http, doors, endpoints.events, eventRoutes(app))
-  mount(http, doors, endpoints.gateway, gatewayTokenRoutes(app))
-  mount(http, accountDoors, endpoints.api_keys, apiKeyRoutes(app))
+  mount(http, accountHooks, endpoints.auth, authRoutes(app))
+  mount(http, accountHooks, endpoints.organizations, organizationRoutes(app))
+  mount(http, accountHooks, endpoints.members, memberRoutes(app))
+  mount(http, accountHooks, endpoints.invitations, invitationRoutes(app))
+  mount(http, hooks, endpoints.audit_events, auditEventRoutes(app))
+  mount(http, hooks, endpoints.machines, machineRoutes(app))
+  mount(http, hooks, endpoints.snapshots, snapshotRoutes(app))
+  mount(http, hooks, endpoints.templates, templateRoutes(app))
+  mount(http, hooks, endpoints.images, imageRoutes(app))
+  mount(http, hooks, endpoints.desktop, desktopRoutes(app))
+  mount(http, hooks, endpoints.exec, execRoutes(app))
+  mount(http, hooks, endpoints.files, fileRoutes(app))
+  mount(http, hooks, endpoints.terminals, terminalRoutes(app))
+  mount(http, hooks, endpoints.processes, processRoutes(app))
+  mount(http, hooks, endpoints.ports, portRoutes(app))
+  mount(http, hooks, endpoints.secrets, secretRoutes(app))
+  mount(http, hooks, endpoints.sessions, sessionRoutes(app))
+  mount(http, hooks, endpoints.input_lease, inputLeaseRoutes(app))
+  mount(http, hooks, endpoints.events, eventRoutes(app))
+  mount(http, hooks, endpoints.gateway, gatewayTokenRoutes(app))
+  mount(http, accountHooks, endpoints.api_keys, apiKeyRoutes(app))
   return http
 }
 
-/** Nobody's call is none of an organization's business, and a log that fails changes no answer. */
-async function noteRefusal(
+/**
+ * Unauthenticated calls belong to no organization, so they are not audited. A failed audit write must
+ * not change the response.
+ */
+async function auditRefusal(
   app: Pick<App, 'db' | 'log'>,
   actor: Actor,
   type: AuditEventType,
   { code, message, retryAfter }: ApiError,
 ): Promise<void> {
-  // What may be tried again at once was not refused for good.
+  // A call that the client is asked to retry is not refused yet.
   if (code === 'unauthenticated' || retryAfter !== undefined) return
   const outcome = code === 'permission_denied' ? 'denied' : 'failed'
   try {
     await noteAudit(app.db, { ...auditedBy(actor), type, outcome, message })
   } catch (error) {
-    app.log.error({ err: error }, 'a refusal was not noted')
+    app.log.error({ err: error }, 'could not write a refused call to the audit log')
   }
 }

@@ -5,18 +5,16 @@ import { listSessions, openSession, type SessionWithState } from '../domain/cont
 import { closeSession } from '../domain/control/session-closing.ts'
 import { showLease } from '../http/show-lease.ts'
 import type { Routes } from './route.ts'
-import { showTime } from './show.ts'
+import { pageToWire, rowToWire } from './to-wire.ts'
 
 type Dependencies = Pick<App, 'db' | 'guests' | 'changes' | 'log'>
 
 export function sessionRoutes(app: Dependencies): Routes<typeof sessions> {
   return {
-    open: async (actor, { body, newId }) => show(await openSession(app, actor, newId('ses'), body)),
-    list: async (actor, { query }) => {
-      const page = await listSessions(app.db, actor, query)
-      return { ...page, data: page.data.map(show) }
-    },
-    close: async (actor, { params }) => show(await closeSession(app, actor, params.session_id)),
+    open: async (actor, { body, newId }) =>
+      toWire(await openSession(app, actor, newId('ses'), body)),
+    list: async (actor, { query }) => pageToWire(await listSessions(app.db, actor, query), toWire),
+    close: async (actor, { params }) => toWire(await closeSession(app, actor, params.session_id)),
   }
 }
 
@@ -34,12 +32,9 @@ export function inputLeaseRoutes(app: Dependencies): Routes<typeof inputLease> {
   }
 }
 
-function show(row: SessionWithState): Session {
+function toWire(row: SessionWithState): Session {
   return {
-    ...row,
+    ...rowToWire(row),
     opened_by: { type: row.opened_by_type, id: row.opened_by_id, name: row.opened_by_name },
-    created_at: row.created_at.toISOString(),
-    last_active_at: row.last_active_at.toISOString(),
-    closed_at: showTime(row.closed_at),
   }
 }

@@ -83,9 +83,9 @@ export async function closeHttp(http: FastifyInstance, graceMs = 5_000): Promise
 function sendError(reply: FastifyReply, error: ApiError, requestId: string) {
   if (error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
   if (error.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer')
-  const { sizeOfRanged } = error
-  if (sizeOfRanged !== undefined) void reply.header('content-range', `bytes */${sizeOfRanged}`)
-  const status = sizeOfRanged === undefined ? errorStatus[error.code] : 416
+  const { fileSize } = error
+  if (fileSize !== undefined) void reply.header('content-range', `bytes */${fileSize}`)
+  const status = fileSize === undefined ? errorStatus[error.code] : 416
   return reply.code(status).send(envelope(error, requestId))
 }
 
