@@ -6,16 +6,16 @@ import type { MachineDriver } from './drivers/machine-driver.ts'
 import type { GuestClient } from './guest/client.ts'
 import type { PrincipalCache } from './http/principal-cache.ts'
 
-/** What the server reaches outside itself, made in each main and handed down by hand. */
+/** The dependencies of a process, created in its main and passed down explicitly. */
 export type App = {
   readonly config: Config
   readonly db: Database
   readonly changes: Changes
   readonly log: Logger
-  /** Who calls this process, remembered for a moment. */
+  /** Short-lived cache of authenticated callers. */
   readonly principals: PrincipalCache
   /** The agents inside the machines. */
   readonly guests: GuestClient
-  /** The worker's alone: api and gateway reach machines through `guests`. */
+  /** Used by the worker only: the API and the gateway reach machines through `guests`. */
   readonly driver: MachineDriver
 }

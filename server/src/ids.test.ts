@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { newId, newUlid } from './ids.ts'
 
-test('ids rise, whatever the clock does', () => {
+test('ids increase even if the clock goes back', () => {
   let last = newUlid()
   const clock = fc.array(fc.integer({ min: 0, max: 2 ** 48 - 1 }), { minLength: 1, maxLength: 50 })
   const property = fc.property(clock, (times) => {
@@ -18,13 +18,13 @@ test('ids rise, whatever the clock does', () => {
   fc.assert(property)
 })
 
-test('ids made in one millisecond rise as well', () => {
+test('ids made in one millisecond increase', () => {
   const ids = Array.from({ length: 10_000 }, () => newUlid())
   assert.deepEqual(ids, ids.toSorted())
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('ids have the shape of the contract', () => {
+test('ids match the patterns of the contract', () => {
   assert.ok(MachineId.safeParse(newId('mch')).success)
   assert.ok(SessionId.safeParse(newId('ses')).success)
   assert.ok(!SessionId.safeParse(newId('mch')).success)

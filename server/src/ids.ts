@@ -1,15 +1,15 @@
 import { randomFillSync } from 'node:crypto'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
-/** The random part is two numbers of 40 bits, which take arithmetic that is fast. */
+/** The random part is two 40-bit numbers, so that plain number arithmetic suffices. */
 const half = 2 ** 40
 let lastMs = 0
 let time = ''
 let [high, low] = [0, 0]
 
 /**
- * The 26 lower-case Crockford base-32 characters of a ULID: 48 bits of milliseconds, 80 random.
- * Within a process they always rise, so that ids made in one millisecond keep their order.
+ * A ULID in 26 lower-case Crockford base-32 characters: 48 bits of milliseconds, 80 random bits.
+ * Within a process the values always increase, also within a millisecond or if the clock goes back.
  */
 export function newUlid(nowMs = Date.now()): string {
   if (nowMs > lastMs) {
@@ -40,7 +40,7 @@ function encode(value: number, length: number): string {
   return text
 }
 
-/** Taken from the system in one go: to ask it for each id would take longer than all the rest. */
+/** Random bytes are read in bulk: a read for each id would dominate the cost of making one. */
 const pool = Buffer.alloc(4096)
 let used = pool.length
 

@@ -17,13 +17,13 @@ import { promisify } from 'node:util'
 import { environment } from '../src/environment.ts'
 import { startTestServer } from './harness.ts'
 
-/* The guide to accounts: its commands as they stand there, and its tables beside what the code says. */
+/* Runs the commands of the accounts guide, and compares its tables with the code. */
 
 const repoDir = fileURLToPath(new URL('../..', import.meta.url))
 const guide = await readFile(join(repoDir, 'docs/accounts.md'), 'utf8')
 const server = await startTestServer({ after }, { worker: false })
 
-test('its commands work, one after the other', async (t) => {
+test('the commands of the guide work in order', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'computer-docs-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   await symlink(join(repoDir, 'cli'), join(folder, 'cli'))
@@ -68,7 +68,7 @@ test('its commands work, one after the other', async (t) => {
   }
 })
 
-test('its tables of permissions and scopes are those of the contract', () => {
+test('the tables of permissions and scopes match the contract', () => {
   assert.deepEqual(readTable('Permission'), [
     ['Permission', ...Role.options],
     ...Permission.options.map((permission) => [
@@ -85,7 +85,7 @@ test('its tables of permissions and scopes are those of the contract', () => {
   }
 })
 
-test('its table of plans is that of the catalog', async () => {
+test('the table of plans matches the catalog', async () => {
   const plans = await server.app.db
     .selectFrom('catalog_plans')
     .selectAll()
@@ -98,7 +98,7 @@ test('its table of plans is that of the catalog', async () => {
   assert.deepEqual(rows.toSorted(), expected.toSorted())
 })
 
-test('the variables that guides for operators name are read from the environment', async () => {
+test('the variables in the operator guides exist', async () => {
   const guides = ['accounts', 'self-hosting', 'previews', 'secrets'].map((name) =>
     readFile(join(repoDir, `docs/${name}.md`), 'utf8'),
   )
@@ -108,7 +108,7 @@ test('the variables that guides for operators name are read from the environment
   for (const [, name] of variables) assert.ok(Object.hasOwn(environment.shape, name!), name)
 })
 
-/** The cells of the table whose first column has that name, without their backticks. */
+/** The cells of the table whose first column has that header, without backticks. */
 function readTable(name: string): string[][] {
   const from = guide.indexOf(`| ${name} |`)
   assert.ok(from >= 0, name)

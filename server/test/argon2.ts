@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 
 type Argon2 = typeof crypto.argon2
 
-/** Sees every call of argon2, which does its work all the same. */
+/** Records every call of argon2 and passes it on. */
 export function watchArgon2(t: TestContext) {
   const work: object[] = []
   let running = 0
@@ -27,7 +27,7 @@ export function watchArgon2(t: TestContext) {
     syncBuiltinESMExports()
   })
   return {
-    /** What was asked of it, call by call, without what is secret or random. */
+    /** The parameters of each call, without secret and random ones. */
     work: () => work,
     mostAtOnce: () => most,
   }

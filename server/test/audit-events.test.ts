@@ -22,7 +22,7 @@ type Event = {
   message: string | null
 }
 
-test('every change of who may do what is noted with who, what and from where', async () => {
+test('every change of permissions is recorded with actor, target and address', async () => {
   const owner = { ...(await server.user('owner', 'stranger')), address }
   const call = server.as(owner)
   const person = { ...(await server.user('member')), address: '203.0.113.8' }
@@ -78,7 +78,7 @@ test('every change of who may do what is noted with who, what and from where', a
   }
 })
 
-test('what changes nothing is no success, and what is refused is not one either', async () => {
+test('no-ops are not recorded, and refused calls are not recorded as successes', async () => {
   const owner = await server.user('owner', 'stranger')
   const call = server.as(owner)
   const path = `/v1/members/${await membershipOf(server, owner)}`
@@ -97,7 +97,7 @@ test('what changes nothing is no success, and what is refused is not one either'
   )
 })
 
-test('a change whose note cannot be written does not happen', async (t) => {
+test('a change is rolled back if its audit event cannot be written', async (t) => {
   const small = await startTestServer(t, { worker: false })
   const owner = await small.user('owner', 'stranger')
   const member = await addColleague(small, owner, 'member')
@@ -124,7 +124,7 @@ test('a change whose note cannot be written does not happen', async (t) => {
   assert.ok(organizations.every((organization) => organization.name !== name))
 })
 
-test('managers of the organization read its log, and nobody else does', async () => {
+test('only managers of the organization can read its log', async () => {
   const owner = await server.user('owner', 'stranger')
   await invite(owner, 'ada@example.com')
   for (const role of ['owner', 'admin', 'member'] as const) {
@@ -137,7 +137,7 @@ test('managers of the organization read its log, and nobody else does', async ()
   assert.deepEqual(await eventsOf(stranger), [])
 })
 
-test('the log comes newest first, page by page and by type', async () => {
+test('the log is listed newest first, in pages and by type', async () => {
   const owner = await server.user('owner', 'stranger')
   const types = ['auth.signed_in', 'member.left', 'auth.signed_in', 'auth.signed_out'] as const
   const note = (type: AuditEventType) =>
@@ -150,7 +150,7 @@ test('the log comes newest first, page by page and by type', async () => {
     const { body } = await server.as(owner)('GET', `/v1/audit-events?limit=3${cursor}`)
     seen.push(...body.data)
     if (!body.has_more) break
-    // What is noted meanwhile moves nothing to another page.
+    // New events do not shift the pages.
     await note('auth.signed_up')
     cursor = `&cursor=${body.next_cursor}`
   }

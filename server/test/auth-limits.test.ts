@@ -12,7 +12,7 @@ import { startTestServer } from './harness.ts'
 const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
 
-test('ten logins may fail in a quarter of an hour; then not even the right one is looked at', async (t) => {
+test('after ten failed logins in 15 minutes, even the right password is not verified', async (t) => {
   const { email } = await server.signUp()
   for (let guess = 1; guess <= 10; guess += 1) {
     const answer = await login(server.anonymous, email, `guess number ${guess}`)
@@ -23,12 +23,12 @@ test('ten logins may fail in a quarter of an hour; then not even the right one i
     limited(await login(server.anonymous, spelling, goodPassword), 15 * 60)
   }
   assert.equal(work().length, 0)
-  // Others are not held up by it.
+  // Other users are not affected.
   const other = await server.signUp()
   assert.equal((await login(server.anonymous, other.email, goodPassword)).status, 200)
 })
 
-test('of fifty guesses at once, ten are looked at', async (t) => {
+test('of fifty concurrent guesses, ten are verified', async (t) => {
   const { email } = await server.signUp()
   const { work } = watchArgon2(t)
   const guesses = Array.from({ length: 50 }, (_, i) => `guess number ${i}`)
@@ -38,7 +38,7 @@ test('of fifty guesses at once, ten are looked at', async (t) => {
   assert.equal(work().length, 10)
 })
 
-test('an email without an account is limited like one with', async () => {
+test('an email without an account has the same limit as one with an account', async () => {
   const answers = []
   for (let guess = 1; guess <= 11; guess += 1) {
     answers.push(await login(server.anonymous, 'nobody@example.com', goodPassword))
@@ -49,7 +49,7 @@ test('an email without an account is limited like one with', async () => {
   )
 })
 
-test('a restart forgets no failure', async () => {
+test('the counter survives a restart', async () => {
   const { email } = await server.signUp()
   const guess = (call: Call) => login(call, email, 'a wrong password')
   for (let failed = 0; failed < 6; failed += 1) await guess(server.anonymous)
@@ -59,7 +59,7 @@ test('a restart forgets no failure', async () => {
   limited(await login(callWith(server.again(), {}), email, goodPassword), 15 * 60)
 })
 
-test('a login that succeeds clears the counter, and so does the end of the window', async () => {
+test('a successful login clears the counter, and so does the end of the window', async () => {
   const { email } = await server.signUp()
   const fail = async (times: number) => {
     for (let failed = 0; failed < times; failed += 1) {
@@ -77,7 +77,7 @@ test('a login that succeeds clears the counter, and so does the end of the windo
   assert.equal((await login(server.anonymous, email, goodPassword)).status, 200)
 })
 
-test('guessing by signing up, or by changing the password, counts as well', async () => {
+test('guesses by sign-up and by password change count as well', async () => {
   const person = await server.signUp()
   const { email } = person
   for (let guess = 0; guess < 5; guess += 1) {
@@ -90,11 +90,11 @@ test('guessing by signing up, or by changing the password, counts as well', asyn
   }
   limited(await login(server.anonymous, email, goodPassword), 15 * 60)
   limited(await signup(openBrowser(server.http).call, email, goodPassword), 15 * 60)
-  // The session that is there already goes on.
+  // The existing session stays usable.
   assert.equal((await person.call('GET', '/v1/auth/me')).status, 200)
 })
 
-test('from one address come ten sign-ups an hour, whatever is typed and whoever answers', async () => {
+test('each address may sign up ten times an hour, regardless of input and server', async () => {
   const from = (address: string, http = server.http) => callWith(http, {}, address)
   const known = await server.signUp()
   const emails = ['taken', ...Array.from({ length: 9 }, (_, i) => `fresh.${i}`)]
@@ -112,7 +112,7 @@ test('from one address come ten sign-ups an hour, whatever is typed and whoever 
   assert.equal((await signup(from('192.0.2.10'), 'twelfth@example.com')).status, 201)
 })
 
-test('of many sign-ups at once from one IPv6 network, ten are made', async () => {
+test('of many concurrent sign-ups from one IPv6 network, ten succeed', async () => {
   const addresses = Array.from({ length: 16 }, (_, i) => `2001:db8:7:7::${i.toString(16)}:${i}`)
   const answers = await Promise.all(
     addresses.map((address, i) =>
@@ -125,7 +125,7 @@ test('of many sign-ups at once from one IPv6 network, ten are made', async () =>
   assert.equal((await signup(neighbour, 'neighbour@example.com')).status, 201)
 })
 
-test('a login costs the same work whether or not the email has an account', async (t) => {
+test('a login does the same work whether or not the email has an account', async (t) => {
   const known = await server.signUp()
   const disabled = await server.signUp()
   await db
@@ -164,7 +164,7 @@ test('a login costs the same work whether or not the email has an account', asyn
   }
 })
 
-test('who may not sign up costs no work', async (t) => {
+test('a refused sign-up does not hash a password', async (t) => {
   const env = { COMPUTER_SIGNUP: 'closed' }
   const closed = await startTestServer(t, { env, worker: false })
   const { work } = watchArgon2(t)
@@ -174,7 +174,7 @@ test('who may not sign up costs no work', async (t) => {
   assert.equal(work().length, 0)
 })
 
-test('windows that are over are swept, and those that are not still count', async () => {
+test('expired windows are swept, and current ones still count', async () => {
   await db.deleteFrom('attempts').execute()
   const { email } = await server.signUp()
   for (let failed = 0; failed < 10; failed += 1) {
@@ -206,7 +206,7 @@ function limited({ status, body, headers }: Answer, windowSeconds: number): void
   assert.equal(headers['set-cookie'], undefined)
 }
 
-/** As if the time of every window had passed. */
+/** Makes every window expire. */
 async function endWindows(): Promise<void> {
   await db
     .updateTable('attempts')

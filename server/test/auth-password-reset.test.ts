@@ -14,14 +14,14 @@ const server = await startTestServer({ after }, { env, worker: false })
 const { db } = server.app
 const newPassword = 'another good password'
 
-test('a link that is mailed sets a new password, once, and every browser is out', async () => {
+test('a mailed link sets a new password, once, and ends all sessions', async () => {
   const person = await server.signUp()
   const asked = await request(person.email.toUpperCase())
   assert.deepEqual([asked.status, asked.body], [202, {}])
   const token = await readToken(person)
   const unused = await mailAgain(person)
   assert.notEqual(unused, token)
-  // What the first link is asked for, it does after one that is no good password as well.
+  // A refused password does not use up the link.
   const short = await confirm(token, 'short')
   assert.deepEqual([short.status, short.body.error.details[0].field], [400, 'password'])
 
@@ -32,7 +32,7 @@ test('a link that is mailed sets a new password, once, and every browser is out'
   for (const used of [token, unused]) refusedLink(await confirm(used))
 })
 
-test('the mail says whose password it is about and where to set another', async () => {
+test('the mail names the account and contains the link', async () => {
   const person = await server.signUp()
   await request(person.email)
   const [mail] = await mailsTo(person, 1)
@@ -49,7 +49,7 @@ test('the mail says whose password it is about and where to set another', async 
   for (const { text } of stored) assert.ok(!mail!.body.includes(text))
 })
 
-test('a link is good for an hour, by the clock of the database', async () => {
+test('a link expires after an hour, by the clock of the database', async () => {
   const person = await server.signUp()
   await request(person.email)
   const token = await readToken(person)
@@ -68,7 +68,7 @@ test('a link is good for an hour, by the clock of the database', async () => {
   assert.equal(await loginStatus(person, goodPassword), 200)
 })
 
-test('of two that come with one link at once, one sets the password', async () => {
+test('of two concurrent calls with one link, one sets the password', async () => {
   const person = await server.signUp()
   await request(person.email)
   const token = await readToken(person)
@@ -84,7 +84,7 @@ test('of two that come with one link at once, one sets the password', async () =
   assert.equal(await loginStatus(person, passwords[1 - winner]!), 401)
 })
 
-test('a link opens the way in for who failed too often', async () => {
+test('a reset clears the limit of failed logins', async () => {
   const person = await server.signUp()
   for (let failed = 0; failed < 10; failed += 1) await loginStatus(person, 'a wrong password')
   assert.equal(await loginStatus(person, goodPassword), 429)
@@ -93,7 +93,7 @@ test('a link opens the way in for who failed too often', async () => {
   assert.equal(await loginStatus(person, newPassword), 200)
 })
 
-test('an unknown email, a disabled account and one mail too many answer alike, and mail nothing', async () => {
+test('an unknown email, a disabled account and an exceeded limit get the same response and no mail', async () => {
   const person = await server.signUp()
   const disabled = await server.signUp()
   await request(disabled.email)
@@ -121,7 +121,7 @@ test('an unknown email, a disabled account and one mail too many answer alike, a
   refusedLink(await confirm(token))
 })
 
-test('without a mail server every email is told so alike', async (t) => {
+test('without a mail server every email gets the same error', async (t) => {
   const silent = await startTestServer(t, { worker: false })
   const { email } = await silent.signUp()
   for (const one of [email, 'nobody@example.com']) {
@@ -130,7 +130,7 @@ test('without a mail server every email is told so alike', async (t) => {
   }
 })
 
-test('what is no link of ours is refused without work', async () => {
+test('a malformed token is refused without hashing a password', async () => {
   const person = await server.signUp()
   await request(person.email)
   const token = await readToken(person)
@@ -149,7 +149,7 @@ test('what is no link of ours is refused without work', async () => {
   assert.equal((await confirm(token)).status, 204)
 })
 
-test('every step is noted for those who manage the organization', async () => {
+test('every step is in the audit log of the organization', async () => {
   const person = await server.signUp()
   assert.equal(await loginStatus(person, 'a wrong password'), 401)
   await request(person.email)
@@ -198,7 +198,7 @@ async function loginStatus({ email }: Person, password: string): Promise<number>
   return answer.status
 }
 
-/** The mails to somebody once there are that many: they are written after the answer. */
+/** Waits until there are that many mails to the recipient: they are written after the response. */
 async function mailsTo({ email }: Person, count: number) {
   return eventually(async () => {
     const mails = await db
@@ -221,7 +221,7 @@ async function mailAgain(person: Person): Promise<string> {
   return readToken(person, 2)
 }
 
-/** Waits until so many attempts of one kind by one subject were counted. */
+/** Waits until that many attempts were counted. */
 async function counted(attempts: number): Promise<void> {
   await eventually(async () => {
     const rows = await db.selectFrom('attempts').select('count').execute()

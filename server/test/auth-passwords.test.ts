@@ -8,7 +8,7 @@ const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
 const newPassword = 'another good password'
 
-test('a password is changed by who knows it, and every other browser is out', async () => {
+test('a change needs the current password and ends all other sessions', async () => {
   const person = await server.signUp()
   const other = await person.signInAgain()
   const wrong = await change(person, 'a wrong password')
@@ -27,7 +27,7 @@ test('a password is changed by who knows it, and every other browser is out', as
   )
 })
 
-test('a login that verified the old password while it was changed is refused', async () => {
+test('a login that verified the old password during a change is refused', async () => {
   const person = await server.signUp()
   const { password_hash } = await rowOf(await server.signUp())
   const [status] = await collide(
@@ -35,12 +35,12 @@ test('a login that verified the old password while it was changed is refused', a
     (tx) => tx.updateTable('users').set({ password_hash }).where('id', '=', person.id).execute(),
     [() => loginStatus(person, goodPassword)],
   )
-  // The hash is another person's, so the password is the same and yet not the one that was verified.
+  // Another hash of the same password: not the hash that the login verified.
   assert.equal(status, 401)
   assert.equal(await loginStatus(person, goodPassword), 200)
 })
 
-test('no login survives a change of the password that it meets', async () => {
+test('no login survives a concurrent change of the password', async () => {
   const person = await server.signUp()
   const browser = openBrowser(server.http)
   const { email } = person

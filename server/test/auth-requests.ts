@@ -7,7 +7,7 @@ import { createToken, hashToken } from '../src/domain/accounts/tokens.ts'
 import { goodPassword } from './browser.ts'
 import type { TestServer } from './harness.ts'
 
-/** A good call for every endpoint of the group `auth`, by a user in an organization. */
+/** A valid call of every endpoint of the group `auth`, by a user in an organization. */
 export function authRequests(
   server: TestServer,
   me: { readonly userId: UserId; readonly organizationId: OrganizationId },

@@ -11,7 +11,7 @@ import { eventually } from './settled.ts'
 const server = await startTestServer({ after })
 const { db } = server.app
 
-test('a person sees their sessions, newest first, and which one asks', async () => {
+test('a user lists their sessions, newest first, with the current one marked', async () => {
   const person = await server.signUp()
   const phone = await person.signInAgain()
   const laptop = await person.signInAgain()
@@ -34,7 +34,7 @@ test('a person sees their sessions, newest first, and which one asks', async () 
   assert.deepEqual(rest.body.data, [oldest])
 })
 
-test('a session that is revoked is refused at once, and the others go on', async () => {
+test('a revoked session is refused at once, and the others stay usable', async () => {
   const person = await server.signUp()
   const other = await person.signInAgain()
   const id = await currentId(other)
@@ -47,7 +47,7 @@ test('a session that is revoked is refused at once, and the others go on', async
   assert.deepEqual(await audited(person, 'auth.session_revoked'), ['succeeded'])
 })
 
-test("nobody sees or revokes another's session", async () => {
+test("a user can neither see nor revoke another user's session", async () => {
   const person = await server.signUp()
   const stranger = await server.signUp()
   const id = await currentId(person)
@@ -58,12 +58,12 @@ test("nobody sees or revokes another's session", async () => {
   assert.equal((await person.call('GET', '/v1/auth/me')).status, 200)
 })
 
-test('a session lasts for 30 days after its last use, by the clock of the database', async () => {
+test('a session expires 30 days after its last use, by the clock of the database', async () => {
   const person = await server.signUp()
   const id = await currentId(person)
   await age(id, '29 days')
   assert.equal((await person.call('GET', '/v1/auth/me')).status, 200)
-  // Its use is noted without holding up the answer.
+  // The use is recorded after the response.
   const used = await eventually(async () => {
     const row = await readSession(id)
     return row.days_left > 29 ? row : undefined
@@ -80,7 +80,7 @@ test('a session lasts for 30 days after its last use, by the clock of the databa
   )
 })
 
-test('who uses a session, and from where, is noted once a minute', async () => {
+test('address and user agent of a session are recorded once a minute', async () => {
   const person = await server.signUp()
   const id = await currentId(person)
   const elsewhere = (address: string) => {
@@ -100,7 +100,7 @@ test('who uses a session, and from where, is noted once a minute', async () => {
   assert.equal((await readSession(id)).address, '192.0.2.2')
 })
 
-test('a person acts in the organization they switch to, in that browser alone', async () => {
+test('switching the organization affects the current session only', async () => {
   const person = await server.signUp()
   const other = await person.signInAgain()
   const organizationId = await join(person, 'member')
@@ -124,7 +124,7 @@ test('a person acts in the organization they switch to, in that browser alone', 
   assert.deepEqual(entered, [{ organization_id: organizationId, actor_id: person.id }])
 })
 
-test('the next session acts where the last one did', async () => {
+test('a new session acts in the organization of the last one', async () => {
   const person = await server.signUp()
   const organizationId = await join(person, 'member')
   const other = await person.signInAgain()
@@ -133,7 +133,7 @@ test('the next session acts where the last one did', async () => {
   assert.equal(await activeOrganization(next.call), organizationId)
 })
 
-test('nobody switches to an organization that is not theirs', async () => {
+test('a user cannot switch to an organization they do not belong to', async () => {
   const person = await server.signUp()
   const stranger = await server.signUp()
   for (const id of [stranger.personalId, newId('org')]) {
@@ -143,7 +143,7 @@ test('nobody switches to an organization that is not theirs', async () => {
   assert.equal(await activeOrganization(person.call), person.personalId)
 })
 
-test('who loses the organization acts in another of theirs, the personal one first', async () => {
+test('a session whose organization is lost acts in another one, preferring the personal one', async () => {
   const person = await server.signUp()
   const lost = await join(person, 'owner')
   await join(person, 'admin')
@@ -155,7 +155,7 @@ test('who loses the organization acts in another of theirs, the personal one fir
   assert.equal(body.organizations.length, 2)
   const { body: list } = await person.call('GET', '/v1/auth/sessions')
   assert.equal(list.data[0].organization_id, person.personalId)
-  // It stays there, also if they come back.
+  // It stays there even if the user rejoins.
   await eventually(async () => {
     const { organization_id } = await readSession(list.data[0].id)
     return organization_id === person.personalId || undefined
@@ -164,7 +164,7 @@ test('who loses the organization acts in another of theirs, the personal one fir
   assert.equal(await activeOrganization(person.call), person.personalId)
 })
 
-test('who lost the organization this very moment is told nothing that is broken', async () => {
+test('a cached actor without a membership gets a valid response', async () => {
   const actor = await server.user('admin')
   const call = server.as(actor)
   await db.deleteFrom('memberships').where('user_id', '=', actor.userId).execute()
@@ -173,7 +173,7 @@ test('who lost the organization this very moment is told nothing that is broken'
   assert.deepEqual(body.organizations, [])
 })
 
-test('the session and the keys of a disabled account are refused, and so is its password', async () => {
+test('the sessions, keys and password of a disabled account are refused', async () => {
   const person = await server.signUp()
   const key = await person.call('POST', '/v1/api-keys', newKey)
   const byKey: Call = (method, path) =>
@@ -191,7 +191,7 @@ test('the session and the keys of a disabled account are refused, and so is its 
   await eventually(async () => (await byKey('GET', '/v1/auth/me')).status === 200 || undefined)
 })
 
-test('an idempotent call answers again to the same session, whatever other cookies come with it', async () => {
+test('an idempotent call is replayed to the same session, regardless of other cookies', async () => {
   const person = await server.signUp()
   const create = (call: Call, cookies: string) =>
     call('POST', '/v1/api-keys', newKey, { cookie: cookies, 'idempotency-key': 'once' })
@@ -205,7 +205,7 @@ test('an idempotent call answers again to the same session, whatever other cooki
   assert.deepEqual([refused.status, refused.body.error.code], [409, 'conflict'])
 })
 
-test('what is over is swept, and what is not stays', async () => {
+test('ended sessions are swept after a month, and others stay', async () => {
   const person = await server.signUp()
   const other = await person.signInAgain()
   const id = await currentId(other)
@@ -239,7 +239,7 @@ async function activeOrganization(call: Call): Promise<string> {
   return body.organization.id
 }
 
-/** One more organization, which somebody else owns. */
+/** Adds the user to another user's organization. */
 async function join({ id }: Person, role: 'owner' | 'admin' | 'member'): Promise<OrganizationId> {
   const { personalId } = await server.signUp()
   await addMember(personalId, id, role)
@@ -258,7 +258,7 @@ async function addMember(
     .execute()
 }
 
-/** As if it had last been used that long ago. */
+/** Makes the last use of a session that long ago. */
 async function age(id: string, since: string): Promise<void> {
   await db
     .updateTable('auth_sessions')
@@ -282,7 +282,7 @@ async function readSession(id: string) {
     .executeTakeFirstOrThrow()
 }
 
-/** What changes behind the server's back counts within a second. */
+/** Changes made directly in the database take effect when the cache entry expires. */
 async function refusedSoon(call: Call): Promise<void> {
   await eventually(async () => {
     const { status } = await call('GET', '/v1/auth/me')

@@ -7,7 +7,7 @@ const server = await startTestServer({ after }, { worker: false, plan: 'startup'
 const env = { COMPUTER_SIGNUP: 'closed', COMPUTER_SIGNUP_PLAN: 'pro' }
 const closed = await startTestServer({ after }, { worker: false, env })
 
-test('who signs up with an invitation has an organization of their own and acts in that of the host', async () => {
+test('a sign-up with an invitation creates a personal organization and enters the inviting one', async () => {
   const host = await hostOf(server)
   const invited = await invite(host, 'invited@example.com')
   const browser = openBrowser(server.http)
@@ -19,12 +19,12 @@ test('who signs up with an invitation has an organization of their own and acts 
   assert.deepEqual((await browser.call('GET', '/v1/auth/me')).body, answer.body)
   assert.deepEqual(await pending(host), [])
 
-  // The answer was lost: the same call enters the same organization.
+  // Repeated after a lost response: enters the same organization.
   const again = await signUp(openBrowser(server.http).call, 'invited@example.com', invited.token)
   assert.deepEqual([again.status, again.body], [201, answer.body])
 })
 
-test('who has an account already accepts by signing up with its password', async () => {
+test('a user with an account accepts an invitation by signing up with its password', async () => {
   const host = await hostOf(server)
   const person = await server.signUp()
   const { token } = await invite(host, person.email)
@@ -38,7 +38,7 @@ test('who has an account already accepts by signing up with its password', async
   assert.deepEqual(await pending(host), [])
 })
 
-test('an invitation that is not good makes no account', async () => {
+test('an invalid invitation creates no account', async () => {
   const host = await hostOf(server)
   const { token } = await invite(host, 'somebody@example.com')
   const revoked = await invite(host, 'revoked@example.com')
@@ -58,7 +58,7 @@ test('an invitation that is not good makes no account', async () => {
   assert.deepEqual(await pending(host), ['somebody@example.com'])
 })
 
-test('where sign-up is closed, an invitation opens it, and who has an account signs in', async () => {
+test('closed sign-up requires an invitation, and existing accounts still sign in', async () => {
   const { db } = closed.app
   const refused = await signUp(openBrowser(closed.http).call, 'uninvited@example.com')
   assert.deepEqual([refused.status, refused.body.error.code], [403, 'permission_denied'])
@@ -76,7 +76,7 @@ test('where sign-up is closed, an invitation opens it, and who has an account si
   assert.equal((await openBrowser(closed.http).call('POST', '/v1/auth/login', login)).status, 200)
 })
 
-test('organizations of sign-ups have the configured plan', async () => {
+test('organizations created by sign-up have the configured plan', async () => {
   const rows = await closed.app.db
     .selectFrom('organizations as o')
     .innerJoin('memberships as m', 'm.organization_id', 'o.id')
@@ -91,7 +91,7 @@ test('organizations of sign-ups have the configured plan', async () => {
   )
 })
 
-/** Somebody whose organization has room for others. */
+/** A user whose organization can have other members. */
 async function hostOf({ app, signUp: join }: TestServer): Promise<Person> {
   const host = await join()
   await app.db

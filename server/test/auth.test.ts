@@ -6,7 +6,7 @@ import { startTestServer } from './harness.ts'
 const server = await startTestServer({ after })
 const { db } = server.app
 
-test('signing up makes an account with a personal organization, and signs in', async () => {
+test('signing up creates an account with a personal organization, and signs in', async () => {
   const browser = openBrowser(server.http)
   const answer = await browser.call('POST', '/v1/auth/signup', {
     email: 'Ada@Example.com',
@@ -35,13 +35,13 @@ test('signing up makes an account with a personal organization, and signs in', a
   assert.deepEqual([me.status, me.body], [200, answer.body])
 })
 
-test('a name left out is what stands before the @', async () => {
+test('without a name, the part of the email before the @ is used', async () => {
   const { call } = await server.signUp({ email: 'grace.hopper+1@example.com' })
   const { body } = await call('GET', '/v1/auth/me')
   assert.equal(body.user.name, 'grace.hopper+1')
 })
 
-test('signing in answers the same principal, in any case of the email', async () => {
+test('signing in returns the same principal and ignores the case of the email', async () => {
   const person = await server.signUp()
   const browser = openBrowser(server.http)
   const { email, password } = person
@@ -53,7 +53,7 @@ test('signing in answers the same principal, in any case of the email', async ()
   assert.notEqual(browser.cookie(), person.cookie())
 })
 
-test('a sign-up that is repeated after a lost answer signs in; with another password it conflicts', async () => {
+test('a repeated sign-up signs in; with another password it conflicts', async () => {
   const { email, password, id } = await server.signUp()
   const again = openBrowser(server.http)
   const answer = await again.call('POST', '/v1/auth/signup', { email, password })
@@ -66,7 +66,7 @@ test('a sign-up that is repeated after a lost answer signs in; with another pass
   assert.equal(setCookie(refused), null)
 })
 
-test('of sign-ups at once with one email, one makes the account and all with its password enter', async () => {
+test('of concurrent sign-ups with one email, one creates the account and all with its password sign in', async () => {
   const email = 'at.once@example.com'
   const sign = (password: string) =>
     openBrowser(server.http).call('POST', '/v1/auth/signup', { email, password })
@@ -87,7 +87,7 @@ test('of sign-ups at once with one email, one makes the account and all with its
   assert.equal(owned.length, 1)
 })
 
-test('a password that is too short or long, and an email that is none, are refused by name', async () => {
+test('invalid passwords, emails and names are refused with the name of the field', async () => {
   const good = { email: 'x@example.com', password: goodPassword }
   for (const [field, value] of [
     ['password', 'too short'],
@@ -104,7 +104,7 @@ test('a password that is too short or long, and an email that is none, are refus
   }
 })
 
-test('a wrong password, an unknown email, a disabled account and one without a password are one answer', async () => {
+test('a wrong password, an unknown email, a disabled account and one without a password get the same response', async () => {
   const known = await server.signUp()
   const disabled = await server.signUp()
   await disable(disabled.id)
@@ -124,7 +124,7 @@ test('a wrong password, an unknown email, a disabled account and one without a p
   }
 })
 
-test('signing out ends the session and takes the cookie away', async () => {
+test('signing out ends the session and deletes the cookie', async () => {
   const person = await server.signUp()
   const cookie = person.cookie()!
   const answer = await person.call('POST', '/v1/auth/logout')
@@ -135,7 +135,7 @@ test('signing out ends the session and takes the cookie away', async () => {
   assert.deepEqual([stolen.status, stolen.body.error.code], [401, 'unauthenticated'])
 })
 
-test('an API key goes before a cookie, also when it is wrong, and needs no origin', async () => {
+test('an API key takes precedence over a cookie, even an invalid key, and needs no Origin', async () => {
   const person = await server.signUp()
   const cookie = person.cookie()!
   const both = { cookie, authorization: `Bearer ${server.key}` }
@@ -149,7 +149,7 @@ test('an API key goes before a cookie, also when it is wrong, and needs no origi
   assert.equal((await server.anonymous('GET', '/v1/auth/me', undefined, basic)).status, 200)
 })
 
-test('no other credential of ours passes for a session, and no session for a key', async () => {
+test('a session token is no API key, and other credentials are no session token', async () => {
   const person = await server.signUp()
   const token = person.cookie()!.slice('computer_session='.length)
   for (const headers of [
@@ -165,7 +165,7 @@ test('no other credential of ours passes for a session, and no session for a key
   }
 })
 
-test('what is for people alone refuses an API key', async () => {
+test('endpoints that require a user refuse API keys', async () => {
   for (const [method, path, body] of [
     ['GET', '/v1/auth/sessions', undefined],
     ['POST', '/v1/auth/logout', undefined],
@@ -177,7 +177,7 @@ test('what is for people alone refuses an API key', async () => {
   }
 })
 
-test('the database keeps neither passwords nor tokens', async () => {
+test('the database contains neither passwords nor tokens', async () => {
   const person = await server.signUp()
   const token = person.cookie()!.slice('computer_session='.length)
   const rows = await Promise.all([
@@ -194,7 +194,7 @@ test('the database keeps neither passwords nor tokens', async () => {
   assert.ok(!text.includes(goodPassword))
 })
 
-test('a password hashed with other parameters is hashed anew at the next sign-in', async () => {
+test('a password hashed with other parameters is rehashed at the next sign-in', async () => {
   const person = await server.signUp()
   // The good password with fewer passes over less memory.
   const older =

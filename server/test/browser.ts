@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { randomBytes, randomInt } from 'node:crypto'
 import { callWith, type Answer, type Call } from './call.ts'
 
-/** A browser on one of the service's own pages: it keeps the cookie and says where it is. */
+/** A browser on a page of the service: keeps the cookie and sends the Origin. */
 export type Browser = {
   readonly call: Call
   /** The cookie header it sends, or null while it is signed out. */
@@ -18,11 +18,11 @@ export type Person = Browser & {
   signInAgain(): Promise<Browser>
 }
 
-/** What inject addresses the API as. */
+/** The origin of the API in calls by inject. */
 export const ownOrigin = 'http://localhost'
 export const goodPassword = 'correct horse battery'
 
-/** An address of its own for each, since sign-ups are counted by it. */
+/** Each browser has its own address by default, because sign-ups are limited by address. */
 export function openBrowser(
   http: FastifyInstance,
   address = `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}`,
@@ -40,17 +40,17 @@ export function openBrowser(
   }
 }
 
-/** Somebody who just signed up, in a browser that is signed in. */
+/** Signs up a new user. */
 export async function signUp(
   http: FastifyInstance,
-  wish: { readonly email?: string; readonly name?: string } = {},
+  options: { readonly email?: string; readonly name?: string } = {},
 ): Promise<Person> {
-  const email = wish.email ?? `${randomBytes(8).toString('hex')}@example.com`
+  const email = options.email ?? `${randomBytes(8).toString('hex')}@example.com`
   const login = { email, password: goodPassword }
   const browser = openBrowser(http)
   const answer = await browser.call('POST', '/v1/auth/signup', {
     ...login,
-    ...(wish.name !== undefined && { name: wish.name }),
+    ...(options.name !== undefined && { name: options.name }),
   })
   if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
   return {
@@ -61,7 +61,7 @@ export async function signUp(
     async signInAgain() {
       const other = openBrowser(http)
       const { status } = await other.call('POST', '/v1/auth/login', login)
-      if (status !== 200) throw new Error(`signing in again answered ${status}`)
+      if (status !== 200) throw new Error(`signing in again returned ${status}`)
       return other
     },
   }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 export type Answer = {
   readonly status: number
   readonly headers: Record<string, unknown>
-  // Bodies are looked at field by field in the tests.
+  // Tests access fields of bodies without types.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any
   readonly bytes: Buffer
@@ -15,7 +15,7 @@ export type Call = (
   headers?: Record<string, string>,
 ) => Promise<Answer>
 
-/** Calls an API with the same credential, from the same address, each time. */
+/** Calls an API with a fixed credential and address. */
 export function callWith(
   http: FastifyInstance,
   credential: Record<string, string>,

@@ -3,7 +3,7 @@ import type { Actor } from '../src/actor.ts'
 import { newId } from '../src/ids.ts'
 import type { TestServer } from './harness.ts'
 
-/** One more member of the actor's organization, who also has one of their own. */
+/** Adds a member to the actor's organization, who also has a personal one. */
 export async function addColleague(
   server: TestServer,
   { organizationId }: Pick<Actor, 'organizationId'>,
@@ -22,7 +22,7 @@ export async function addColleague(
   return { ...actor, organizationId, role, permissions: permissionsOf(role) }
 }
 
-/** The membership by which somebody belongs to the organization they act in. */
+/** The actor's membership of the organization they act in. */
 export async function membershipOf(server: TestServer, actor: Actor): Promise<MembershipId> {
   const { id } = await server.app.db
     .selectFrom('memberships')
@@ -33,7 +33,7 @@ export async function membershipOf(server: TestServer, actor: Actor): Promise<Me
   return id
 }
 
-/** The address of a user that the harness made. */
+/** The email of a user that the harness created. */
 export async function emailOf(server: TestServer, actor: Actor): Promise<string> {
   const { email } = await server.app.db
     .selectFrom('users')

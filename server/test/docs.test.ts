@@ -6,7 +6,7 @@ import { renderReference } from '../src/api/docs/reference.ts'
 const document = openApiDocument(endpoints, { version: '1.2.3', url: 'https://example.test' })
 const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
 
-test('every endpoint is an operation, once, under its resource', () => {
+test('every endpoint is one operation, tagged with its resource', () => {
   const expected = Object.entries(endpoints).flatMap(([tag, group]) =>
     Object.keys(group).map((name) => `${tag}.${name}`),
   )
@@ -17,7 +17,7 @@ test('every endpoint is an operation, once, under its resource', () => {
   ])
 })
 
-test('every operation documents every error and what it requires', () => {
+test('every operation documents its errors and required permission', () => {
   const statuses = Object.values(errorStatus).map(String)
   for (const { responses, operationId, ...operation } of operations) {
     const errors = Object.keys(responses).filter((status) => Number(status) >= 400)
@@ -26,7 +26,7 @@ test('every operation documents every error and what it requires', () => {
   }
 })
 
-test('every reference leads somewhere, and nothing of the converter is left', () => {
+test('all references resolve, and no artifacts of the converter are left', () => {
   const text = JSON.stringify(document)
   for (const [, path] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
     const found = path!
@@ -37,7 +37,7 @@ test('every reference leads somewhere, and nothing of the converter is left', ()
   assert.doesNotMatch(text, /\$defs|\$schema|9007199254740991|\(\?:/)
 })
 
-test('parameters come from the path, the query, the headers and the key', () => {
+test('parameters include path, query, headers and the idempotency key', () => {
   const named = (id: string) =>
     operations
       .find(({ operationId }) => operationId === id)!
@@ -56,7 +56,7 @@ test('parameters come from the path, the query, the headers and the key', () => 
   }
 })
 
-test('answers and bodies name their content types', () => {
+test('responses and bodies have content types', () => {
   const typesOf = (id: string) => {
     const { responses, requestBody } = operations.find((one) => one.operationId === id)!
     const response = responses['200']!
@@ -71,7 +71,7 @@ test('answers and bodies name their content types', () => {
   assert.deepEqual(typesOf('exec.run'), [[json], [json]])
 })
 
-test('the reference shows every operation and schema and loads nothing', () => {
+test('the reference shows every operation and schema and loads no resources', () => {
   const page = renderReference(document)
   for (const { operationId } of operations) {
     assert.ok(page.includes(`<article id="${operationId}">`), operationId)
@@ -84,7 +84,7 @@ test('the reference shows every operation and schema and loads nothing', () => {
   assert.match(page, /https:\/\/example\.test\/v1\/machines/)
 })
 
-test('text of the document cannot become markup', () => {
+test('text of the document is escaped', () => {
   const title = '<b onclick="x">&'
   const page = renderReference({ ...document, info: { ...document.info, title } })
   assert.ok(!page.includes('<b onclick'))

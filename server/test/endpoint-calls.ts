@@ -13,7 +13,7 @@ export const allEndpoints: readonly NamedEndpoint[] = Object.entries(endpoints).
     Object.entries(members).map(([name, endpoint]) => ({ name: `${group}.${name}`, endpoint })),
 )
 
-/** The same, each with the way to its next good call. */
+/** The same, each with a function that prepares a valid call. */
 export function withRequests(requests: Requests) {
   return allEndpoints.map((one) => {
     const [group, name] = one.name.split('.') as [keyof Requests, string]
@@ -22,8 +22,8 @@ export function withRequests(requests: Requests) {
   })
 }
 
-/** A call that nothing but its refusal comes of: enough to see whether a caller is let in. */
-export const hopelessRequest: EndpointRequest = {
+/** An invalid request without effect: shows whether a caller is authorized. */
+export const invalidRequest: EndpointRequest = {
   query: 'unknown_parameter=1',
   ids: Object.fromEntries(
     allEndpoints

@@ -15,12 +15,12 @@ import { disableUser } from '../src/domain/operator/users.ts'
 import { ownOrigin } from './browser.ts'
 import type { Answer } from './call.ts'
 import { addColleague, emailOf, membershipOf } from './colleague.ts'
-import { allEndpoints, assertRefused, hopelessRequest, send } from './endpoint-calls.ts'
+import { allEndpoints, assertRefused, invalidRequest, send } from './endpoint-calls.ts'
 import { startTestServer } from './harness.ts'
 
 /*
- * Who may do what: every endpoint of the contract, asked by every kind of caller, answers as the
- * tables of roles and scopes say.
+ * Calls every endpoint of the contract with every kind of credential, and compares the response with the
+ * tables of roles and scopes.
  */
 
 const server = await startTestServer({ after }, { worker: false })
@@ -29,11 +29,11 @@ const asOwner = server.as(owner)
 const { db } = server.app
 
 type Headers = Record<string, string>
-/** By what somebody calls, and what that lets them do; null: it is no credential. */
-type Caller = { readonly headers: Headers; readonly may: Standing | null }
-type Standing = { readonly by: 'key' | 'browser'; readonly permissions: readonly Permission[] }
+/** The headers of a credential, and what it grants; null if it is invalid. */
+type Credential = { readonly headers: Headers; readonly grants: Grants | null }
+type Grants = { readonly by: 'key' | 'browser'; readonly permissions: readonly Permission[] }
 
-test('nobody, and what looks like a credential and is none', async () => {
+test('no credential, and invalid credentials', async () => {
   const { key } = server
   const broken = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
   const session = await cookieOf(owner)
@@ -49,16 +49,16 @@ test('nobody, and what looks like a credential and is none', async () => {
     { cookie: `computer_session=${session.token.slice(0, -1)}`, origin: ownOrigin },
     { cookie: `computer_session=${session.token}; computer_session=other`, origin: ownOrigin },
   ]
-  for (const headers of none) await expectMatrix({ headers, may: null })
+  for (const headers of none) await expectMatrix({ headers, grants: null })
 })
 
-test('keys that expired or were revoked, and browser sessions that did', async () => {
+test('expired and revoked keys and browser sessions', async () => {
   const [revoked, expired] = [await server.apiKey(), await server.apiKey()]
   await asOwner('DELETE', `/v1/api-keys/${revoked.id}`)
   const past = sql<Date>`now() - interval '1 second'`
   await db.updateTable('api_keys').set({ expires_at: past }).where('id', '=', expired.id).execute()
-  await expectMatrix({ headers: bearer(revoked.secret), may: null })
-  await expectMatrix({ headers: bearer(expired.secret), may: null })
+  await expectMatrix({ headers: bearer(revoked.secret), grants: null })
+  await expectMatrix({ headers: bearer(expired.secret), grants: null })
 
   const [ended, stale] = [await cookieOf(owner), await cookieOf(owner)]
   const end = await asOwner('DELETE', `/v1/auth/sessions/${ended.id}`)
@@ -68,8 +68,8 @@ test('keys that expired or were revoked, and browser sessions that did', async (
     .set({ expires_at: past })
     .where('id', '=', stale.id)
     .execute()
-  await expectMatrix({ headers: ended.headers, may: null })
-  await expectMatrix({ headers: stale.headers, may: null })
+  await expectMatrix({ headers: ended.headers, grants: null })
+  await expectMatrix({ headers: stale.headers, grants: null })
 })
 
 for (const role of Role.options) {
@@ -79,7 +79,7 @@ for (const role of Role.options) {
     const user = await server.user(role)
     await expectMatrix({
       headers: (await cookieOf(user)).headers,
-      may: { by: 'browser', permissions },
+      grants: { by: 'browser', permissions },
     })
     await expectMatrix(await keyOf(user, ApiKeyScope.options, role))
   })
@@ -90,18 +90,18 @@ for (const role of Role.options) {
   })
 }
 
-test('a key whose creator was demoted does what is left to them', async () => {
+test('a key of a demoted creator keeps only the permissions of the new role', async () => {
   const creator = await server.user('owner')
   const { headers } = await keyOf(creator, ApiKeyScope.options, 'owner')
   const membership = await membershipOf(server, creator)
   for (const role of ['admin', 'member'] as const) {
     const answer = await asOwner('PATCH', `/v1/members/${membership}`, { role })
     assert.equal(answer.status, 200)
-    await expectMatrix({ headers, may: byKey(ApiKeyScope.options, role) })
+    await expectMatrix({ headers, grants: byKey(ApiKeyScope.options, role) })
   }
 })
 
-test('who was removed or left has lost the organization, and their keys are worth nothing', async () => {
+test('a user who was removed or left has no access, and their keys are refused', async () => {
   const removed = await addColleague(server, owner, 'admin')
   const left = await addColleague(server, owner, 'admin')
   const membership = await membershipOf(server, removed)
@@ -115,50 +115,54 @@ test('who was removed or left has lost the organization, and their keys are wort
     const browser = await cookieOf(creator)
     await expectMatrix(key)
     assert.equal((await go()).status, 204)
-    await expectMatrix({ ...key, may: null })
-    // Their browser goes on in the organization that they own.
+    await expectMatrix({ ...key, grants: null })
+    // Their browser session goes on in their personal organization.
     const permissions = rolePermissions.owner
-    await expectMatrix({ headers: browser.headers, may: { by: 'browser', permissions } })
+    await expectMatrix({ headers: browser.headers, grants: { by: 'browser', permissions } })
   }
 })
 
-test('an account that is disabled, in a browser and by its keys', async () => {
+test('a disabled account, in a browser and by its keys', async () => {
   const user = await server.user('admin')
   const key = await keyOf(user, ApiKeyScope.options, 'admin')
   const browser = await cookieOf(user)
   const operator = { type: 'operator', id: 'operator', name: 'root' } as const
   await disableUser(server.app, operator, await emailOf(server, user))
-  await expectMatrix({ headers: key.headers, may: null })
-  await expectMatrix({ headers: browser.headers, may: null })
+  await expectMatrix({ headers: key.headers, grants: null })
+  await expectMatrix({ headers: browser.headers, grants: null })
 })
 
-async function expectMatrix({ headers, may }: Caller): Promise<void> {
+async function expectMatrix({ headers, grants }: Credential): Promise<void> {
   for (const { name, endpoint } of allEndpoints) {
-    const answer = await send(server.anonymous, endpoint, hopelessRequest, headers)
-    const expected = predict(endpoint, may)
-    assertRefused(answer, expected, `${name} by ${JSON.stringify({ headers, may })}`)
+    const answer = await send(server.anonymous, endpoint, invalidRequest, headers)
+    const expected = predict(endpoint, grants)
+    assertRefused(answer, expected, `${name} by ${JSON.stringify({ headers, grants })}`)
     if (expected === 'unauthenticated') assert.equal(answer.headers['www-authenticate'], 'Bearer')
   }
 }
 
-/** Whoever is let in learns that the request is hopeless. */
-function predict({ requires }: Endpoint, may: Standing | null) {
+/** An authorized caller gets `invalid_request`, because the request is invalid. */
+function predict({ requires }: Endpoint, grants: Grants | null) {
   if (requires === 'public') return 'invalid_request'
-  if (may === null) return 'unauthenticated'
+  if (grants === null) return 'unauthenticated'
   const isOpen =
     requires === 'member' ||
-    (requires === 'user' ? may.by === 'browser' : may.permissions.includes(requires))
+    (requires === 'user' ? grants.by === 'browser' : grants.permissions.includes(requires))
   return isOpen ? 'invalid_request' : 'permission_denied'
 }
 
-function byKey(scopes: readonly ApiKeyScope[], role: Role): Standing {
+function byKey(scopes: readonly ApiKeyScope[], role: Role): Grants {
   const granted = scopes.flatMap((scope) => scopePermissions[scope])
   return { by: 'key', permissions: rolePermissions[role].filter((one) => granted.includes(one)) }
 }
 
-async function keyOf(creator: Actor, scopes: readonly ApiKeyScope[], role: Role): Promise<Caller> {
+async function keyOf(
+  creator: Actor,
+  scopes: readonly ApiKeyScope[],
+  role: Role,
+): Promise<Credential> {
   const { secret } = await server.apiKey({ creator, scopes })
-  return { headers: bearer(secret), may: byKey(scopes, role) }
+  return { headers: bearer(secret), grants: byKey(scopes, role) }
 }
 
 /** A browser on one of the service's own pages. */

@@ -6,7 +6,7 @@ import { diskRequests } from './disk-requests.ts'
 import type { Call, TestServer } from './harness.ts'
 import { invitationCalls, tokenOf } from './invitation-calls.ts'
 
-/** One good call of an endpoint: what fills its path, and the rest. */
+/** A valid call of an endpoint: its path parameters, query and body. */
 export type EndpointRequest = {
   readonly ids?: Readonly<Record<string, string>>
   readonly query?: string
@@ -20,21 +20,22 @@ type Requests = {
 }
 
 /**
- * A good call for every endpoint of the contract, by one caller who may do everything. A new endpoint
- * does not compile until it is here, and so is in every test that goes over all of them.
+ * A valid call of every endpoint of the contract, by a caller with all permissions. A new endpoint does
+ * not compile until it is added here, so tests of all endpoints include it.
  */
 export async function prepareRequests(server: TestServer, call: Call): Promise<Requests> {
   const { id: machine_id } = await server.machine()
   const session = await open(call, machine_id)
   const { body: principal } = await call('GET', '/v1/auth/me')
   const path = `/v1/machines/${machine_id}`
-  await call('POST', `${path}/input-lease`, { session_id: session })
+  // Long enough for all tests of a file, however slow the machine.
+  await call('POST', `${path}/input-lease`, { session_id: session, ttl_seconds: 3600 })
   await call('PUT', `${path}/files/content`, { path: 'a.txt', content: 'text' })
 
   const running = async (rest: EndpointRequest = {}) => ({ ids: { machine_id }, ...rest })
   const input = (body: unknown) => () => running({ body })
-  const fresh = (wish: Record<string, unknown>) => async () => ({
-    ids: { machine_id: (await server.machine(wish)).id },
+  const fresh = (input: Record<string, unknown>) => async () => ({
+    ids: { machine_id: (await server.machine(input)).id },
   })
   const point = { x: 1, y: 1 }
   const none = async () => ({})
@@ -43,7 +44,7 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
     const { body } = await call('POST', `${path}/terminals`, {})
     return { machine_id, terminal_id: body.id as string }
   }
-  // One that is published already is answered in another way.
+  // A new port each time: publishing again has another status.
   let freshPort = 10_000
   const newPreview = async () => {
     const { body } = await call('POST', `${path}/ports`, { port: 2280 })

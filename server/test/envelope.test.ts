@@ -16,7 +16,7 @@ const owner = server.as(await server.user('owner'))
 const { id } = await server.machine()
 const json = { 'content-type': 'application/json' }
 
-test('every answer has a request id of its own, which its error repeats', async () => {
+test('every response has a unique request id, which errors repeat', async () => {
   const good = await server.call('GET', '/v1/machines')
   const bad = await server.call('GET', '/v1/nothing', undefined, { 'x-request-id': 'mine' })
   for (const { headers } of [good, bad])
@@ -25,7 +25,7 @@ test('every answer has a request id of its own, which its error repeats', async 
   refused(bad, 'not_found')
 })
 
-test('a body that is not what it should be is refused', async () => {
+test('malformed bodies are refused', async () => {
   const post = (payload: string, headers: Record<string, string> = json) =>
     server.call('POST', '/v1/sessions', payload, headers)
   refused(await post('{"machine_id":'), 'invalid_request', /not JSON/)
@@ -46,7 +46,7 @@ test('a body that is not what it should be is refused', async () => {
   assert.equal((await post(JSON.stringify({ machine_id: id }), charset)).status, 201)
 })
 
-test('an empty body is an empty object', async () => {
+test('an empty body is read as an empty object', async () => {
   const created = await server.call('POST', '/v1/machines', '', json)
   assert.equal(created.status, 201)
   const stopped = await server.call('POST', `/v1/machines/${created.body.id}/stop`)
@@ -55,7 +55,7 @@ test('an empty body is an empty object', async () => {
   assert.equal((await server.call('GET', '/v1/machines', {})).status, 200)
 })
 
-test('a JSON body of more than 8 MiB is refused, one of less is not', async () => {
+test('a JSON body of more than 8 MiB is refused, and a smaller one is accepted', async () => {
   const path = `/v1/machines/${id}/files/content`
   const write = (size: number) =>
     server.call('PUT', path, { path: 'big', content: 'a'.repeat(size) })
@@ -63,7 +63,7 @@ test('a JSON body of more than 8 MiB is refused, one of less is not', async () =
   assert.equal((await write(8 * 1024 * 1024 - 100)).status, 200)
 })
 
-test('routes and methods that do not exist are not found', async () => {
+test('unknown routes and methods are not found', async () => {
   for (const [method, path] of [
     ['GET', '/'],
     ['GET', '/v1'],
@@ -85,7 +85,7 @@ test('routes and methods that do not exist are not found', async () => {
   assert.deepEqual([head.status, head.bytes.length], [404, 0])
 })
 
-test('addresses that cannot be read are refused in the envelope', async () => {
+test('malformed URLs get an error in the envelope', async () => {
   for (const path of ['/v1/machines/%zz', '/v1/machines/%', '/%ff', '/v1/machines/%c0%af']) {
     const answer = await server.call('GET', path)
     assert.ok(['not_found', 'invalid_request'].includes(answer.body?.error?.code), path)
@@ -95,7 +95,7 @@ test('addresses that cannot be read are refused in the envelope', async () => {
   refused(long, long.body?.error?.code ?? 'invalid_request')
 })
 
-test('an id that is none is invalid, not absent', async () => {
+test('a malformed id is invalid, not absent', async () => {
   for (const bad of [
     'x',
     'mch_',
@@ -114,7 +114,7 @@ test('an id that is none is invalid, not absent', async () => {
   refused(await server.call('DELETE', '/v1/sessions/%00'), 'invalid_request', /session_id/)
 })
 
-test('text that no database holds is refused by name', async () => {
+test('text that the database cannot store is refused by name', async () => {
   for (const bad of ['a\0b', '\ud800', 'x\udc00y']) {
     for (const [method, path, body, field] of [
       ['POST', '/v1/machines', { region: bad }, 'region'],
@@ -134,7 +134,7 @@ test('text that no database holds is refused by name', async () => {
   refused(await server.call('GET', `/v1/machines/${id}/files?path=%00`), 'invalid_request')
 })
 
-test('a query out of the contract is refused and never breaks anything', async () => {
+test('queries outside the contract are refused and never fail internally', async () => {
   for (const query of [
     'limit=0',
     'limit=101',
@@ -166,7 +166,7 @@ test('a query out of the contract is refused and never breaks anything', async (
   assert.ok(odd.status === 200 || odd.status === 400)
 })
 
-test('an update of nothing changes nothing', async () => {
+test('an empty update changes nothing', async () => {
   const before = await server.call('GET', `/v1/machines/${id}`)
   const answer = await server.call('PATCH', `/v1/machines/${id}`, {})
   assert.deepEqual([answer.status, answer.body], [200, before.body])
@@ -183,7 +183,7 @@ test('an idempotency-key has 1 to 255 characters', async () => {
   for (const key of ['k', 'k'.repeat(255)]) assert.equal((await create(key)).status, 201)
 })
 
-test('headers past 16 KiB, and what is not HTTP, are answered in the envelope', async () => {
+test('headers of more than 16 KiB, and bytes that are not HTTP, get an error in the envelope', async () => {
   const big = `GET /v1/machines HTTP/1.1\r\nhost: x\r\nx-big: ${'a'.repeat(17_000)}\r\n\r\n`
   for (const [request, message] of [
     [big, /headers are larger/],
@@ -202,7 +202,7 @@ test('headers past 16 KiB, and what is not HTTP, are answered in the envelope', 
   assert.match(await speak(fits), /^HTTP\/1\.1 200 /)
 })
 
-test('what breaks inside is answered without its story', async (t) => {
+test('an internal error reveals no details', async (t) => {
   const broken = await startTestServer(t)
   await broken.app.db.schema.alterTable('machines').renameTo('gone').execute()
   const answer = await broken.call('GET', '/v1/machines')
@@ -211,7 +211,7 @@ test('what breaks inside is answered without its story', async (t) => {
   await broken.app.db.schema.alterTable('gone').renameTo('machines').execute()
 })
 
-test('a database that is away is a reason to try again', async (t) => {
+test('an unreachable database is reported as retryable', async (t) => {
   const { app, key } = await startTestServer(t, { worker: false })
   const headers = { authorization: `Bearer ${key}` }
   const url = 'postgres:///any?host=/nonexistent'
@@ -223,7 +223,7 @@ test('a database that is away is a reason to try again', async (t) => {
   assert.equal(answer.json().error.code, 'compute_unavailable')
   assert.equal(answer.headers['retry-after'], '1')
 
-  // One that goes down in the middle of a call.
+  // A database that goes down during a call.
   const sleeper = sql`select pg_sleep(30) as sleeper`.execute(app.db)
   const failed = assert.rejects(sleeper, isUnreachable)
   const end = sql<{

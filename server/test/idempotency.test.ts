@@ -11,7 +11,7 @@ const { db } = server.app
 const owner = server.as(await server.user('owner'))
 const bearer = { authorization: 'Bearer one' }
 
-test('the same key answers the same again, once', async () => {
+test('the same key replays the first response', async () => {
   const { id: machine_id } = await server.machine({ start: false })
   const creations: [call: Call, path: string, body: object, other: object][] = [
     [server.call, '/v1/machines', { start: false }, { start: false, size: 'large' }],
@@ -36,7 +36,7 @@ test('the same key answers the same again, once', async () => {
   }
 })
 
-test('fifty calls at once with one key make one machine', async () => {
+test('fifty concurrent calls with one key create one machine', async () => {
   const before = await count('/v1/machines')
   const headers = { 'idempotency-key': randomUUID() }
   const create = () => server.call('POST', '/v1/machines', { start: false }, headers)
@@ -44,7 +44,7 @@ test('fifty calls at once with one key make one machine', async () => {
   assert.equal(await count('/v1/machines'), before + 1)
 })
 
-test('a call that follows a crash finishes what the crash left, even with the quota used up', async (t) => {
+test('a call after a crash completes the interrupted one, even if the quota is used up', async (t) => {
   const small = await startTestServer(t, { plan: 'free' })
   const headers = { 'idempotency-key': 'crash' }
   const create = () => small.call('POST', '/v1/machines', { name: 'once' }, headers)
@@ -64,7 +64,7 @@ test('a call that follows a crash finishes what the crash left, even with the qu
   assert.equal((await small.call('GET', '/v1/sessions')).body.data.length, 2)
 })
 
-test('an API key that nobody was told the secret of gets another', async () => {
+test('an API key whose response was lost gets a new secret', async () => {
   const headers = { ...bearer, 'idempotency-key': randomUUID() }
   const create = () => owner('POST', '/v1/api-keys', newKey('crash'), headers)
   const first = await create()
@@ -78,7 +78,7 @@ test('an API key that nobody was told the secret of gets another', async () => {
   assert.equal(third.body.secret, second.body.secret)
 })
 
-test('while the first call runs the others are told to come again', async (t) => {
+test('while the first call runs, others are told to retry', async (t) => {
   const slow = await startTestServer(t, { worker: false })
   const headers = { 'idempotency-key': 'slow' }
   const create = () => slow.call('POST', '/v1/machines', {}, headers)
@@ -94,7 +94,7 @@ test('while the first call runs the others are told to come again', async (t) =>
   assert.equal((await first).body.id, machine.id)
 })
 
-test('a refused call leaves its key free', async () => {
+test('a refused call does not use up its key', async () => {
   const headers = { 'idempotency-key': randomUUID() }
   await server.machine({ name: 'taken', start: false })
   const refused = await server.call('POST', '/v1/machines', { name: 'taken' }, headers)
@@ -102,19 +102,19 @@ test('a refused call leaves its key free', async () => {
   assert.match(refused.body.error.message, /taken/)
   const invalid = await server.call('POST', '/v1/machines', { name: 'Not A Name' }, headers)
   assert.equal(invalid.status, 400)
-  const wish = { name: 'free', start: false }
-  assert.equal((await server.call('POST', '/v1/machines', wish, headers)).status, 201)
+  const input = { name: 'free', start: false }
+  assert.equal((await server.call('POST', '/v1/machines', input, headers)).status, 201)
 })
 
-test('the keys of two callers, and of two routes, do not meet', async () => {
+test('keys are separate for each caller and route', async () => {
   const { id: machine_id } = await server.machine({ start: false })
   const headers = { 'idempotency-key': 'same for all' }
   const other = await server.apiKey()
   const stranger = server.as(await server.user('owner', 'stranger'))
-  const wish = { start: false }
+  const input = { start: false }
   const ids = new Set<string>()
   for (const call of [server.call, other.call, stranger, owner]) {
-    const { status, body } = await call('POST', '/v1/machines', wish, headers)
+    const { status, body } = await call('POST', '/v1/machines', input, headers)
     assert.equal(status, 201)
     ids.add(body.id)
   }
@@ -123,7 +123,7 @@ test('the keys of two callers, and of two routes, do not meet', async () => {
   assert.equal(session.status, 201)
 })
 
-test('a key is forgotten after a day', async () => {
+test('a key expires after a day', async () => {
   const headers = { 'idempotency-key': randomUUID() }
   const create = () => server.call('POST', '/v1/machines', { start: false }, headers)
   const first = await create()
@@ -136,7 +136,7 @@ test('a key is forgotten after a day', async () => {
   assert.notEqual(second.body.id, first.body.id)
 })
 
-test('the stored answer holds nothing that can be read without the credential', async () => {
+test('the stored response cannot be read without the credential', async () => {
   const key = randomUUID()
   const headers = { ...bearer, 'idempotency-key': key }
   const { body } = await owner('POST', '/v1/api-keys', newKey('secret name'), headers)
@@ -170,7 +170,7 @@ async function count(path: string): Promise<number> {
   return rows[0]!.n
 }
 
-/** As if the process had died after the effect and before the answer was stored. */
+/** Simulates a process that died after the effect and before the response was stored. */
 async function waitForRow({ app }: typeof server): Promise<void> {
   for (;;) {
     const row = await app.db.selectFrom('machines').select('id').executeTakeFirst()

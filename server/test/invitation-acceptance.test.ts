@@ -12,7 +12,7 @@ const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
 const { invite, list, revoke, accept, expire, smallOwner } = invitationCalls(server)
 
-test('accepting makes a member and takes the session there', async () => {
+test('accepting creates a membership and switches the session', async () => {
   const owner = await server.user('owner', 'stranger')
   const person = await server.user('member')
   const email = await emailOf(server, person)
@@ -34,7 +34,7 @@ test('accepting makes a member and takes the session there', async () => {
   assert.match(again.body.error.message, /accepted/)
 })
 
-test('a browser acts where its person was invited to, and elsewhere once they are removed', async () => {
+test('a session acts in the joined organization until its user is removed', async () => {
   const owner = await server.signUp({ name: 'Grace' })
   const person = await server.signUp({ name: 'Ada' })
   const { body: invitation } = await owner.call('POST', '/v1/invitations', {
@@ -54,16 +54,16 @@ test('a browser acts where its person was invited to, and elsewhere once they ar
   assert.deepEqual([home.organization.id, home.role], [person.personalId, 'owner'])
 })
 
-test('an invitation is of use to nobody but the one who has its address', async () => {
+test('only the user with the invited email address can accept', async () => {
   const owner = await server.user('owner', 'stranger')
   const person = await server.user('member')
   const thief = await server.user('member')
   const { body: invitation } = await invite(owner, await emailOf(server, person))
   const stolen = await accept(thief, tokenOf(invitation))
   assert.deepEqual([stolen.status, stolen.body.error.code], [403, 'permission_denied'])
-  assert.match(stolen.body.error.message, /sign in with the account of the address/)
+  assert.match(stolen.body.error.message, /sign in with the account of that address/)
   assert.ok(!stolen.bytes.toString().includes('@'))
-  // Not even what became of it.
+  // Its state is not revealed either.
   await revoke(owner, invitation.id)
   const later = await accept(thief, tokenOf(invitation))
   assert.deepEqual(later.body.error.message, stolen.body.error.message)
@@ -75,7 +75,7 @@ test('an invitation is of use to nobody but the one who has its address', async 
   assert.equal((await membersOf(owner)).length, 1)
 })
 
-test('an invitation that is over is refused by its state', async () => {
+test('accepting an invitation that is not pending is refused with its state', async () => {
   const owner = await server.user('owner', 'stranger')
   const person = await server.user('member')
   const email = await emailOf(server, person)
@@ -99,10 +99,10 @@ test('an invitation that is over is refused by its state', async () => {
     .execute()
   const member = await accept(person, tokenOf(invitation))
   assert.equal(member.status, 409)
-  assert.match(member.body.error.message, /a member.*already/)
+  assert.match(member.body.error.message, /already a member/)
 })
 
-test('an acceptance and an invitation at once make no place more', async () => {
+test('a concurrent acceptance and invitation do not exceed the plan', async () => {
   const owner = await smallOwner()
   const person = await server.user('member')
   const { body: invitation } = await invite(owner, await emailOf(server, person))
@@ -113,7 +113,7 @@ test('an acceptance and an invitation at once make no place more', async () => {
   assert.deepEqual([accepted!.status, invited!.status], [200, 402])
 })
 
-test('one invitation is accepted once, however many try at once', async () => {
+test('of many concurrent acceptances of one invitation, one succeeds', async () => {
   const owner = await server.user('owner', 'stranger')
   const person = await server.user('member')
   const { body: invitation } = await invite(owner, await emailOf(server, person))
@@ -123,12 +123,12 @@ test('one invitation is accepted once, however many try at once', async () => {
   )
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409, 409, 409])
   for (const { status, body } of answers) {
-    if (status === 409) assert.match(body.error.message, /accepted already/)
+    if (status === 409) assert.match(body.error.message, /already accepted/)
   }
   assert.equal((await membersOf(owner)).length, 2)
 })
 
-test('an invitation that is accepted and revoked at once is one of the two', async () => {
+test('a concurrent acceptance and revocation end in one of the two states', async () => {
   const owner = await server.user('owner', 'stranger')
   const person = await server.user('member')
   const { body: invitation } = await invite(owner, await emailOf(server, person))
@@ -142,7 +142,7 @@ test('an invitation that is accepted and revoked at once is one of the two', asy
   assert.equal((await membersOf(owner)).length, accepted!.status === 200 ? 2 : 1)
 })
 
-test('an invitation that expires while its acceptance waits is not accepted', async () => {
+test('an invitation that expires while its acceptance waits for a lock is refused', async () => {
   const owner = await server.user('owner', 'stranger')
   const person = await server.user('member')
   const { body: invitation } = await invite(owner, await emailOf(server, person))

@@ -2,7 +2,7 @@ import type { Actor } from '../src/actor.ts'
 import { sql } from 'kysely'
 import type { Answer, Call, TestServer } from './harness.ts'
 
-/** What people do with invitations, as calls of the API. */
+/** Calls of the invitation endpoints. */
 export function invitationCalls(server: TestServer) {
   const calls = new Map<Actor, Call>()
   const as = (actor: Actor): Call => {
@@ -14,10 +14,10 @@ export function invitationCalls(server: TestServer) {
     invite(
       actor: Actor,
       email: string,
-      wish: object = {},
+      options: object = {},
       headers?: Record<string, string>,
     ): Promise<Answer> {
-      return as(actor)('POST', '/v1/invitations', { email, ...wish }, headers)
+      return as(actor)('POST', '/v1/invitations', { email, ...options }, headers)
     },
     list(actor: Actor, query = ''): Promise<Answer> {
       return as(actor)('GET', `/v1/invitations?${query}`)

@@ -15,7 +15,7 @@ const { invite, list, revoke, accept, expire, smallOwner } = invitationCalls(ser
 const bearer = { authorization: 'Bearer of a test' }
 const week = 7 * 24 * 60 * 60 * 1000
 
-test('an invitation holds for a week, and its link is shown once and stored nowhere', async () => {
+test('an invitation expires after a week, and its link is returned once and not stored', async () => {
   const owner = await server.user('owner', 'stranger')
   const { status, body } = await invite(owner, 'Ada.L@Example.com')
   assert.equal(status, 201)
@@ -42,7 +42,7 @@ test('an invitation holds for a week, and its link is shown once and stored nowh
   assert.ok(!rows.some(({ row }) => row.includes(Buffer.from(token).toString('hex'))))
 })
 
-test('managers invite, and only an owner invites an owner', async () => {
+test('managers can invite, and only owners can invite owners', async () => {
   const owner = await server.user('owner', 'stranger')
   for (const doer of Role.options) {
     const actor = await addColleague(server, owner, doer)
@@ -59,7 +59,7 @@ test('managers invite, and only an owner invites an owner', async () => {
   }
 })
 
-test('one address is invited once, and no member is', async () => {
+test('an address with a pending invitation or a membership cannot be invited', async () => {
   const owner = await server.user('owner', 'stranger')
   const email = await emailOf(server, await addColleague(server, owner, 'member'))
   const member = await invite(owner, email.toUpperCase())
@@ -75,12 +75,12 @@ test('one address is invited once, and no member is', async () => {
   assert.equal(third.status, 201)
   await expire(third.body.id)
   assert.equal((await invite(owner, 'ada@example.com')).status, 201)
-  // Another organization is another matter.
+  // Another organization can invite the same address.
   const stranger = await server.user('owner', 'stranger')
   assert.equal((await invite(stranger, 'ada@example.com')).status, 201)
 })
 
-test('an invitation is revoked once, and not after it was accepted', async () => {
+test('an invitation is revoked once, and an accepted one cannot be revoked', async () => {
   const owner = await server.user('owner', 'stranger')
   const { body } = await invite(owner, 'ada@example.com')
   const member = await addColleague(server, owner, 'member')
@@ -115,7 +115,7 @@ test('an invitation is revoked once, and not after it was accepted', async () =>
   )
 })
 
-test('the list has one state, newest first and page by page', async () => {
+test('invitations are listed by state, newest first, in pages', async () => {
   const owner = await server.user('owner', 'stranger')
   const ids: Record<string, string[]> = { pending: [], revoked: [], expired: [] }
   for (let index = 0; index < 6; index++) {
@@ -141,7 +141,7 @@ test('the list has one state, newest first and page by page', async () => {
   assert.equal((await list(member, 'state=lost')).status, 400)
 })
 
-test('members and pending invitations share the places of the plan', async () => {
+test('members and pending invitations count against the plan together', async () => {
   const owner = await smallOwner()
   const person = await server.user('member')
   const { body: first } = await invite(owner, await emailOf(server, person))
@@ -158,7 +158,7 @@ test('members and pending invitations share the places of the plan', async () =>
   const { body: second } = await invite(owner, await emailOf(server, person))
   await expire(second.id)
   const { body: third } = await invite(owner, await emailOf(server, person))
-  // The place was taken when the invitation was made.
+  // The place was reserved by the invitation.
   assert.equal((await accept(person, tokenOf(third))).status, 200)
   assert.equal((await invite(owner, 'ada@example.com')).status, 402)
   const id = await membershipOf(server, { ...person, organizationId: owner.organizationId })
@@ -166,7 +166,7 @@ test('members and pending invitations share the places of the plan', async () =>
   assert.equal((await invite(owner, 'ada@example.com')).status, 201)
 })
 
-test('of two who invite at once to the last place, one does', async () => {
+test('of two concurrent invitations for the last place, one succeeds', async () => {
   const owner = await smallOwner()
   const answers = await collide(db, holdOrganization(owner.organizationId), [
     () => invite(owner, 'ada@example.com'),
@@ -176,7 +176,7 @@ test('of two who invite at once to the last place, one does', async () => {
   assert.equal((await list(owner)).body.data.length, 1)
 })
 
-test('fifty invitations at once with one key are one', async () => {
+test('fifty concurrent invitations with one key create one', async () => {
   const owner = await server.user('owner', 'stranger')
   const headers = { ...bearer, 'idempotency-key': randomUUID() }
   const create = () => invite(owner, 'ada@example.com', {}, headers)
@@ -184,7 +184,7 @@ test('fifty invitations at once with one key are one', async () => {
   assert.equal((await list(owner)).body.data.length, 1)
 })
 
-test('an invitation that nobody was told the link of gets another', async () => {
+test('an invitation whose response was lost gets a new link', async () => {
   const owner = await server.user('owner', 'stranger')
   const person = await server.user('member')
   const email = await emailOf(server, person)

@@ -13,7 +13,7 @@ const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
 const secret = 'http://127.0.0.1/#token=computer_invitation_secret'
 
-test('an invitation is mailed to its address, and the mail is kept no longer', async (t) => {
+test('an invitation is mailed to its address, and its row is deleted then', async (t) => {
   const { letters, url } = await startSmtpServer(t)
   const log = collectLog()
   const { invite } = await api(t, url)
@@ -34,7 +34,7 @@ test('an invitation is mailed to its address, and the mail is kept no longer', a
   assert.deepEqual(log.lines, [])
 })
 
-test('without a mail server no mail is kept, and the worker says so once', async (t) => {
+test('without a mail server no mail is queued, and the worker logs that once', async (t) => {
   const { invite } = await api(t, null)
   assert.match((await invite('ada@example.com')).body.accept_url, /#token=/)
   assert.ok(await isEmpty())
@@ -44,7 +44,7 @@ test('without a mail server no mail is kept, and the worker says so once', async
   assert.match(log.lines[0]!, /COMPUTER_SMTP_URL is not set/)
 })
 
-test('what a mail quotes adds no header, no recipient and no line', async (t) => {
+test('names in a mail cannot inject headers, recipients or lines', async (t) => {
   const { letters, url } = await startSmtpServer(t)
   const { invite, owner } = await api(t, url)
   const name = 'Ümit\r\nBcc: thief@example.com\r\n\r\nGo to http://evil.example\u2028\u202e"'
@@ -71,12 +71,12 @@ test('what a mail quotes adds no header, no recipient and no line', async (t) =>
     /^Ümit Bcc: thief@example\.com Go to http:\/\/evil\.example "/,
   )
   assert.match(letter!.body, /^Ümit Bcc: thief@example\.com Go to/)
-  // What is no address at all is one mailbox that nobody has.
+  // An invalid address that contains a command stays one recipient.
   assert.deepEqual(odd!.recipients, ['"a@example.com RCPT TO: thief"@example.com'])
   assert.equal(odd!.headers.get('subject'), 'Hello Bcc: thief@example.com')
 })
 
-test('a mail waits for a server that is down', async (t) => {
+test('a mail is retried until the mail server is up again', async (t) => {
   const down = await startSmtpServer(t)
   await down.stop()
   const log = collectLog()
@@ -94,7 +94,7 @@ test('a mail waits for a server that is down', async (t) => {
   assert.match(log.lines[0]!, /a mail waits for another try/)
 })
 
-test('what a server may take later is tried later, ever less often', async (t) => {
+test('temporary refusals are retried with increasing delays', async (t) => {
   for (const [command, reply] of [
     ['RCPT', '450 try again'],
     ['MAIL', '550 not from you'],
@@ -120,7 +120,7 @@ test('what a server may take later is tried later, ever less often', async (t) =
   }
 })
 
-test('what a server refuses for good is dropped, and the log quotes nothing of it', async (t) => {
+test('a permanently refused mail is deleted, and the log quotes nothing of it', async (t) => {
   const refusals = {
     RCPT: '550 5.1.1 no such mailbox ada@example.com',
     '.': `554 5.7.1 spam: ${secret}`,
@@ -142,7 +142,7 @@ test('what a server refuses for good is dropped, and the log quotes nothing of i
   }
 })
 
-test('a mail that could not be sent for three days is given up', async (t) => {
+test('a mail that could not be sent for three days is deleted', async (t) => {
   const down = await startSmtpServer(t)
   await down.stop()
   const log = collectLog()
@@ -161,7 +161,7 @@ test('a mail that could not be sent for three days is given up', async (t) => {
   await db.deleteFrom('mails').execute()
 })
 
-test('two workers send each mail once, and take none that the other is at', async (t) => {
+test('two workers send each mail once, and skip the mails of the other', async (t) => {
   const held = Promise.withResolvers<undefined>()
   const reached = Promise.withResolvers<undefined>()
   const answer = (said: string) => {
@@ -189,19 +189,19 @@ test('two workers send each mail once, and take none that the other is at', asyn
   )
 })
 
-test('of many workers that look at once, one gets a mail', async () => {
+test('of many workers that claim concurrently, one gets the mail', async () => {
   await put('ada@example.com')
   const claims = await Promise.all(Array.from({ length: 8 }, () => claimMail(db)))
   assert.equal(claims.filter((claim) => claim !== undefined).length, 1)
   await db.deleteFrom('mails').execute()
 })
 
-test('the mail of a worker that died is sent by another', async (t) => {
+test('the mail of a dead worker is sent by another', async (t) => {
   const { letters, url } = await startSmtpServer(t)
   await put('ada@example.com')
   const dead = await claimMail(db)
   deliver(t, url)
-  // Not while it might still be at it.
+  // Not before the claim expires.
   assert.ok((await secondsToNextTry()) > 90)
   await makeDue()
   await eventually(isEmpty)
@@ -209,15 +209,15 @@ test('the mail of a worker that died is sent by another', async (t) => {
   assert.ok(letters[0]!.headers.get('message-id')!.includes(dead!.id))
 })
 
-/** The API as it is with that mail server. */
+/** The API with that mail server. */
 async function api(t: TestContext, smtpUrl: string | null) {
   const owner = await server.user('owner', 'stranger')
   const http = createApi(withMail(smtpUrl), { authenticate: async () => owner })
   t.after(() => http.close())
   return {
     owner,
-    async invite(email: string, wish: object = {}) {
-      const payload = { email, ...wish }
+    async invite(email: string, options: object = {}) {
+      const payload = { email, ...options }
       const answer = await http.inject({ method: 'POST', url: '/v1/invitations', payload })
       assert.equal(answer.statusCode, 201)
       return { body: answer.json() as { accept_url: string } }
@@ -240,7 +240,7 @@ function withMail(smtpUrl: string | null, log = collectLog()) {
   return { ...server.app, log: log.logger, config: { ...server.app.config, smtpUrl } }
 }
 
-/** What would be written to the log. */
+/** Collects the log. */
 function collectLog() {
   const lines: string[] = []
   const write = (line: string) => {

@@ -11,7 +11,7 @@ import { eventually } from './settled.ts'
 const server = await startTestServer({ after })
 const { db } = server.app
 
-test('every member sees all members, newest first and page by page', async () => {
+test('every member lists all members, newest first, in pages', async () => {
   const owner = await server.user('owner', 'stranger')
   const people = [owner]
   for (const role of ['admin', 'member', 'member'] as const) {
@@ -24,7 +24,7 @@ test('every member sees all members, newest first and page by page', async () =>
     assert.equal(status, 200)
     seen.push(...body.data)
     if (!body.has_more) break
-    // Somebody who joins meanwhile moves nobody to another page.
+    // New members do not shift the pages.
     await addColleague(server, owner, 'member')
     cursor = `&cursor=${body.next_cursor}`
   }
@@ -41,7 +41,7 @@ test('every member sees all members, newest first and page by page', async () =>
   )
 })
 
-test('owners change every role, admins none of an owner and to owner, members none', async () => {
+test('owners change every role, admins neither change nor appoint owners, members change none', async () => {
   for (const doer of Role.options) {
     const owner = await server.user('owner', 'stranger')
     const call = server.as(await addColleague(server, owner, doer))
@@ -65,7 +65,7 @@ test('owners change every role, admins none of an owner and to owner, members no
   }
 })
 
-test('the last owner is neither demoted nor removed', async () => {
+test('the last owner cannot be demoted or removed', async () => {
   const owner = await server.user('owner', 'stranger')
   const call = server.as(owner)
   const id = await membershipOf(server, owner)
@@ -73,7 +73,7 @@ test('the last owner is neither demoted nor removed', async () => {
   const removal = await call('DELETE', `/v1/members/${id}`)
   for (const { status, body } of [demotion, removal]) {
     assert.deepEqual([status, body.error.code], [409, 'conflict'])
-    assert.match(body.error.message, /last owner.*make another member owner/)
+    assert.match(body.error.message, /last owner.*make another member an owner/)
   }
   assert.equal((await call('PATCH', `/v1/members/${id}`, { role: 'owner' })).status, 200)
 
@@ -85,7 +85,7 @@ test('the last owner is neither demoted nor removed', async () => {
   assert.equal((await call('PATCH', `/v1/members/${id}`, { role: 'member' })).status, 200)
 })
 
-test('an owner whose account is disabled does not count as one', async () => {
+test('an owner whose account is disabled does not count as an owner', async () => {
   const owner = await server.user('owner', 'stranger')
   const disabled = await addColleague(server, owner, 'owner')
   await db
@@ -101,7 +101,7 @@ test('an owner whose account is disabled does not count as one', async () => {
   assert.equal((await call('DELETE', other)).status, 204)
 })
 
-test('of two owners who demote, or remove, each other at once, one stays', async () => {
+test('if two owners demote or remove each other concurrently, one stays owner', async () => {
   for (const method of ['PATCH', 'DELETE']) {
     const first = await server.user('owner', 'stranger')
     const second = await addColleague(server, first, 'owner')
@@ -139,7 +139,7 @@ test('of two owners who demote, or remove, each other at once, one stays', async
   }
 })
 
-test('an admin who is demoted while waiting removes nobody any more', async () => {
+test('an admin who is demoted while waiting for the lock cannot remove members', async () => {
   const owner = await server.user('owner', 'stranger')
   const admin = await addColleague(server, owner, 'admin')
   const id = await membershipOf(server, await addColleague(server, owner, 'member'))
@@ -155,7 +155,7 @@ test('an admin who is demoted while waiting removes nobody any more', async () =
   assert.equal(await roleOf(id), 'member')
 })
 
-test("a removed member's key is refused, and the sessions it opened stay", async () => {
+test("a removed member's key is refused, and its machine sessions stay open", async () => {
   const owner = await server.user('owner')
   const member = await server.user('member')
   const { id: machine_id } = await server.machine({ start: false })
@@ -164,7 +164,7 @@ test("a removed member's key is refused, and the sessions it opened stay", async
   assert.equal(session.status, 201)
   const path = `/v1/members/${await membershipOf(server, member)}`
   assert.equal((await server.as(owner)('DELETE', path)).status, 204)
-  // Who a key stands for is remembered for less than a second.
+  // The principal of a key is cached for less than a second.
   await eventually(async () => (await key.call('GET', '/v1/machines')).status === 401 || undefined)
   const { body } = await server.call('GET', '/v1/sessions')
   const kept = body.data.find(({ id }: { id: string }) => id === session.body.id)
@@ -172,7 +172,7 @@ test("a removed member's key is refused, and the sessions it opened stay", async
   assert.equal((await server.as(owner)('DELETE', path)).status, 404)
 })
 
-test('who is removed from the last organization gets one of their own', async () => {
+test('a user removed from their last organization gets a personal one', async () => {
   const owner = await server.user('owner')
   const member = await server.user('admin')
   await server.as(owner)('DELETE', `/v1/members/${await membershipOf(server, member)}`)
@@ -187,7 +187,7 @@ test('who is removed from the last organization gets one of their own', async ()
     homes.map(({ plan_id, role }) => [plan_id, role]),
     [[signupPlan, 'owner']],
   )
-  // Whoever removed them is nobody's business there.
+  // The new organization's log does not name who removed them.
   const there: Actor = { ...member, organizationId: homes[0]!.id, role: 'owner' }
   const { body } = await server.as(there)('GET', '/v1/audit-events')
   assert.deepEqual(

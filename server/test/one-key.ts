@@ -4,8 +4,8 @@ import type { Database } from '../src/db/database.ts'
 import type { Answer } from './call.ts'
 
 /**
- * Fifty calls at once that share an idempotency key: each is answered with the one thing that was
- * made, or told to come again. Resolves with the answer of one more.
+ * Runs fifty concurrent calls with one idempotency key: each returns the one resource that was created,
+ * or is told to retry. Resolves with the response of one more call.
  */
 export async function fiftyWithOneKey(
   create: () => Promise<Answer>,
@@ -22,7 +22,7 @@ export async function fiftyWithOneKey(
   return settled
 }
 
-/** As if whoever made the calls so far had died before it noted their answers. */
+/** Simulates a process that died before it stored the responses of the calls so far. */
 export async function loseAnswers(db: Database): Promise<void> {
   await db
     .updateTable('idempotency_keys')

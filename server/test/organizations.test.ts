@@ -12,7 +12,7 @@ const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
 const bearer = { authorization: 'Bearer of a test' }
 
-test('who creates an organization owns it', async () => {
+test('the creator of an organization is its owner', async () => {
   const actor = await server.user('member')
   const { status, body } = await server.as(actor)('POST', '/v1/organizations', { name: 'Acme' })
   assert.equal(status, 201)
@@ -28,7 +28,7 @@ test('who creates an organization owns it', async () => {
   )
 })
 
-test('a name has 1 to 100 characters, and an API key creates no organization', async () => {
+test('a name has 1 to 100 characters, and API keys cannot create organizations', async () => {
   const call = server.as(await server.user('owner'))
   for (const name of ['', 'x'.repeat(101), 'a\0b', undefined]) {
     assert.equal((await call('POST', '/v1/organizations', { name })).status, 400)
@@ -38,7 +38,7 @@ test('a name has 1 to 100 characters, and an API key creates no organization', a
   assert.deepEqual([status, body.error.code], [403, 'permission_denied'])
 })
 
-test('fifty creations at once with one key make one organization, and so does one after a crash', async () => {
+test('fifty concurrent creations with one key, and a repetition after a crash, create one organization', async () => {
   const call = server.as(await server.user('member'))
   const headers = { ...bearer, 'idempotency-key': randomUUID() }
   const create = () => call('POST', '/v1/organizations', { name: 'Once' }, headers)
@@ -57,7 +57,7 @@ test('fifty creations at once with one key make one organization, and so does on
   assert.equal(members, 1)
 })
 
-test('a manager renames the organization they act in, and no other', async () => {
+test('a manager can rename only the organization they act in', async () => {
   const owner = await server.user('owner', 'stranger')
   const admin = await addColleague(server, owner, 'admin')
   const path = `/v1/organizations/${owner.organizationId}`
@@ -66,7 +66,7 @@ test('a manager renames the organization they act in, and no other', async () =>
 
   const member = server.as(await addColleague(server, owner, 'member'))
   assert.equal((await member('PATCH', path, { name: 'Newer' })).status, 403)
-  // Their own in another session, but not the one that this session acts in.
+  // The user owns it, but this session does not act in it.
   const elsewhere = await server.user('owner')
   const other = await server.as(elsewhere)('PATCH', path, { name: 'Newer' })
   assert.deepEqual([other.status, other.body.error.code], [404, 'not_found'])
@@ -74,7 +74,7 @@ test('a manager renames the organization they act in, and no other', async () =>
   assert.equal(own.body.organization.name, 'New')
 })
 
-test('who leaves is no member any more, and the last owner stays', async () => {
+test('leaving ends the membership, and the last owner cannot leave', async () => {
   const owner = await server.user('owner', 'stranger')
   const member = await addColleague(server, owner, 'member')
   const path = `/v1/organizations/${owner.organizationId}/leave`
@@ -85,11 +85,11 @@ test('who leaves is no member any more, and the last owner stays', async () => {
 
   const last = await server.as(owner)('POST', path)
   assert.deepEqual([last.status, last.body.error.code], [409, 'conflict'])
-  assert.match(last.body.error.message, /last owner.*make another member owner/)
+  assert.match(last.body.error.message, /last owner.*make another member an owner/)
   assert.deepEqual(await membersOf(owner), [owner.userId])
 })
 
-test('an organization that the session does not act in can be left too', async () => {
+test('a user can also leave an organization that the session does not act in', async () => {
   const owner = await server.user('owner', 'stranger')
   const member = await addColleague(server, owner, 'member')
   const { organizationId } = await server.user('member')
@@ -98,7 +98,7 @@ test('an organization that the session does not act in can be left too', async (
   assert.deepEqual(await membersOf(owner), [owner.userId])
 })
 
-test('who leaves the last organization gets one of their own', async () => {
+test('a user who leaves their last organization gets a personal one', async () => {
   const actor = await server.user('member')
   const leave = await server.as(actor)('POST', `/v1/organizations/${actor.organizationId}/leave`)
   assert.equal(leave.status, 204)
@@ -115,7 +115,7 @@ test('who leaves the last organization gets one of their own', async () => {
   assert.equal((await organizationsOf(member)).length, 1)
 })
 
-test('of two owners who leave at once, one stays', async () => {
+test('if two owners leave concurrently, one stays', async () => {
   const first = await server.user('owner', 'stranger')
   const second = await addColleague(server, first, 'owner')
   const path = `/v1/organizations/${first.organizationId}/leave`
@@ -128,7 +128,7 @@ test('of two owners who leave at once, one stays', async () => {
   assert.equal((await membersOf(first)).length, 1)
 })
 
-test('who loses both of their organizations at once gets one of their own', async () => {
+test('a user who loses both organizations concurrently gets a personal one', async () => {
   const owners = [await server.user('owner', 'stranger'), await server.user('owner', 'stranger')]
   const member = await addColleague(server, owners[0]!, 'member')
   await db

@@ -13,7 +13,7 @@ const server = await startTestServer({ after })
 const { call } = server
 const { db } = server.app
 
-test('what comes into the set during a delivery is delivered after it', async () => {
+test('a secret stored during a delivery is delivered after it', async () => {
   const id = await machineWithout()
   await put(id, 'TOKEN', 'first')
   await put(id, 'OTHER', 'other')
@@ -21,7 +21,7 @@ test('what comes into the set during a delivery is delivered after it', async ()
   const setSecrets: typeof guests.setSecrets = async (...args) => {
     const held = await guests.setSecrets(...args)
     if (held.revision === 2) {
-      // The set has been read and taken, and its delivery is not noted yet.
+      // The set was read and delivered, and the delivery is not recorded yet.
       await put(id, 'TOKEN', 'second')
       await call('DELETE', `/v1/machines/${id}/secrets/OTHER`)
       await put(id, 'OTHER', 'another')
@@ -37,7 +37,7 @@ test('what comes into the set during a delivery is delivered after it', async ()
   assert.deepEqual({ ...environment }, { TOKEN: 'second', OTHER: 'another' })
 })
 
-test('a delivery that comes late undoes nothing', async () => {
+test('a late delivery does not replace a newer set', async () => {
   const id = await machineWithout()
   await put(id, 'TOKEN', 'first')
   const { guests } = server.app
@@ -54,7 +54,7 @@ test('a delivery that comes late undoes nothing', async () => {
   assert.deepEqual(await states(id), { TOKEN: [2, true] })
 })
 
-test('a delivery is one worker’s at a time, and what fails is tried again later', async () => {
+test('one worker at a time claims a delivery, and a failed one is retried later', async () => {
   const id = await machineWithout()
   await put(id, 'TOKEN', 'value')
   const [first, second] = [secretQueue(server.app), secretQueue(server.app)]
@@ -73,7 +73,7 @@ test('a delivery is one worker’s at a time, and what fails is tried again late
   assert.deepEqual(await states(id), { TOKEN: [1, true] })
 })
 
-test('what a guest or the database says of a delivery brings no value into the log', async () => {
+test('errors of a guest or the database bring no value into the log', async () => {
   const canary = 'canary-that-a-guest-repeats'
   const id = await machineWithout()
   await put(id, 'TOKEN', canary)
@@ -94,7 +94,7 @@ test('what a guest or the database says of a delivery brings no value into the l
   }
 })
 
-test('a guest that declines its secrets boots all the same', async () => {
+test('a guest that refuses its secrets boots nevertheless', async () => {
   const id = await machineWithout()
   await put(id, 'TOKEN', 'value')
   const { guests } = server.app
@@ -107,15 +107,15 @@ test('a guest that declines its secrets boots all the same', async () => {
     .executeTakeFirstOrThrow()
   await work(id)
   await deliverAtBoot(app, machine, AbortSignal.timeout(5_000))
-  assert.equal(await work(id), 1, 'it is given them again as soon as it takes them')
+  assert.equal(await work(id), 1, 'the delivery is due again')
   const silent = new GuestUnavailable('not up', { sent: false })
   app.guests.setSecrets = () => Promise.reject(silent)
   const early = deliverAtBoot(app, machine, AbortSignal.timeout(5_000))
   await assert.rejects(early, silent)
-  assert.equal(await work(id), 0, 'and the boot is tried again by its caller')
+  assert.equal(await work(id), 0, 'the caller retries the boot')
 })
 
-/** A machine that runs, with no worker any more. */
+/** A running machine, with its worker stopped. */
 async function machineWithout(): Promise<MachineId> {
   server.startWorker()
   const { id } = await server.machine()
@@ -123,7 +123,7 @@ async function machineWithout(): Promise<MachineId> {
   return id
 }
 
-/** One pass of a worker for one machine; answers how many deliveries it had to make. */
+/** Runs one pass of a worker for one machine. Returns the number of deliveries that were due. */
 async function work(id: MachineId, instead: Partial<App> = {}): Promise<number> {
   const queue = secretQueue({ ...server.app, ...instead })
   const claimed = await queue.claim('a worker', 100)
@@ -138,7 +138,7 @@ async function put(id: string, name: string, value: string): Promise<void> {
   assert.equal(status, 200)
 }
 
-/** By name: the version, and whether it was delivered. */
+/** The version of each secret, and whether it was delivered. */
 async function states(id: string) {
   const { body } = await call('GET', `/v1/machines/${id}/secrets`)
   type Listed = { name: string; version: number; delivered_at: string | null }

@@ -27,7 +27,7 @@ const server = await startTestServer({ after }, { env: { COMPUTER_SECRETS_KEYRIN
 const { call } = server
 const { db } = server.app
 
-test('without a keyring there are no secrets, and nobody is told where it should be', async (t) => {
+test('without a keyring secrets are disabled, and the error does not contain its path', async (t) => {
   const missing = join(folder, 'missing')
   const bare = await startTestServer(t, { env: { COMPUTER_SECRETS_KEYRING: missing } })
   const { id } = await bare.machine()
@@ -38,7 +38,7 @@ test('without a keyring there are no secrets, and nobody is told where it should
     await bare.call('DELETE', `${path}/TOKEN`),
     await bare.call('GET', '/v1/secrets'),
   ]) {
-    assertRefused(answer, 'unsupported_operation', /its operator has to give it a keyring/)
+    assertRefused(answer, 'unsupported_operation', /ask its operator to create a keyring/)
     assert.equal(answer.status, 501)
     assert.ok(!answer.body.error.message.includes(folder))
   }
@@ -46,7 +46,7 @@ test('without a keyring there are no secrets, and nobody is told where it should
   assert.equal((await bare.call('PUT', path, { name: 'TOKEN', value: 'value' })).status, 200)
 })
 
-test('keys are replaced under load, and no call or delivery fails', async () => {
+test('keys are rotated under load without failing calls or deliveries', async () => {
   const machines = await Promise.all([server.machine(), server.machine()])
   const values = new Map<string, string>()
   let isOver = false
@@ -84,7 +84,7 @@ test('keys are replaced under load, and no call or delivery fails', async () => 
   assert.equal(attempts, 0, 'every delivery went well at its first try')
 })
 
-test('the operator rotates with one command, which says what it did', async () => {
+test('the operator rotates with one command, which reports the result', async () => {
   const { id } = await server.machine({ start: false })
   await put(id, 'TOKEN', 'value')
   const first = await admin('secrets', 'rotate', '--new-key', '--json')
@@ -101,7 +101,7 @@ test('the operator rotates with one command, which says what it did', async () =
   }
 })
 
-test('a key that was lost keeps no machine from booting, and others are delivered', async () => {
+test('a lost key does not keep machines from booting, and other secrets are delivered', async () => {
   const { id } = await server.machine({ start: false })
   await put(id, 'OLD', 'old value')
   const kept = `${keyringPath}.kept`
@@ -130,7 +130,7 @@ test('a key that was lost keeps no machine from booting, and others are delivere
   assert.equal((await environmentOf(id))['OLD'], 'old value')
 })
 
-test('what is moved to another row of the database opens nowhere', async () => {
+test('a value copied to another row cannot be opened', async () => {
   const [from, to] = [
     await server.machine({ start: false }),
     await server.machine({ start: false }),
@@ -151,7 +151,7 @@ test('what is moved to another row of the database opens nowhere', async () => {
   assert.deepEqual([TOKEN, OTHER], [undefined, 'other'])
 })
 
-test('a first start makes a keyring, and none in the place of one that was lost', async () => {
+test('a first start creates a keyring, and does not replace a lost one', async () => {
   const [path, other] = [join(folder, 'first'), join(folder, 'other')]
   const configOf = (env: Record<string, string>) => readConfig({ COMPUTER_DATA: folder, ...env })
   const own = configOf({ COMPUTER_SECRETS_KEYRING: path })

@@ -9,7 +9,7 @@ const server = await startTestServer({ after })
 const { call } = server
 const { db } = server.app
 
-test('a secret has versions, and is listed without its value', async () => {
+test('a secret has a version and is listed without its value', async () => {
   const { id } = await server.machine({ start: false })
   const first = await put(id, 'TOKEN', 'first')
   assert.deepEqual([first.status, first.body], [200, stored('TOKEN', 1)])
@@ -26,7 +26,7 @@ test('a secret has versions, and is listed without its value', async () => {
   assert.deepEqual([target.id, message, outcome], [id, '_', 'succeeded'])
 })
 
-test('pages go over all secrets of a machine, and of the organization, by name', async () => {
+test('the secrets of a machine and of the organization are listed by name, in pages', async () => {
   const names = ['A', 'A1', 'AB', 'A_B', 'B', 'Z_', '_A']
   const machines = [await server.machine({ start: false }), await server.machine({ start: false })]
   for (const { id } of machines) for (const name of names.toReversed()) await put(id, name, 'value')
@@ -50,7 +50,7 @@ test('pages go over all secrets of a machine, and of the organization, by name',
   assert.equal((await stranger('DELETE', `${path}/A`)).status, 404)
 })
 
-test('names and values that cannot be are refused with the reason, and never repeated', async () => {
+test('invalid names and values are refused with a reason that does not quote the value', async () => {
   const { id } = await server.machine({ start: false })
   const canary = 'canary-in-a-refusal'
   for (const [body, field, message] of [
@@ -76,13 +76,13 @@ test('names and values that cannot be are refused with the reason, and never rep
   assert.deepEqual((await call('GET', `/v1/machines/${id}/secrets`)).body.data, [])
 })
 
-test('64 KB is as long as one can be, a hundred and a mebibyte as many', async () => {
+test('limits are 64 KB for each secret, and 100 secrets and 1 MiB for each machine', async () => {
   const { id } = await server.machine({ start: false })
   const longest = 'é'.repeat(maxSecretBytes / 2)
   for (let count = 0; count < 15; count += 1) {
     assert.equal((await put(id, `LONG_${count}`, longest)).status, 200)
   }
-  assertRefused(await put(id, 'LONG_15', longest), 'conflict', /at most 1 MiB together/)
+  assertRefused(await put(id, 'LONG_15', longest), 'conflict', /at most 1 MiB in total/)
   assert.equal((await put(id, 'LONG_3', longest)).status, 200, 'a replacement takes no more')
   const many = maxSecretsPerMachine - 15
   for (let count = 0; count < many; count += 1) await put(id, `SHORT_${count}`, '')
@@ -92,7 +92,7 @@ test('64 KB is as long as one can be, a hundred and a mebibyte as many', async (
   assert.equal((await put(id, 'ONE_MORE', '')).status, 200)
 })
 
-test('a running machine has it at once, with every change, until it is deleted', async () => {
+test('a running machine gets a secret and each change at once, until it is deleted', async () => {
   const { id } = await server.machine()
   await put(id, 'TOKEN', 'it’s $HOME `id`\n"x"')
   await delivered(id, 'TOKEN', 1)
@@ -111,7 +111,7 @@ test('a running machine has it at once, with every change, until it is deleted',
   await delivered(id, 'TOKEN', 1)
 })
 
-test('each boot has the secrets before anything of a user runs there', async () => {
+test('each boot has the secrets before user programs start', async () => {
   const { id } = await server.machine({ start: false })
   await put(id, 'TOKEN', 'value')
   await call('POST', `/v1/machines/${id}/start`)
@@ -125,7 +125,7 @@ test('each boot has the secrets before anything of a user runs there', async () 
   assert.deepEqual(server.guest(id).secrets.deliveries, [{ revision: 1, wasFirst: true }])
 })
 
-test('a guest that reboots by itself is given them again', async () => {
+test('a guest that reboots by itself gets its secrets again', async () => {
   const { id } = await server.machine()
   await put(id, 'TOKEN', 'value')
   const first = await delivered(id, 'TOKEN', 1)
@@ -136,7 +136,7 @@ test('a guest that reboots by itself is given them again', async () => {
   assert.equal(await environment(id, 'TOKEN'), 'value\n')
 })
 
-test('a reboot that no worker saw is found by the next one', async () => {
+test('a reboot that no worker saw is detected by the next worker', async () => {
   const { id } = await server.machine()
   await put(id, 'TOKEN', 'value')
   const first = await delivered(id, 'TOKEN', 1)
@@ -147,7 +147,7 @@ test('a reboot that no worker saw is found by the next one', async () => {
   assert.equal(await environment(id, 'TOKEN'), 'value\n')
 })
 
-test('forks and machines of templates have none; a restore leaves a machine its own', async () => {
+test('forks and machines from templates have no secrets; a restore keeps those of the machine', async () => {
   const { id } = await server.machine()
   await put(id, 'TOKEN', 'value')
   await delivered(id, 'TOKEN', 1)
@@ -172,7 +172,7 @@ test('forks and machines of templates have none; a restore leaves a machine its 
   assert.equal(await environment(id, 'TOKEN'), 'value\n')
 })
 
-test('a machine that is gone has left nothing', async () => {
+test('deleting a machine deletes its secrets', async () => {
   const { id } = await server.machine()
   await put(id, 'TOKEN', 'value')
   await call('DELETE', `/v1/machines/${id}`)
@@ -192,7 +192,7 @@ function stored(name: string, version: number) {
   return { name, version, delivered_at: null }
 }
 
-/** Waits until the machine has that version, and answers since when. */
+/** Waits until the machine has that version. Returns the time of its delivery. */
 async function delivered(id: string, name: string, version: number): Promise<string> {
   return eventually(async () => {
     const { body } = await call('GET', `/v1/machines/${id}/secrets`)
@@ -201,7 +201,7 @@ async function delivered(id: string, name: string, version: number): Promise<str
   })
 }
 
-/** What a command of the machine finds. */
+/** The value that a command in the machine sees. */
 async function environment(id: string, name: string): Promise<string> {
   const { body } = await call('POST', `/v1/machines/${id}/exec`, { command: ['printenv', name] })
   return body.stdout

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Lifetime } from './harness.ts'
 
-/** A mail as it came over the wire. */
+/** A received mail. */
 export type Letter = {
   readonly recipients: readonly string[]
   /** By name in lower case, unfolded and decoded. */
@@ -11,8 +11,8 @@ export type Letter = {
 }
 
 /**
- * A mail server on loopback that keeps what it takes. `answer` may give another answer than the usual
- * to a command, or to the end of a mail, which comes to it as a dot followed by the mail.
+ * A mail server on loopback that records accepted mails. `answer` may replace the default reply to a
+ * command, or to the end of a mail, which is passed as a dot followed by the mail.
  */
 export async function startSmtpServer(
   t: Lifetime,
@@ -31,7 +31,7 @@ export async function startSmtpServer(
       if (command.startsWith('.')) letters.push(readLetter(command.slice(1), recipients))
       return usual[/^\w+/.exec(command)?.[0] ?? ''] ?? '250 ok'
     })
-    // Either side may break it off.
+    // Either side may disconnect.
     conversation.catch(() => socket.destroy())
   })
   server.listen(options.port ?? 0, '127.0.0.1')
@@ -92,7 +92,7 @@ function readLetter(mail: string, recipients: readonly string[]): Letter {
   return { recipients: [...recipients], headers, body: isQuoted ? unquote(body) : body }
 }
 
-/** Encoded words (RFC 2047) as a reader of mail shows them. */
+/** Decodes encoded words (RFC 2047). */
 function decodeWords(text: string): string {
   return text
     .replace(/\?=\s+=\?/g, '?==?')

@@ -5,16 +5,16 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const bodyLength = 32
 const checksumLength = 6
 
-/** What every secret begins with, so that scanners can tell one in a leaked file. */
-export const secretMark = 'computer_'
+/** The prefix of every secret, which lets scanners find leaked ones. */
+const secretMark = 'computer_'
 
-/** 32 base-62 characters (190 bits) and a CRC-32 of them, behind a mark that scanners know. */
+/** The prefix, 32 base-62 characters (190 bits) and their CRC-32. */
 export function createSecret(): string {
   const body = Array.from({ length: bodyLength }, () => alphabet[randomInt(62)]).join('')
   return `${secretMark}${body}${checksum(body)}`
 }
 
-/** Whether it can be a secret of ours: spares the database what is mistyped or cut off. */
+/** Checks format and checksum, so that mistyped and truncated secrets need no database query. */
 export function isSecret(text: string): boolean {
   if (!text.startsWith(secretMark)) return false
   const rest = text.slice(secretMark.length)

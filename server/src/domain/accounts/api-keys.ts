@@ -9,40 +9,40 @@ import { hashToken } from './tokens.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 import { pageById, type PageRequest } from '../page.ts'
 
-export type KeyWish = {
+type ApiKeyInput = {
   readonly name: string
   readonly scopes: readonly ApiKeyScope[]
   readonly expires_at?: string | undefined
 }
-export type NewApiKey = ApiKeyRow & { readonly secret: string }
+type NewApiKey = ApiKeyRow & { readonly secret: string }
 
 /**
- * Called again with the id of an earlier call that was cut off, it gives that key a new secret:
- * nobody has seen the first.
+ * Called again with the id of an interrupted call, it gives that key a new secret: nobody has received
+ * the first.
  */
 export async function createApiKey(
   app: Pick<App, 'db'>,
   actor: Actor,
   id: ApiKeyId,
-  wish: KeyWish,
+  input: ApiKeyInput,
 ): Promise<NewApiKey> {
   return app.db.transaction().execute(async (tx) => {
-    const renewed = await renewSecret(tx, actor, id)
-    if (renewed) return renewed
-    const key = await insertApiKey(tx, actor, id, wish)
+    const repeated = await renewSecret(tx, actor, id)
+    if (repeated) return repeated
+    const key = await insertApiKey(tx, actor, id, input)
     await noteAudit(tx, { ...auditedBy(actor), type: 'api_key.created', target: targetOf(key) })
     return key
   })
 }
 
-/** A key and its secret, which is stored hashed. The audit log is its caller's to write. */
+/** Stores the hash of the secret. Does not write to the audit log: the caller does. */
 export async function insertApiKey(
   db: Database,
   owner: Pick<Actor, 'organizationId' | 'userId'>,
   id: ApiKeyId,
-  wish: KeyWish,
+  input: ApiKeyInput,
 ): Promise<NewApiKey> {
-  const expiresAt = wish.expires_at ? new Date(wish.expires_at) : null
+  const expiresAt = input.expires_at ? new Date(input.expires_at) : null
   if (expiresAt && expiresAt <= new Date()) {
     throw invalid('expires_at is in the past', [
       { field: 'expires_at', message: 'must be in the future' },
@@ -54,10 +54,10 @@ export async function insertApiKey(
     .values({
       id,
       organization_id: owner.organizationId,
-      name: wish.name,
+      name: input.name,
       prefix: secretPrefix(secret),
       secret_hash: hashToken(secret),
-      scopes: [...new Set(wish.scopes)],
+      scopes: [...new Set(input.scopes)],
       created_by: owner.userId,
       expires_at: expiresAt,
     })
@@ -79,7 +79,7 @@ export async function listApiKeys(db: Database, actor: Actor, page: PageRequest)
   )
 }
 
-/** Refused everywhere from now on. Repeating it keeps the first time. */
+/** Revoking again keeps the first `revoked_at`. */
 export async function revokeApiKey(
   app: Pick<App, 'db'>,
   actor: Actor,
@@ -105,12 +105,12 @@ export async function revokeApiKey(
   })
 }
 
-/** The key, its creator and the creator's present role, or `unauthenticated`. */
+/** The key with its creator's current role. Throws `unauthenticated` if it cannot be used. */
 export function findByKey(db: Database, secret: string) {
   return findUsable(db, sql`k.secret_hash = ${hashToken(secret)}`)
 }
 
-/** The same for a key that something it was used for names. */
+/** The same by id, for example for the key that a gateway token was created with. */
 export function findKey(db: Database, id: ApiKeyId) {
   return findUsable(db, sql`k.id = ${id}`)
 }
@@ -127,7 +127,7 @@ async function findUsable(db: Database, which: RawBuilder<boolean>) {
     .select(['k.id', 'k.name', 'k.organization_id', 'k.scopes', 'k.created_by', 'm.role'])
     .select(
       sql<boolean>`k.last_used_at is null or k.last_used_at < now() - interval '1 minute'`.as(
-        'use_is_news',
+        'should_record_use',
       ),
     )
     .where(which)
@@ -143,7 +143,7 @@ async function findUsable(db: Database, which: RawBuilder<boolean>) {
   return found
 }
 
-/** Notes the use of a key, at most once a minute. */
+/** Call it only if `should_record_use`, which is at most once a minute. */
 export async function noteUse(db: Database, id: ApiKeyId): Promise<void> {
   await db
     .updateTable('api_keys')
@@ -152,7 +152,7 @@ export async function noteUse(db: Database, id: ApiKeyId): Promise<void> {
     .execute()
 }
 
-/** The key with another secret, if it was made already. */
+/** Gives an existing key a new secret; undefined if there is no such key. */
 async function renewSecret(tx: Tx, actor: Actor, id: ApiKeyId): Promise<NewApiKey | undefined> {
   const secret = createSecret()
   const row = await tx

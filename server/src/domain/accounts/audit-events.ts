@@ -5,8 +5,8 @@ import { newId } from '../../ids.ts'
 import { pageById, type PageRequest } from '../page.ts'
 
 /**
- * Adds a line to an organization's audit log. What succeeds is noted in the transaction of its
- * change. Names are for people: an address, a key's name; never a secret.
+ * Adds an entry to an organization's audit log. Pass the transaction of the change, so that both commit
+ * together. Names are for display: an email, a key's name; never a secret.
  */
 export async function noteAudit(
   db: Database,
@@ -40,7 +40,7 @@ export async function noteAudit(
     .execute()
 }
 
-/** Who made a call, where and from where: what most lines of the log begin with. */
+/** The fields of an entry that describe the caller. */
 export function auditedBy(actor: Actor) {
   const { organizationId, principal, address } = actor
   return { organizationId, actor: principal, address }

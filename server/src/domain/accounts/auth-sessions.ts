@@ -15,15 +15,15 @@ import { pageById, type PageRequest } from '../page.ts'
 import { createToken, hashToken } from './tokens.ts'
 
 /*
- * Browser sessions: a person who is signed in, in one of their organizations at a time. A session
- * ends 30 days after its last use, when it is revoked, or with its user's account.
+ * Browser sessions. A session acts in one of its user's organizations at a time. It ends 30 days after
+ * its last use, when it is revoked, or when its user is disabled.
  */
 
 const lifetime = sql`interval '30 days'`
 
 type UsableSession = Awaited<ReturnType<typeof findAuthSession>>
 
-/** Signs a user in: the token is the browser's alone. */
+/** Opens a session. Only the hash of its token is stored. */
 export async function openAuthSession(
   tx: Tx,
   caller: Caller,
@@ -46,12 +46,12 @@ export async function openAuthSession(
   return { token, actor: asActor(await findAuthSession(tx, token), caller) }
 }
 
-/** The session of a token with its user and their present role, or `unauthenticated`. */
+/** The session with its user's current role. Throws `unauthenticated` if it cannot be used. */
 export function findAuthSession(db: Database, token: string) {
   return findUsable(db, sql`s.token_hash = ${hashToken(token)}`)
 }
 
-/** The same for a session that something it was used for names. */
+/** The same by id, for example for the session that a gateway token was created with. */
 export function findAuthSessionById(db: Database, id: AuthSessionId) {
   return findUsable(db, sql`s.id = ${id}`)
 }
@@ -62,7 +62,7 @@ async function findUsable(db: Database, which: RawBuilder<boolean>) {
     .select(['u.name', 'm.role'])
     .select(
       sql<boolean>`s.last_used_at < now() - interval '1 minute'
-        or s.organization_id <> m.organization_id`.as('use_is_news'),
+        or s.organization_id <> m.organization_id`.as('should_record_use'),
     )
     .where(which)
     .where('u.disabled_at', 'is', null)
@@ -84,7 +84,10 @@ export function asActor(session: UsableSession, caller: Caller): UserActor {
   }
 }
 
-/** Notes who uses a session and extends it. One whose organization is lost stays where it went. */
+/**
+ * Records the use of a session and extends it. If its user has left the session's organization, the
+ * session moves to the one it acts in now, for good.
+ */
 export async function noteAuthSessionUse(db: Database, actor: UserActor): Promise<void> {
   const isMember = sql<boolean>`exists (select from memberships as m
     where m.user_id = auth_sessions.user_id and m.organization_id = auth_sessions.organization_id)`
@@ -103,7 +106,7 @@ export async function noteAuthSessionUse(db: Database, actor: UserActor): Promis
     .execute()
 }
 
-/** The actor's own sessions that can still be used. */
+/** The actor's own sessions that are neither revoked nor expired. */
 export async function listAuthSessions(db: Database, actor: UserActor, page: PageRequest) {
   return pageById(page, (before, count) =>
     selectUsable(db)
@@ -115,7 +118,7 @@ export async function listAuthSessions(db: Database, actor: UserActor, page: Pag
   )
 }
 
-/** Refused from now on. Repeating it changes nothing. */
+/** Revoking again is a no-op. */
 export async function revokeAuthSession(
   app: Pick<App, 'db'>,
   actor: UserActor,
@@ -129,7 +132,7 @@ export async function revokeAuthSession(
       .where('user_id', '=', actor.userId)
       .forUpdate()
       .executeTakeFirst()
-    if (!session) throw notFound(`browser session ${id} of yours`)
+    if (!session) throw notFound(`browser session ${id}`)
     if (session.revoked_at) return
     await endAuthSessions(tx, actor.userId, { only: id })
     await noteAudit(tx, {
@@ -140,7 +143,7 @@ export async function revokeAuthSession(
   })
 }
 
-/** Ends the session that asks. */
+/** Ends the actor's current session. */
 export async function logout(app: Pick<App, 'db'>, actor: UserActor): Promise<void> {
   await app.db.transaction().execute(async (tx) => {
     await endAuthSessions(tx, actor.userId, { only: actor.authSessionId })
@@ -148,7 +151,7 @@ export async function logout(app: Pick<App, 'db'>, actor: UserActor): Promise<vo
   })
 }
 
-/** Lets the session that asks act in another of its user's organizations. */
+/** Makes the actor's current session act in another of their organizations. */
 export async function switchOrganization(
   app: Pick<App, 'db'>,
   actor: UserActor,
@@ -193,8 +196,8 @@ export async function endAuthSessions(
 }
 
 /**
- * Sessions that can be used, each with the membership it acts by: in its own organization or, once
- * its user left that, in the one they have been in longest, which is their personal one.
+ * Sessions that can be used, each with the membership that determines its role: in the session's
+ * organization or, if the user has left it, in the one they joined first, their personal one.
  */
 function selectUsable(db: Database) {
   return db

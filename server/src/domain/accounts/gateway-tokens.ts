@@ -7,7 +7,7 @@ import { createToken, hashToken, isToken } from './tokens.ts'
 
 const lifetime = sql`interval '60 seconds'`
 
-/** A token that opens one connection to the gateway as its maker, within a minute. */
+/** A token with which its creator can open one connection to the gateway, within a minute. */
 export async function createGatewayToken(db: Database, actor: Actor) {
   const token = createToken('gateway')
   const { principal, authSessionId } = actor
@@ -24,7 +24,7 @@ export async function createGatewayToken(db: Database, actor: Actor) {
   return { token, expires_at }
 }
 
-/** What the token stands for, once; or `unauthenticated`. */
+/** Uses the token up and returns the credential that created it. Throws `unauthenticated`. */
 export async function redeemGatewayToken(
   db: Database,
   token: string,
@@ -39,7 +39,10 @@ export async function redeemGatewayToken(
     : undefined
   if (found?.api_key_id) return { apiKeyId: found.api_key_id }
   if (found?.auth_session_id) return { authSessionId: found.auth_session_id }
-  throw new ApiError('unauthenticated', 'this gateway token was used or has expired; make another')
+  throw new ApiError(
+    'unauthenticated',
+    'this gateway token was already used or has expired; create a new one',
+  )
 }
 
 export async function forgetGatewayTokens(db: Database): Promise<void> {

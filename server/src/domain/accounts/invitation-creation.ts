@@ -19,23 +19,23 @@ import { createToken, hashToken } from './tokens.ts'
 import { normalizeEmail } from './users.ts'
 
 /**
- * Invites an address and mails it the link if mail can be sent. Called again with the id of an
- * earlier call that was cut off, it gives that invitation a new token: its caller never saw the first.
+ * Invites an email address, and mails the link if mail is configured. Called again with the id of an
+ * interrupted call, it gives that invitation a new token: nobody has received the first.
  */
 export async function createInvitation(
   app: Pick<App, 'db' | 'config'>,
   actor: Actor,
   id: InvitationId,
-  wish: { readonly email: string; readonly role: Role },
+  input: { readonly email: string; readonly role: Role },
 ): Promise<Invitation & { readonly acceptUrl: string }> {
-  const email = normalizeEmail(wish.email)
+  const email = normalizeEmail(input.email)
   const token = createToken('invitation')
   const acceptUrl = `${app.config.dashboardUrl}/accept-invitation#token=${token}`
   return app.db.transaction().execute(async (tx) => {
     const managerRole = await lockAsManager(tx, actor)
     const isRepeated = await renewToken(tx, actor, id, token)
     if (!isRepeated) {
-      if (wish.role === 'owner') requireOwner(managerRole, 'invite an owner')
+      if (input.role === 'owner') requireOwner(managerRole, 'invite an owner')
       await requireNewAddress(tx, actor, email)
       await requireSeat(tx, actor)
       await tx
@@ -44,7 +44,7 @@ export async function createInvitation(
           id,
           organization_id: actor.organizationId,
           email,
-          role: wish.role,
+          role: input.role,
           token_hash: hashToken(token),
           invited_by: actor.userId,
           expires_at: sql`now() + interval '7 days'`,
@@ -54,7 +54,7 @@ export async function createInvitation(
         ...auditedBy(actor),
         type: 'invitation.created',
         target: targetOf({ id, email }),
-        message: `as ${wish.role}`,
+        message: `as ${input.role}`,
       })
     }
     const invitation = await getInvitation(tx, actor, id)
@@ -65,7 +65,7 @@ export async function createInvitation(
   })
 }
 
-/** Whether the invitation is there already, which then takes the token. */
+/** Gives an existing invitation the new token; false if there is no such invitation. */
 async function renewToken(tx: Tx, actor: Actor, id: InvitationId, token: string): Promise<boolean> {
   const renewed = await tx
     .updateTable('invitations')
@@ -85,19 +85,19 @@ async function requireNewAddress(tx: Tx, actor: Actor, email: string): Promise<v
     .where('m.organization_id', '=', actor.organizationId)
     .where('u.email', '=', email)
     .executeTakeFirst()
-  if (member) throw conflict('a member of this organization has that address')
+  if (member) throw conflict('a member of this organization already has this email address')
   const pending = await selectInvitations(tx, actor)
     .where('i.email', '=', email)
     .where(invitationState, '=', 'pending')
     .executeTakeFirst()
   if (pending) {
     throw conflict(
-      `that address has a pending invitation, ${pending.id}; revoke it to send another`,
+      `this email address already has a pending invitation, ${pending.id}; revoke it to send a new one`,
     )
   }
 }
 
-/** A pending invitation holds the place that its acceptance takes. */
+/** A pending invitation counts as a member, so that it can always be accepted. */
 export async function requireSeat(tx: Tx, actor: Pick<Actor, 'organizationId'>): Promise<void> {
   const members = await tx
     .selectFrom('memberships')
@@ -131,7 +131,7 @@ Open this link, and sign in or sign up as ${invitation.email}:
 
 ${acceptUrl}
 
-The link works once and for 7 days. If you do not know what this is about, ignore this mail.
+The link works once, within 7 days. If you did not expect this invitation, ignore this email.
 `,
   })
 }

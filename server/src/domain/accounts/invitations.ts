@@ -23,7 +23,7 @@ export type Invitation = InvitationRow & {
   readonly inviter_name: string
 }
 
-/** Derived, never stored: nothing has to run for an invitation to expire. */
+/** Computed, not stored: no job has to run for an invitation to expire. */
 export const invitationState = sql<InvitationState>`case
   when i.accepted_at is not null then 'accepted'
   when i.revoked_at is not null then 'revoked'
@@ -45,7 +45,7 @@ export async function listInvitations(
   )
 }
 
-/** Its token is worth nothing from now on. One that is over already stays as it is. */
+/** Revoking an expired or revoked invitation is a no-op; revoking an accepted one is a conflict. */
 export async function revokeInvitation(
   app: Pick<App, 'db'>,
   actor: Actor,
@@ -72,7 +72,7 @@ export async function revokeInvitation(
   })
 }
 
-/** Accepts for a person who is signed in; their browser session acts in that organization then. */
+/** Accepts as a signed-in user, and switches their session to the organization. */
 export async function acceptAndEnter(
   app: Pick<App, 'db'>,
   actor: UserActor,
@@ -92,8 +92,8 @@ export async function acceptAndEnter(
 }
 
 /**
- * Makes a user a member by an invitation of exactly that address. Whoever has another address learns
- * neither whose it is nor what became of the invitation.
+ * Makes a user a member if the invitation is for their email address. Users with another address learn
+ * neither that address nor the state of the invitation.
  */
 export async function acceptInvitation(
   tx: Tx,
@@ -110,7 +110,7 @@ export async function acceptInvitation(
   if (found.email !== normalizeEmail(user.email)) {
     throw new ApiError(
       'permission_denied',
-      'this invitation is for another address; sign in with the account of the address it was sent to',
+      'this invitation is for another email address; sign in with the account of that address',
     )
   }
   const organizationId = found.organization_id
@@ -129,21 +129,21 @@ export async function acceptInvitation(
     .onConflict((existing) => existing.columns(['organization_id', 'user_id']).doNothing())
     .returning('id')
     .executeTakeFirst()
-  if (!membership) throw conflict('you are a member of this organization already')
+  if (!membership) throw conflict('you are already a member of this organization')
   await tx
     .updateTable('invitations')
     .set({ accepted_at: sql`now()` })
     .where('id', '=', invitation.id)
     .execute()
 
-  const by = {
+  const member = {
     organizationId,
     actor: { type: 'user', id: user.id, name: user.name },
     address: caller.address,
   } as const
-  await noteAudit(tx, { ...by, type: 'invitation.accepted', target: targetOf(invitation) })
+  await noteAudit(tx, { ...member, type: 'invitation.accepted', target: targetOf(invitation) })
   await noteAudit(tx, {
-    ...by,
+    ...member,
     type: 'member.added',
     target: { type: 'user', id: user.id, name: user.email },
     message: `as ${invitation.role}`,
@@ -152,12 +152,11 @@ export async function acceptInvitation(
 }
 
 const refusals = {
-  accepted: 'this invitation was accepted already',
+  accepted: 'this invitation was already accepted',
   revoked: 'this invitation was revoked; ask for a new one',
   expired: 'this invitation has expired; ask for a new one',
 } as const
 
-/** An invitation of that organization. */
 export async function getInvitation(
   db: Database,
   actor: Pick<Actor, 'organizationId'>,
@@ -178,7 +177,7 @@ export function selectInvitations(db: Database, { organizationId }: Pick<Actor, 
     .where('i.organization_id', '=', organizationId)
 }
 
-/** How the audit log names one. */
+/** The invitation as a target in the audit log. */
 export function targetOf(invitation: Pick<Invitation, 'id' | 'email'>) {
   return { type: 'invitation', id: invitation.id, name: invitation.email }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { networkOf } from './ip-network.ts'
 
-test('an address is told by itself, or by its /64', () => {
+test('clients are identified by IPv4 address or IPv6 /64', () => {
   const cases: [address: string, network: string][] = [
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],

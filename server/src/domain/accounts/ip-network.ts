@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net'
 
 /**
- * What one client can be told by: its IPv4 address, or the /64 that its IPv6 address is one of,
- * since a home or a server has all of that to choose from.
+ * The key by which clients are rate limited: an IPv4 address, or the /64 of an IPv6 address, because one
+ * home or server usually owns a whole /64.
  */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address
@@ -17,7 +17,7 @@ export function networkOf(address: string): string {
   return `${network.join(':')}::/64`
 }
 
-/** The eight groups of an IPv6 address in any of its spellings. */
+/** The eight groups of an IPv6 address in any notation. */
 function expand(address: string): number[] {
   const withoutZone = address.replace(/%.*$/, '')
   const compressed = new URL(`http://[${withoutZone}]`).hostname.slice(1, -1)

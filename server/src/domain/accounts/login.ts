@@ -3,7 +3,7 @@ import type { Caller, UserActor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { Tx, UserRow } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
-import { forgetAttempts, loginLimit, requireAttempt } from './rate-limits.ts'
+import { clearAttempts, loginLimit, enforceLimit } from './rate-limits.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 import { openAuthSession } from './auth-sessions.ts'
 import { hashPassword, isOutdated, verifyPassword } from './passwords.ts'
@@ -12,17 +12,17 @@ import { findHome, findUserByEmail, lockVerified, normalizeEmail } from './users
 export type SignedIn = { readonly token: string; readonly actor: UserActor }
 
 /**
- * Signs a person in. Whether an email has an account shows neither in what is answered nor in the
- * work that is done: also one that is unknown, disabled or without a password costs a verification.
+ * Signs a user in. Neither the response nor the work done reveals whether an email has an account: a
+ * password is also verified for unknown emails and for accounts that are disabled or have no password.
  */
 export async function login(
   app: Pick<App, 'db' | 'log'>,
   caller: Caller,
-  wish: { readonly email: string; readonly password: string },
+  credentials: { readonly email: string; readonly password: string },
 ): Promise<SignedIn> {
-  const user = await verifyLogin(app, caller, wish)
+  const user = await verifyLogin(app, caller, credentials)
   if (!user) throw wrongLogin()
-  const rehashed = await rehash(user, wish.password)
+  const rehashed = await rehash(user, credentials.password)
   return app.db.transaction().execute(async (tx) => {
     const locked = await lockVerified(tx, user)
     if (!locked) throw wrongLogin()
@@ -37,27 +37,30 @@ export async function login(
   })
 }
 
-/** The user whose email and password these are, or null. An attempt counts until it succeeds. */
+/** The user with this email and password, or null. Only failed attempts count against the limit. */
 export async function verifyLogin(
   app: Pick<App, 'db' | 'log'>,
   caller: Caller,
-  wish: { readonly email: string; readonly password: string },
+  credentials: { readonly email: string; readonly password: string },
 ): Promise<UserRow | null> {
-  const email = normalizeEmail(wish.email)
-  await requireAttempt(app.db, loginLimit, email)
+  const email = normalizeEmail(credentials.email)
+  await enforceLimit(app.db, loginLimit, email)
   const user = await findUserByEmail(app.db, email)
   const stored = user?.disabled_at === null ? user.password_hash : null
-  if (await verifyPassword(wish.password, stored)) return user ?? null
+  if (await verifyPassword(credentials.password, stored)) return user ?? null
   if (user) {
-    // Nobody waits for it: an unknown email has nothing to note, and would be told by its speed.
+    // Not awaited: unknown emails skip this step, and the time must not reveal them.
     noteFailure(app, caller, user).catch((error: unknown) => {
-      app.log.error({ err: error, user_id: user.id }, 'a failed sign-in was not noted')
+      app.log.error(
+        { err: error, user_id: user.id },
+        'could not write a failed sign-in to the audit log',
+      )
     })
   }
   return null
 }
 
-/** Opens the session of a user who was verified and is locked. */
+/** Opens a session for a user whose password was verified and whose row is locked. */
 export async function signIn(
   tx: Tx,
   caller: Caller,
@@ -65,7 +68,7 @@ export async function signIn(
   organizationId: OrganizationId,
   type: 'auth.signed_in' | 'auth.signed_up',
 ): Promise<SignedIn> {
-  await forgetAttempts(tx, loginLimit, user.email)
+  await clearAttempts(tx, loginLimit, user.email)
   const signedIn = await openAuthSession(tx, caller, user.id, organizationId)
   await noteAudit(tx, { ...auditedBy(signedIn.actor), type })
   return signedIn
@@ -93,5 +96,5 @@ async function noteFailure(
 }
 
 function wrongLogin(): ApiError {
-  return new ApiError('unauthenticated', 'the email or the password is wrong')
+  return new ApiError('unauthenticated', 'wrong email or password')
 }

@@ -3,13 +3,13 @@ import type { Database, MailRow, Tx } from '../../db/database.ts'
 import { newUlid } from '../../ids.ts'
 import { anyLocked } from '../claims.ts'
 
-/** A claim outlasts the time that the worker gives one mail. */
+/** Longer than the worker's time limit for sending one mail. */
 const claimedFor = sql`interval '3 minutes'`
 const keptFor = sql`interval '3 days'`
 
 /**
- * Has a plain text mail sent once the transaction commits; the worker hands it over. The subject may
- * quote what callers chose: it becomes one line.
+ * Queues a plain text mail, which the worker sends after the transaction commits. The subject may contain
+ * names that users chose, so it is reduced to one line.
  */
 export async function sendMail(
   tx: Tx,
@@ -21,12 +21,12 @@ export async function sendMail(
     .execute()
 }
 
-/** Text without line breaks, control and bidirectional marks, so that a name cannot pass for more. */
+/** Removes line breaks, control and bidirectional characters, so that a name cannot inject text. */
 export function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\s\u202a-\u202e\u2066-\u2069]+/gu, ' ').trim()
 }
 
-/** The mail that is due the longest, kept from other workers for a while. */
+/** Claims the mail that has been due longest; other workers skip it until the claim expires. */
 export async function claimMail(db: Database): Promise<MailRow | undefined> {
   const due = db
     .selectFrom('mails')
@@ -41,12 +41,12 @@ export async function claimMail(db: Database): Promise<MailRow | undefined> {
     .executeTakeFirst()
 }
 
-/** It was handed over, or never can be: what it said goes with the row. */
+/** Delivered, or permanently undeliverable: deletes the row and its contents. */
 export async function forgetMail(db: Database, { id }: MailRow): Promise<void> {
   await db.deleteFrom('mails').where('id', '=', id).execute()
 }
 
-/** Has it tried again, later each time; false when it is too old for that, and gone. */
+/** Schedules a retry with exponential back-off. Returns false if the mail was too old and is deleted. */
 export async function postponeMail(db: Database, mail: MailRow, reason: string): Promise<boolean> {
   const postponed = await db
     .updateTable('mails')

@@ -1,5 +1,5 @@
 import {
-  rolePermissions,
+  permissionsOf,
   type MembershipId,
   type OrganizationId,
   type Role,
@@ -11,6 +11,7 @@ import type { Database, Tx } from '../../db/database.ts'
 import { ApiError, conflict, notFound } from '../../errors.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 import { createPersonalOrganization, lockOrganization } from './organizations.ts'
+import { hasPermission, missingPermission } from './permissions.ts'
 import { pageById, type PageRequest } from '../page.ts'
 
 export type Member = {
@@ -33,7 +34,6 @@ export async function listMembers(db: Database, actor: Actor, page: PageRequest)
   )
 }
 
-/** A member of the actor's organization. */
 export async function getMember(
   db: Database,
   actor: Pick<Actor, 'organizationId'>,
@@ -89,7 +89,7 @@ export async function removeMember(
   })
 }
 
-/** Ends the actor's own membership of any organization, not only of the one they act in. */
+/** Ends the actor's own membership in any of their organizations, not only in the active one. */
 export async function leaveOrganization(
   app: Pick<App, 'db' | 'config'>,
   actor: UserActor,
@@ -113,28 +113,34 @@ export async function leaveOrganization(
 }
 
 /**
- * Locks the organization and reads again whether the actor may manage its members: of two who demote
- * each other at once, the second has lost the right by then. Answers the actor's role.
+ * Locks the organization and checks the endpoint's permission again, on the rows as they are now: if
+ * two managers demote each other at once, the second must fail. Returns the actor's role.
  */
 export async function lockAsManager(tx: Tx, actor: Actor): Promise<Role> {
   await lockOrganization(tx, actor)
   const member = await selectMembers(tx, actor)
     .where('m.user_id', '=', actor.userId)
     .executeTakeFirst()
-  if (member && rolePermissions[member.role].includes('members:manage')) return member.role
-  throw new ApiError('permission_denied', 'this needs the permission members:manage')
+  const requires = 'members:manage'
+  if (member && hasPermission({ permissions: permissionsOf(member.role) }, requires)) {
+    return member.role
+  }
+  throw missingPermission(requires)
 }
 
-/** An admin who made owners could give himself what he has not. */
-export function requireOwner(role: Role, doing: string): void {
+/** Otherwise admins could extend their own permissions by appointing owners. */
+export function requireOwner(role: Role, action: string): void {
   if (role === 'owner') return
-  throw new ApiError('permission_denied', `only an owner may ${doing}; ask one`)
+  throw new ApiError(
+    'permission_denied',
+    `only an owner can ${action}; ask an owner of the organization`,
+  )
 }
 
-/** Under the organization's lock. Nobody is left without an organization. */
+/** Call it under the organization's lock. A user's last membership is replaced by a personal one. */
 async function endMembership(app: Pick<App, 'config'>, tx: Tx, member: Member): Promise<void> {
   if (member.role === 'owner') await requireAnotherOwner(tx, member)
-  // Two organizations that part with one user at once must not both think the other is left.
+  // Locks the user, so that two organizations that remove them at once do not both see the other one.
   const user = await tx
     .selectFrom('users')
     .select(['id', 'name'])
@@ -151,7 +157,7 @@ async function endMembership(app: Pick<App, 'config'>, tx: Tx, member: Member): 
   if (!other) await createPersonalOrganization(tx, user, app.config.signupPlan)
 }
 
-/** One whose account is disabled does not count: nobody would be left who can act. */
+/** Owners whose account is disabled do not count, because they cannot act. */
 async function requireAnotherOwner(tx: Tx, member: Member): Promise<void> {
   const other = await selectMembers(tx, { organizationId: member.organization_id })
     .where('m.id', '!=', member.id)
@@ -160,7 +166,7 @@ async function requireAnotherOwner(tx: Tx, member: Member): Promise<void> {
     .limit(1)
     .executeTakeFirst()
   if (other) return
-  throw conflict('this is the last owner of the organization; make another member owner first')
+  throw conflict('this is the last owner of the organization; make another member an owner first')
 }
 
 function selectMembers(db: Database, { organizationId }: Pick<Actor, 'organizationId'>) {

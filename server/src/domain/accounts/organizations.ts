@@ -6,17 +6,17 @@ import { notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 
-/** Called again with the id of an earlier call that was cut off, it answers what that call made. */
+/** Called again with the id of an interrupted call, it returns the organization of that call. */
 export async function createOrganization(
   app: Pick<App, 'db' | 'config'>,
   actor: UserActor,
   id: OrganizationId,
-  wish: { readonly name: string },
+  input: { readonly name: string },
 ): Promise<OrganizationRow> {
   return app.db.transaction().execute(async (tx) => {
     const existing = await findOrganization(tx, id)
     if (existing) return existing
-    const organization = { id, name: wish.name, plan_id: app.config.signupPlan }
+    const organization = { id, name: input.name, plan_id: app.config.signupPlan }
     const row = await insertOrganization(tx, organization, actor.userId)
     await noteAudit(tx, {
       ...auditedBy(actor),
@@ -28,7 +28,7 @@ export async function createOrganization(
   })
 }
 
-/** An organization for a user who would have none: everybody belongs to at least one. */
+/** Every user belongs to at least one organization: this creates it for a user without one. */
 export async function createPersonalOrganization(
   tx: Tx,
   user: { readonly id: UserId; readonly name: string },
@@ -46,7 +46,7 @@ export async function createPersonalOrganization(
   return id
 }
 
-/** The organization that the actor acts in. Others do not exist. */
+/** Renames the actor's active organization. Any other is reported as not found. */
 export async function renameOrganization(
   app: Pick<App, 'db'>,
   actor: Actor,
@@ -78,9 +78,8 @@ export async function renameOrganization(
 }
 
 /**
- * Held while something is counted against a plan, so that two callers cannot both take the last
- * place, and while it is decided who belongs to it. No key update: rows that refer to it, an event
- * of the worker say, are inserted meanwhile.
+ * Serializes changes of members, and changes that are counted against a plan, so that two callers cannot
+ * both take the last place. `no key update` lets others insert rows that refer to the organization.
  */
 export async function lockOrganization(
   tx: Tx,

@@ -6,16 +6,16 @@ import { verifyLogin } from './login.ts'
 import { hashPassword } from './passwords.ts'
 import { getUser, lockVerified, setPassword } from './users.ts'
 
-/** A wrong current password counts as a failed login: a stolen session is no place to guess it. */
+/** A wrong current password counts as a failed login, so that a stolen session cannot guess it. */
 export async function changePassword(
   app: Pick<App, 'db' | 'log'>,
   actor: UserActor,
-  wish: { readonly current_password: string; readonly new_password: string },
+  input: { readonly current_password: string; readonly new_password: string },
 ): Promise<void> {
   const { email } = await getUser(app.db, actor.userId)
-  const user = await verifyLogin(app, actor, { email, password: wish.current_password })
+  const user = await verifyLogin(app, actor, { email, password: input.current_password })
   if (!user) throw wrongPassword()
-  const passwordHash = await hashPassword(wish.new_password)
+  const passwordHash = await hashPassword(input.new_password)
   await app.db.transaction().execute(async (tx) => {
     const locked = await lockVerified(tx, user)
     if (!locked) throw wrongPassword()

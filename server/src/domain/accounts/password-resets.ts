@@ -11,19 +11,22 @@ import { createToken, hashToken, isToken } from './tokens.ts'
 import { findHome, findUserByEmail, normalizeEmail, setPassword } from './users.ts'
 
 /**
- * Mails a link that sets a new password, if the email has an account. Answers before it is known
- * whether it has, so that neither the answer nor its time tells.
+ * Mails a link to set a new password, if the email has an account. Returns before that is known, so that
+ * neither the response nor its time reveals it.
  */
 export async function requestPasswordReset(
   app: Pick<App, 'db' | 'log' | 'config'>,
   caller: Caller,
-  wish: { readonly email: string },
+  input: { readonly email: string },
 ): Promise<void> {
   if (app.config.smtpUrl === null) {
-    throw new ApiError('unsupported_operation', 'this deployment sends no mail; ask its operator')
+    throw new ApiError(
+      'unsupported_operation',
+      'this server cannot send mail; ask its operator to set a new password',
+    )
   }
-  mailReset(app, caller, normalizeEmail(wish.email)).catch((error: unknown) => {
-    app.log.error({ err: error }, 'the mail of a password reset was not written')
+  mailReset(app, caller, normalizeEmail(input.email)).catch((error: unknown) => {
+    app.log.error({ err: error }, 'could not queue a password reset mail')
   })
 }
 
@@ -54,7 +57,7 @@ Set a new one here:
 
 ${app.config.dashboardUrl}/reset-password#token=${token}
 
-The link works once and for an hour. If it was not you, ignore this mail: nothing has changed.
+The link works once, within an hour. If it was not you, ignore this email: nothing has changed.
 `,
     })
     await noteAudit(tx, {
@@ -67,16 +70,16 @@ The link works once and for an hour. If it was not you, ignore this mail: nothin
   })
 }
 
-/** Sets a new password with the token of such a link. Nobody is signed in any more after it. */
+/** Sets a new password with the token of a mailed link, and ends all sessions of the user. */
 export async function resetPassword(
   app: Pick<App, 'db'>,
   caller: Caller,
-  wish: { readonly token: string; readonly password: string },
+  input: { readonly token: string; readonly password: string },
 ): Promise<void> {
-  const { token } = wish
+  const { token } = input
   const reset = isToken('reset', token) && (await findReset(app.db, token))
   if (!reset) throw badLink()
-  const passwordHash = await hashPassword(wish.password)
+  const passwordHash = await hashPassword(input.password)
   await app.db.transaction().execute(async (tx) => {
     const user = await tx
       .selectFrom('users')
@@ -85,7 +88,7 @@ export async function resetPassword(
       .where('disabled_at', 'is', null)
       .forNoKeyUpdate()
       .executeTakeFirst()
-    // Under the user's lock: of two that come with one token, the second finds it used.
+    // Checked again under the user's lock: of two concurrent calls with one token, the second fails.
     if (!user || !(await findReset(tx, token))) throw badLink()
     await setPassword(tx, user, passwordHash)
     await noteAudit(tx, {
@@ -108,7 +111,7 @@ async function findReset(db: Database, token: string) {
 }
 
 function badLink(): ApiError {
-  return invalid('this link was used, has expired or is incomplete; ask for another', [
-    { field: 'token', message: 'must be the token of a link that was mailed' },
+  return invalid('this link was already used, has expired or is incomplete; request a new one', [
+    { field: 'token', message: 'must be the token of a password reset link' },
   ])
 }

@@ -1,8 +1,8 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /*
- * Passwords are kept as Argon2id in the PHC format, which carries its own parameters: raise `current`
- * and every password is hashed anew at its owner's next sign-in.
+ * Passwords are stored as Argon2id hashes in the PHC format, which contains the parameters. After a
+ * change of `current`, each password is rehashed at its owner's next sign-in.
  */
 
 /** OWASP's recommendation: 19 MiB, 2 passes, 1 lane. */
@@ -10,7 +10,7 @@ const current: Parameters = { memory: 19_456, passes: 2, parallelism: 1 }
 const nonceLength = 16
 const tagLength = 32
 
-/** Bounds the memory, and leaves threads of the process's pool to others; the rest queue. */
+/** Bounds memory, and leaves threads of libuv's pool free; further calls queue. */
 const maxAtOnce = 2
 
 type Parameters = { readonly memory: number; readonly passes: number; readonly parallelism: number }
@@ -22,8 +22,8 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Compares a password with a stored hash. Without one (no such account, or one without a password)
- * the same work is done against a hash that nothing matches, so that the time tells nothing.
+ * Compares a password with a stored hash. Without a hash (no such account, or no password) it does the
+ * same work against a random hash, so that the time reveals nothing.
  */
 export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
   const hash = stored === null ? decoy : parse(stored)
@@ -31,7 +31,7 @@ export async function verifyPassword(password: string, stored: string | null): P
   return timingSafeEqual(tag, hash.tag) && stored !== null
 }
 
-/** Whether a hash was made with other parameters than today's. */
+/** Whether a hash was made with parameters other than `current`. */
 export function isOutdated(stored: string): boolean {
   const { memory, passes, parallelism } = parse(stored)
   return (
@@ -52,10 +52,10 @@ async function derive(
   password: string,
   { nonce, memory, passes, parallelism }: Omit<Hash, 'tag'>,
 ): Promise<Buffer> {
-  // Keyboards differ in how they compose an accented letter; it is the same password.
+  // Keyboards differ in how they compose accented letters.
   const message = Buffer.from(password.normalize('NFKC'))
   if (running < maxAtOnce) running += 1
-  else await new Promise<void>((turn) => waiting.push(turn))
+  else await new Promise<void>((resolve) => waiting.push(resolve))
   try {
     return await new Promise<Buffer>((resolve, reject) => {
       const parameters = { message, nonce, memory, passes, parallelism, tagLength }
@@ -77,7 +77,7 @@ const shape = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$
 
 function parse(stored: string): Hash {
   const [, memory, passes, parallelism, nonce, tag] = shape.exec(stored) ?? []
-  if (!nonce || !tag) throw new Error('a stored password hash cannot be read')
+  if (!nonce || !tag) throw new Error('a stored password hash is malformed')
   return {
     memory: Number(memory),
     passes: Number(passes),
@@ -87,7 +87,7 @@ function parse(stored: string): Hash {
   }
 }
 
-/** Base 64 without padding, as the PHC format has it. */
+/** Base 64 without padding, as the PHC format requires. */
 function encode(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '')
 }

@@ -11,7 +11,7 @@ type Entitlements = {
   limit(key: QuotaLimit): number
 }
 
-/** The numbers of a size, from the catalog that is in effect. */
+/** A size in the catalog that is in effect. */
 export async function getSize(db: Database, size: MachineSize) {
   return db
     .selectFrom('catalog_sizes')
@@ -22,8 +22,8 @@ export async function getSize(db: Database, size: MachineSize) {
 }
 
 /**
- * What an organization may have. An entitlement its plan leaves null is negotiated, never
- * unlimited: without a number of the organization's own it is refused (specification, Errors).
+ * The limits of an organization. A limit that is null in the plan is negotiated, never unlimited: without
+ * an override for the organization the call is refused (specification, Errors).
  */
 export async function getEntitlements(
   db: Database,
@@ -44,26 +44,27 @@ export async function getEntitlements(
     limit(key) {
       const value = overrides[key] ?? plan[key]
       if (typeof value === 'number') return value
-      throw new ApiError('quota_exceeded', `plan ${plan.id} has no agreed number for ${key} yet`, {
-        quota: { limit: key, current: 0, maximum: null, plan_id: plan.id, upgrade_url: null },
-      })
+      throw new ApiError(
+        'quota_exceeded',
+        `plan ${plan.id} has no limit configured for ${wordsOf(key)}; ask the operator to set one`,
+        { quota: { limit: key, current: 0, maximum: null, plan_id: plan.id, upgrade_url: null } },
+      )
     },
   }
 }
 
-/** Refuses when one more would exceed the entitlement. */
+/** Refuses if one more would exceed the limit. */
 export function requireRoom(entitlements: Entitlements, limit: QuotaLimit, current: number): void {
   const maximum = entitlements.limit(limit)
   if (current < maximum) return
-  const words = limit.replaceAll('_', ' ')
   throw new ApiError(
     'quota_exceeded',
-    `plan ${entitlements.planId} allows ${maximum} ${words} and ${current} are in use`,
+    `plan ${entitlements.planId} allows ${maximum} ${wordsOf(limit)}, and ${current} are in use`,
     { quota: { limit, current, maximum, plan_id: entitlements.planId, upgrade_url: null } },
   )
 }
 
-/** A plan caps the largest size its organization may create (specification, Machine sizes). */
+/** A plan caps the size of machines (specification, Machine sizes). */
 export function requireSize(entitlements: Entitlements, size: MachineSize): void {
   if (sizeOrder.indexOf(size) <= sizeOrder.indexOf(entitlements.largestSize)) return
   throw new ApiError(
@@ -72,11 +73,16 @@ export function requireSize(entitlements: Entitlements, size: MachineSize): void
   )
 }
 
-/** Refuses a disk that would become smaller. */
 export function requireNoShrink(fromGb: number, toGb: number): void {
   if (toGb < fromGb) {
-    throw invalid(`the disk has ${fromGb} GB and never shrinks; that size has ${toGb} GB`)
+    throw invalid(
+      `the disk has ${fromGb} GB and cannot shrink to the ${toGb} GB of this size; choose a larger size`,
+    )
   }
+}
+
+function wordsOf(limit: QuotaLimit): string {
+  return limit.replaceAll('_', ' ')
 }
 
 /** The version of the catalog that is in effect. */

@@ -2,7 +2,7 @@ import type { Principal } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 
-/** Who is calling, in the words of GET /v1/auth/me. A key speaks for no user of its own. */
+/** The response of GET /v1/auth/me. An API key is not its creator, so its `user` is null. */
 export async function describePrincipal(
   app: Pick<App, 'db' | 'config'>,
   actor: Actor,
@@ -14,7 +14,7 @@ export async function describePrincipal(
     .where('m.user_id', '=', actor.userId)
     .orderBy('o.id')
     .execute()
-  // Read by itself: a membership that has just ended is still acted by for a moment.
+  // Not taken from the list above: a cached actor may outlive its membership for a moment.
   const active = await app.db
     .selectFrom('organizations')
     .select(['id', 'name', 'plan_id'])
@@ -31,7 +31,7 @@ export async function describePrincipal(
     organization: active,
     role: isUser ? actor.role : null,
     permissions: [...actor.permissions],
-    // A key belongs to one organization, whatever others its creator is in.
+    // A key belongs to one organization, even if its creator is a member of others.
     organizations: isUser
       ? organizations
       : [{ id: active.id, name: active.name, role: actor.role }],

@@ -3,30 +3,30 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
 
-/** What may be tried so often by or for one subject in a window. The rows outlive the server. */
+/** The number of attempts per subject and window. Counters are rows, so they survive restarts. */
 type Limit = { readonly kind: string; readonly max: number; readonly windowMinutes: number }
-type Refusing = Limit & { readonly refusal: string }
+type EnforcedLimit = Limit & { readonly refusal: string }
 
-/** Failed logins per email: a login that succeeds forgets those before it. */
-export const loginLimit: Refusing = {
+/** Failed logins per email: a successful login clears the counter. */
+export const loginLimit: EnforcedLimit = {
   kind: 'login',
   max: 10,
   windowMinutes: 15,
   refusal: 'too many failed logins with this email',
 }
-export const signupLimit: Refusing = {
+export const signupLimit: EnforcedLimit = {
   kind: 'signup',
   max: 10,
   windowMinutes: 60,
   refusal: 'too many sign-ups from this address',
 }
-/** Mails per email: the ones beyond are not sent, which nobody is told. */
+/** Mails per email. Further mails are silently not sent. */
 export const resetMailLimit: Limit = { kind: 'reset_mail', max: 3, windowMinutes: 60 }
 
-/** Counts an attempt before it is made, so that of many at once no more than allowed are made. */
-export async function requireAttempt(
+/** Counts an attempt before it is made, so that concurrent attempts cannot exceed the limit. */
+export async function enforceLimit(
   db: Database,
-  limit: Refusing,
+  limit: EnforcedLimit,
   subject: string,
 ): Promise<void> {
   const { isAllowed, secondsLeft } = await countAttempt(db, limit, subject)
@@ -61,11 +61,7 @@ export async function countAttempt(
   return { isAllowed: count <= max, secondsLeft: Math.max(1, seconds_left) }
 }
 
-export async function forgetAttempts(
-  db: Database,
-  { kind }: Limit,
-  subject: string,
-): Promise<void> {
+export async function clearAttempts(db: Database, { kind }: Limit, subject: string): Promise<void> {
   await db.deleteFrom('attempts').where('key', '=', keyOf(kind, subject)).execute()
 }
 

@@ -3,7 +3,7 @@ import type { Caller } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { Tx } from '../../db/database.ts'
 import { ApiError, conflict } from '../../errors.ts'
-import { requireAttempt, signupLimit } from './rate-limits.ts'
+import { enforceLimit, signupLimit } from './rate-limits.ts'
 import { acceptInvitation } from './invitations.ts'
 import { networkOf } from './ip-network.ts'
 import { signIn, verifyLogin, type SignedIn } from './login.ts'
@@ -12,7 +12,7 @@ import { hashPassword } from './passwords.ts'
 import { hashToken } from './tokens.ts'
 import { findHome, findUserByEmail, insertUser, lockVerified, normalizeEmail } from './users.ts'
 
-type Wish = {
+type SignupInput = {
   readonly email: string
   readonly password: string
   readonly name?: string | undefined
@@ -20,52 +20,55 @@ type Wish = {
 }
 
 /**
- * Makes an account with a personal organization and signs it in, in the organization of the
- * invitation if one comes along. Repeated after a lost answer, it signs in.
+ * Creates an account with a personal organization and signs it in: in the organization of the invitation
+ * if there is one. Repeated after a lost response, it signs in.
  */
 export async function signup(
   app: Pick<App, 'db' | 'log' | 'config'>,
   caller: Caller,
-  wish: Wish,
+  input: SignupInput,
 ): Promise<SignedIn> {
-  if (app.config.signup === 'closed' && wish.invitation_token === undefined) {
-    throw new ApiError('permission_denied', 'sign-up is closed here; ask for an invitation')
+  if (app.config.signup === 'closed' && input.invitation_token === undefined) {
+    throw new ApiError(
+      'permission_denied',
+      'sign-up is closed on this server; ask for an invitation',
+    )
   }
-  await requireAttempt(app.db, signupLimit, networkOf(caller.address ?? ''))
-  const email = normalizeEmail(wish.email)
-  if (await findUserByEmail(app.db, email)) return signInAgain(app, caller, wish)
-  const passwordHash = await hashPassword(wish.password)
-  const name = wish.name ?? email.slice(0, email.indexOf('@')).slice(0, 100)
+  await enforceLimit(app.db, signupLimit, networkOf(caller.address ?? ''))
+  const email = normalizeEmail(input.email)
+  if (await findUserByEmail(app.db, email)) return signInAgain(app, caller, input)
+  const passwordHash = await hashPassword(input.password)
+  const name = input.name ?? email.slice(0, email.indexOf('@')).slice(0, 100)
 
   const signedIn = await app.db.transaction().execute(async (tx) => {
     const user = await insertUser(tx, { email, name, passwordHash })
     if (!user) return null
     const personalId = await createPersonalOrganization(tx, user, app.config.signupPlan)
-    const token = wish.invitation_token
+    const token = input.invitation_token
     const organizationId =
       token === undefined
         ? personalId
         : (await acceptInvitation(tx, user, caller, token)).organizationId
     return signIn(tx, caller, user, organizationId, 'auth.signed_up')
   })
-  // Null: another call made the account meanwhile.
-  return signedIn ?? signInAgain(app, caller, wish)
+  // Null: a concurrent call created the account.
+  return signedIn ?? signInAgain(app, caller, input)
 }
 
 async function signInAgain(
   app: Pick<App, 'db' | 'log'>,
   caller: Caller,
-  wish: Wish,
+  input: SignupInput,
 ): Promise<SignedIn> {
-  const user = await verifyLogin(app, caller, wish)
+  const user = await verifyLogin(app, caller, input)
   if (!user) throw taken()
-  const token = wish.invitation_token
+  const token = input.invitation_token
   return app.db.transaction().execute(async (tx) => {
-    // The organization is locked before the user, as wherever somebody comes or goes.
+    // Lock order: the organization before the user, as for every change of members.
     const invited =
       token === undefined
         ? null
-        : ((await findEntered(tx, user.id, token)) ??
+        : ((await findAccepted(tx, user.id, token)) ??
           (await acceptInvitation(tx, user, caller, token)).organizationId)
     const locked = await lockVerified(tx, user)
     if (!locked) throw taken()
@@ -73,8 +76,8 @@ async function signInAgain(
   })
 }
 
-/** The organization that an invitation led to, if the user is in it: the first call came so far. */
-async function findEntered(tx: Tx, userId: UserId, token: string): Promise<OrganizationId | null> {
+/** The organization of the invitation if the user is in it, because the first call had accepted. */
+async function findAccepted(tx: Tx, userId: UserId, token: string): Promise<OrganizationId | null> {
   const found = await tx
     .selectFrom('invitations as i')
     .innerJoin('memberships as m', 'm.organization_id', 'i.organization_id')
@@ -86,5 +89,5 @@ async function findEntered(tx: Tx, userId: UserId, token: string): Promise<Organ
 }
 
 function taken(): ApiError {
-  return conflict('this email has an account; sign in, or reset its password')
+  return conflict('this email already has an account; sign in or reset its password')
 }

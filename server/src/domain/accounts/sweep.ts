@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
 
-/** Removes what counts no more: ended windows, links and, after a month, browser sessions. */
+/** Deletes expired rate limit windows and reset links, and browser sessions that ended a month ago. */
 export async function sweepAccounts(db: Database): Promise<void> {
   await db
     .deleteFrom('attempts')

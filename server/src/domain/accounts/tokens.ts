@@ -1,27 +1,27 @@
 import { createHash, randomBytes } from 'node:crypto'
 
-/** What a token opens; it says so itself, so that one in a leaked file is known for what it is. */
+/** The purpose is part of the token, so that a leaked token can be recognized. */
 type Purpose = 'session' | 'reset' | 'invitation' | 'gateway' | PreviewPurpose
 type PreviewPurpose = 'preview' | 'preview_link' | 'preview_cookie'
 
 const shape = /^[\w-]{43}$/
 
-/** 256 random bits behind a mark. The database keeps its hash alone. */
+/** A prefix and 256 random bits. The database stores only the hash. */
 export function createToken(purpose: Purpose): string {
-  return markOf(purpose) + randomBytes(32).toString('base64url')
+  return prefixOf(purpose) + randomBytes(32).toString('base64url')
 }
 
-/** Whether it can be a token of ours: spares the database what is mistyped or cut off. */
+/** Checks the format, so that mistyped and truncated tokens need no database query. */
 export function isToken(purpose: Purpose, text: string): boolean {
-  const mark = markOf(purpose)
-  return text.startsWith(mark) && shape.test(text.slice(mark.length))
+  const prefix = prefixOf(purpose)
+  return text.startsWith(prefix) && shape.test(text.slice(prefix.length))
 }
 
-/** SHA-256 suffices: a token, or the secret of a key, has too many bits to be guessed from its hash. */
+/** SHA-256 suffices, because tokens and API key secrets have too much entropy to be guessed. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-function markOf(purpose: Purpose): string {
+function prefixOf(purpose: Purpose): string {
   return `computer_${purpose}_`
 }

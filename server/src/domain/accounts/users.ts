@@ -2,10 +2,10 @@ import type { AuthSessionId, OrganizationId, UserId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Database, Tx, UserRow } from '../../db/database.ts'
 import { newId } from '../../ids.ts'
-import { forgetAttempts, loginLimit } from './rate-limits.ts'
+import { clearAttempts, loginLimit } from './rate-limits.ts'
 import { endAuthSessions } from './auth-sessions.ts'
 
-/** Emails are compared without regard to case, so they are kept in lower case. */
+/** Emails are case-insensitive, so they are stored in lower case. */
 export function normalizeEmail(email: string): string {
   return email.toLowerCase()
 }
@@ -18,7 +18,7 @@ export async function getUser(db: Database, id: UserId): Promise<UserRow> {
   return db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-/** Null if somebody has that email. */
+/** Null if the email is taken. */
 export async function insertUser(
   tx: Tx,
   user: { readonly email: string; readonly name: string; readonly passwordHash: string },
@@ -33,7 +33,7 @@ export async function insertUser(
   return row ?? null
 }
 
-/** Locks a user whose password was verified; null if it was changed, or the account disabled, since. */
+/** Locks a user whose password was verified. Null if it has changed since or the user was disabled. */
 export async function lockVerified(tx: Tx, user: UserRow): Promise<UserRow | null> {
   const row = await tx
     .selectFrom('users')
@@ -47,8 +47,8 @@ export async function lockVerified(tx: Tx, user: UserRow): Promise<UserRow | nul
 }
 
 /**
- * Replaces a password. Whoever knew the old one is out: sessions end, but for the one that asks, and
- * so do the links that would set another.
+ * Replaces a password, ends the user's sessions except for the given one, and invalidates outstanding
+ * reset links.
  */
 export async function setPassword(
   tx: Tx,
@@ -68,12 +68,12 @@ export async function setPassword(
     .where('user_id', '=', user.id)
     .where('used_at', 'is', null)
     .execute()
-  await forgetAttempts(tx, loginLimit, user.email)
+  await clearAttempts(tx, loginLimit, user.email)
 }
 
 /**
- * Where a user's next session acts: in the organization of their last one or, without any, in the
- * one they have been in longest, which is their personal one.
+ * The organization in which a user's next session acts: that of their last session or, without one, the
+ * organization they joined first, which is their personal one.
  */
 export async function findHome(db: Database, id: UserId): Promise<OrganizationId> {
   const last = sql`(select organization_id from auth_sessions

@@ -4,7 +4,7 @@ import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
 import { claimDue } from '../claims.ts'
 
-/* Which running machines lack what their secrets are now. Workers share them by claims of their own. */
+/* Machines whose secrets have to be delivered. Workers claim them separately from the machines. */
 
 export type Delivery = { readonly id: MachineId; readonly attempts: number }
 
@@ -28,7 +28,7 @@ export async function claimDeliveries(
   return claimDue(app, 'secret_deliveries', due, { workerId, limit })
 }
 
-/** The next try of a delivery that failed, unless the set changed meanwhile, which is due at once. */
+/** Schedules the retry of a failed delivery, unless the set has changed since and is due at once. */
 export async function postponeDelivery(
   app: Pick<App, 'db'>,
   id: MachineId,
@@ -46,7 +46,7 @@ export async function postponeDelivery(
     .execute()
 }
 
-/** What was delivered is gone, and due again. */
+/** The machine may have lost what was delivered: makes it due again. */
 export async function forgetDelivery(app: Pick<App, 'db'>, id: MachineId): Promise<void> {
   await app.db
     .updateTable('secret_deliveries')
@@ -55,7 +55,6 @@ export async function forgetDelivery(app: Pick<App, 'db'>, id: MachineId): Promi
     .execute()
 }
 
-/** The machine that is to be delivered to, while it runs. */
 export async function findRunning(
   app: Pick<App, 'db'>,
   id: MachineId,
@@ -69,7 +68,7 @@ export async function findRunning(
     .executeTakeFirst()
 }
 
-/** Running machines that were delivered something, of all organizations. */
+/** The running machines of all organizations that hold a delivered set. */
 export async function listDelivered(app: Pick<App, 'db'>): Promise<MachineRow[]> {
   return app.db
     .selectFrom('machines as m')

@@ -5,9 +5,9 @@ import { dirname } from 'node:path'
 import { Key, type Keyring } from './keyring.ts'
 
 /**
- * The keyring as it is in its file now, or null where there is no file. It is read each time, so that
- * a key that was added counts at once, in every process. Throws when others than its owner may read
- * or change the file, or a line of it is no key.
+ * Reads the keyring, or returns null if there is no file. Read it for each use, so that a new key takes
+ * effect at once in every process. Throws if others than the owner have access to the file, or if a line
+ * is not a key.
  */
 export async function readKeyring(path: string): Promise<Keyring | null> {
   let file: FileHandle
@@ -21,7 +21,7 @@ export async function readKeyring(path: string): Promise<Keyring | null> {
     const stats = await file.stat()
     if (!stats.isFile()) throw new Error(`the keyring ${path} is not a file`)
     if ((stats.mode & 0o077) !== 0) {
-      throw new Error(`the keyring ${path} is open to others: chmod 600 ${path}`)
+      throw new Error(`other users have access to the keyring ${path}; run chmod 600 ${path}`)
     }
     return parseKeyring(path, await file.readFile('utf8'))
   } finally {
@@ -29,7 +29,7 @@ export async function readKeyring(path: string): Promise<Keyring | null> {
   }
 }
 
-/** Puts a new key before all others, and makes the file where there is none. */
+/** Adds a key before all others. Creates the file if there is none. */
 export async function addKey(path: string): Promise<Keyring> {
   const keyring: Keyring = [Key.generate(), ...((await readKeyring(path)) ?? [])]
   const lines = keyring.map((key) => `${key.export()}\n`)
@@ -37,15 +37,15 @@ export async function addKey(path: string): Promise<Keyring> {
   return keyring
 }
 
-const comment = `# The first key encrypts secrets, all decrypt them. Lost, the secrets are lost too: keep a copy
-# apart from the database. \`computer admin secrets rotate --new-key\` puts another one first.
+const comment = `# The first key encrypts secrets, all keys decrypt them. Without these keys the secrets are lost: keep
+# a copy apart from the database. \`computer admin secrets rotate --new-key\` adds a new first key.
 `
 
 function parseKeyring(path: string, text: string): Keyring {
   const keys = text.split('\n').flatMap((line, index) => {
     const key = line.trim()
     if (key === '' || key.startsWith('#')) return []
-    // The line itself is told to nobody.
+    // The message must not contain the line, which may be a damaged key.
     if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) {
       throw new Error(`line ${index + 1} of the keyring ${path} is not 32 bytes in base 64`)
     }

@@ -9,14 +9,18 @@ import { Key, keyIdOf, open, seal, sealedBytes, Unopenable, type Keyring } from 
 const context = ['machine secret', 'org_1', 'mch_1', 'TOKEN', '1', '1']
 const plain = Buffer.from('a value')
 
-test('what is sealed opens with its key, in its place, and otherwise not', () => {
+test('a sealed value opens only with its key, in its context and unmodified', () => {
   const key = Key.generate()
   const keyring: Keyring = [key]
   const sealed = seal(keyring, plain, context)
   assert.equal(sealed.length, plain.length + sealedBytes)
   assert.deepEqual(keyIdOf(sealed), key.id)
   assert.deepEqual(open(keyring, sealed, context), plain)
-  assert.notDeepEqual(seal(keyring, plain, context), sealed, 'no two are alike')
+  assert.notDeepEqual(
+    seal(keyring, plain, context),
+    sealed,
+    'sealing again gives another ciphertext',
+  )
   assert.deepEqual(open(keyring, seal(keyring, Buffer.alloc(0), context), context), Buffer.alloc(0))
 
   for (const index of context.keys()) {
@@ -39,7 +43,7 @@ test('what is sealed opens with its key, in its place, and otherwise not', () =>
   assert.throws(() => open([Key.generate()], sealed, context), lost)
 })
 
-test('the first key encrypts, all decrypt', () => {
+test('the first key encrypts, and all keys decrypt', () => {
   const [first, second] = [Key.generate(), Key.generate()]
   const before = seal([first], plain, context)
   const keyring: Keyring = [second, first]
@@ -47,7 +51,7 @@ test('the first key encrypts, all decrypt', () => {
   assert.deepEqual(keyIdOf(seal(keyring, plain, context)), second.id)
 })
 
-test('a key that is added is the first of the file, which is for its owner alone', async (t) => {
+test('a new key becomes the first in the file, which only its owner can access', async (t) => {
   const path = join(await makeFolder(t), 'keyring')
   assert.equal(await readKeyring(path), null)
   const [first] = await addKey(path)
@@ -62,14 +66,17 @@ test('a key that is added is the first of the file, which is for its owner alone
   assert.deepEqual(open(keys!, sealed, context), plain)
 })
 
-test('a file that others may read, or that is no keyring, is refused without telling its lines', async (t) => {
+test('a file that others can access, or that is malformed, is refused without quoting its lines', async (t) => {
   const folder = await makeFolder(t)
   const path = join(folder, 'keyring')
   await addKey(path)
   const good = await readFile(path, 'utf8')
   for (const mode of [0o640, 0o604, 0o620]) {
     await chmod(path, mode)
-    await assert.rejects(readKeyring(path), /open to others: chmod 600/)
+    await assert.rejects(
+      readKeyring(path),
+      /other users have access to the keyring \S+; run chmod 600 /,
+    )
   }
   await chmod(path, 0o600)
   for (const [text, message] of [
@@ -80,7 +87,7 @@ test('a file that others may read, or that is no keyring, is refused without tel
     await writeFile(path, text)
     await assert.rejects(readKeyring(path), { message })
     await assert.rejects(addKey(path), { message })
-    assert.equal(await readFile(path, 'utf8'), text, 'and nothing was changed')
+    assert.equal(await readFile(path, 'utf8'), text, 'the file is unchanged')
   }
   await assert.rejects(readKeyring(folder), /is not a file/)
 })

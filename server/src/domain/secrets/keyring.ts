@@ -1,17 +1,16 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
 /*
- * Values that the database keeps and cannot read: AES-256-GCM under the keys of a keyring, which the
- * operator keeps elsewhere. The first key encrypts, all decrypt, so that a key is replaced while
- * everything goes on. What a value belongs to is bound to it as associated data: moved elsewhere, it
- * does not open.
+ * Encryption of values in the database: AES-256-GCM with the keys of a keyring, which is stored apart from
+ * it. The first key encrypts and all keys decrypt, so keys can be replaced without downtime. The row that
+ * a value belongs to is bound to it as associated data: copied to another row, it does not open.
  *
- * Sealed: 1 (the format), id of the key (8 bytes), nonce (12), ciphertext, tag (16).
+ * A sealed value: 1 (the format), id of the key (8 bytes), nonce (12), ciphertext, tag (16).
  */
 export type Keyring = readonly [Key, ...Key[]]
 
 export class Key {
-  /** Names the key and does not give it away. */
+  /** A hash of the key, safe to store and log. */
   readonly id: Buffer
   readonly #bytes: Buffer
 
@@ -25,7 +24,7 @@ export class Key {
     return new Key(randomBytes(32))
   }
 
-  /** For the keyring's file alone. */
+  /** Only for the keyring's file. */
   export(): string {
     return this.#bytes.toString('base64')
   }
@@ -54,21 +53,21 @@ export function seal(keyring: Keyring, plain: Buffer, context: readonly string[]
   return keyring[0].seal(plain, context)
 }
 
-/** Throws Unopenable, which says nothing of what is inside. */
+/** Throws Unopenable, whose message contains nothing of the value. */
 export function open(keyring: Keyring, sealed: Buffer, context: readonly string[]): Buffer {
   if (sealed.length < sealedBytes || sealed[0] !== format[0])
     throw new Unopenable('not a sealed value')
   const id = keyIdOf(sealed)
-  const key = keyring.find((one) => one.id.equals(id))
+  const key = keyring.find((candidate) => candidate.id.equals(id))
   if (!key) throw new Unopenable(`the keyring lacks the key ${id.toString('hex')}`)
   try {
     return key.open(sealed, context)
   } catch {
-    throw new Unopenable('it was changed, or moved here from elsewhere')
+    throw new Unopenable('the value was modified or copied from another row')
   }
 }
 
-/** A value that the keyring cannot open, and why. */
+/** The keyring cannot open a value; the message says why. */
 export class Unopenable extends Error {
   override name = 'Unopenable'
 }
@@ -82,10 +81,10 @@ const idBytes = 8
 const nonceBytes = 12
 const tagBytes = 16
 const headBytes = format.length + idBytes
-/** By how much a sealed value is longer than the value. */
+/** The number of bytes that sealing adds to a value. */
 export const sealedBytes = headBytes + nonceBytes + tagBytes
 
-/** No two contexts give the same bytes. */
+/** JSON, so that different contexts never give the same bytes. */
 function bind(head: Buffer, context: readonly string[]): Buffer {
   return Buffer.concat([head, Buffer.from(JSON.stringify(context))])
 }

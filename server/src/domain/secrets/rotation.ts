@@ -5,10 +5,10 @@ import type { SecretRow } from '../../db/database.ts'
 import { keyIdOf, open, seal, Unopenable, type Keyring } from './keyring.ts'
 import { contextOf } from './sets.ts'
 
-export type Rotation = {
-  /** Encrypted anew. */
+type Rotation = {
+  /** The number of secrets that were encrypted again. */
   readonly rotated: number
-  /** Those that no key of the keyring opens, and why. */
+  /** The secrets that no key of the keyring opens. */
   readonly unopened: readonly Unopened[]
 }
 type Unopened = { readonly machine_id: MachineId; readonly name: string; readonly reason: string }
@@ -16,15 +16,15 @@ type Unopened = { readonly machine_id: MachineId; readonly name: string; readonl
 const pageSize = 100
 
 /**
- * Encrypts every secret that another key encrypted anew, under the first key of the keyring. The
- * server goes on meanwhile: what is replaced while it is under way is new already, and is left as it
- * is. Machines notice nothing, since versions stay what they are.
+ * Encrypts every secret again with the first key of the keyring, unless it already is. Runs beside the
+ * server: a secret that is replaced meanwhile is left as it is. Versions do not change, so nothing is
+ * delivered to machines.
  */
 export async function rotateSecrets(app: Pick<App, 'db'>, keyring: Keyring): Promise<Rotation> {
   for (let rotated = 0; ;) {
     const pass = await rotateAll(app, keyring)
     rotated += pass.rotated
-    // Whoever read the keyring just before the key came into it may have stored something since.
+    // Repeats, because a call that had read the keyring before the new key may have stored a secret.
     if (pass.rotated === 0) return { ...pass, rotated }
   }
 }

@@ -17,11 +17,10 @@ import { getMachine, lockMachine } from '../find-machine.ts'
 import { pageByKey, type Page, type PageRequest } from '../page.ts'
 import { contextOf, raiseRevision } from './sets.ts'
 
-/** Without a keyring there are no secrets. */
 export async function requireKeyring(config: Pick<Config, 'keyringPath'>): Promise<Keyring> {
   const keyring = await readKeyring(config.keyringPath)
   if (keyring) return keyring
-  const message = 'this service keeps no secrets: its operator has to give it a keyring'
+  const message = 'secrets are disabled on this server; ask its operator to create a keyring'
   throw new ApiError('unsupported_operation', message)
 }
 
@@ -33,7 +32,7 @@ export async function hasSecrets(db: Database): Promise<boolean> {
 
 type Listed = Pick<SecretRow, 'machine_id' | 'name' | 'version' | 'delivered_at'>
 
-/** By name: those of one machine, or of all machines of the organization. */
+/** Ordered by name: the secrets of one machine, or of all machines of the organization. */
 export async function listSecrets(
   db: Database,
   actor: Actor,
@@ -56,7 +55,7 @@ export async function listSecrets(
   return pageByKey(filter, /^[A-Z_][A-Z0-9_]* mch_[0-9a-z]{20,32}$/, positionOf, fetch)
 }
 
-/** Stores the next version of a secret, and has it delivered if the machine runs. */
+/** Stores a new version of a secret. The worker delivers it to a running machine. */
 export async function putSecret(
   app: Pick<App, 'db' | 'changes' | 'config'>,
   actor: Actor,
@@ -67,7 +66,7 @@ export async function putSecret(
   const secret = await app.db.transaction().execute(async (tx) => {
     const machine = await lockMachine(tx, actor, id)
     if (machine.state === 'deleting') throw conflict(`machine ${id} is being deleted`)
-    const before = await requireRoom(tx, id, name, value)
+    const before = await requireCapacity(tx, id, name, value)
     const row = {
       machine_id: id,
       name,
@@ -91,7 +90,7 @@ export async function putSecret(
   return secret
 }
 
-/** Takes it from the database now, and from the machine if that runs. */
+/** Deletes a secret. The worker removes it from a running machine. */
 export async function deleteSecret(
   app: Pick<App, 'db' | 'changes' | 'config'>,
   actor: Actor,
@@ -113,8 +112,8 @@ export async function deleteSecret(
   app.changes.publish(id)
 }
 
-/** Refuses more than every program of the machine could be started with. */
-async function requireRoom(tx: Tx, id: MachineId, name: string, value: string) {
+/** Keeps the set small enough for the environment of a process. Returns the current row, if any. */
+async function requireCapacity(tx: Tx, id: MachineId, name: string, value: string) {
   const before = await tx
     .selectFrom('machine_secrets')
     .select(['name', 'version', sql<number>`octet_length(sealed)`.as('bytes')])
@@ -122,11 +121,13 @@ async function requireRoom(tx: Tx, id: MachineId, name: string, value: string) {
     .execute()
   const others = before.filter((row) => row.name !== name)
   if (others.length >= maxSecretsPerMachine) {
-    throw conflict(`the machine has ${maxSecretsPerMachine} secrets, as many as it can: delete one`)
+    throw conflict(
+      `the machine already has ${maxSecretsPerMachine} secrets, the maximum; delete one first`,
+    )
   }
   const usedBytes = others.reduce((sum, row) => sum + row.name.length + row.bytes - sealedBytes, 0)
   if (usedBytes + name.length + Buffer.byteLength(value) > maxSecretBytesPerMachine) {
-    throw conflict('the secrets of a machine have at most 1 MiB together: delete one')
+    throw conflict('the secrets of a machine may have at most 1 MiB in total; delete one first')
   }
   return before.find((row) => row.name === name)
 }

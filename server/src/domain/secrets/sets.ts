@@ -4,9 +4,9 @@ import type { App } from '../../app.ts'
 import type { MachineRow, SecretRow, Tx } from '../../db/database.ts'
 
 /*
- * The secrets of a machine as one set. Every change raises the set's revision under the machine's
- * lock. A set is delivered whole and with its revision, so a delivery that comes late undoes nothing,
- * and what came into the set after it was read does not count as delivered.
+ * The secrets of a machine as one set. Every change increments the set's revision under the machine's
+ * lock. A set is delivered as a whole with its revision, so a late delivery cannot undo a newer one, and
+ * secrets that were stored after the set was read do not count as delivered.
  */
 
 export type SecretSet = {
@@ -14,18 +14,18 @@ export type SecretSet = {
   readonly secrets: readonly Omit<SecretRow, 'delivered_at'>[]
 }
 
-/** What a sealed value belongs to: it opens nowhere else, and not as another version. */
+/** Binds a sealed value to its row and version: it opens nowhere else. */
 export function contextOf(row: Omit<SecretRow, 'sealed' | 'delivered_at'>): readonly string[] {
   const { organization_id, machine_id, name, version, revision } = row
   return ['machine secret', organization_id, machine_id, name, String(version), String(revision)]
 }
 
-/** Which run of a machine: what was in the memory of another is gone. */
-export function runOf({ generation, boots }: Pick<MachineRow, 'generation' | 'boots'>): string {
+/** Identifies a boot of a machine: secrets are in its memory only, so the next boot needs them again. */
+function runOf({ generation, boots }: Pick<MachineRow, 'generation' | 'boots'>): string {
   return `${generation}.${boots}`
 }
 
-/** Begins a change of the set, which is due for delivery from then on. */
+/** Call it first in every change of the set. Makes the set due for delivery. */
 export async function raiseRevision(tx: Tx, machineId: MachineId): Promise<number> {
   const { revision } = await tx
     .insertInto('secret_deliveries')
@@ -42,12 +42,12 @@ export async function raiseRevision(tx: Tx, machineId: MachineId): Promise<numbe
   return revision
 }
 
-/** Undefined for a machine that never had a secret. */
+/** Undefined for a machine that has never had a secret. */
 export async function readSecretSet(
   app: Pick<App, 'db'>,
   machineId: MachineId,
 ): Promise<SecretSet | undefined> {
-  // One statement, so that the revision is the set's.
+  // One statement, so that the revision matches the secrets.
   const rows = await app.db
     .selectFrom('secret_deliveries as d')
     .leftJoin('machine_secrets as s', 's.machine_id', 'd.id')
@@ -65,7 +65,7 @@ export async function readSecretSet(
   return { revision: first.set_revision, secrets }
 }
 
-/** The machine has the set, but for the secrets that could not be opened. */
+/** Records that the machine has the set, except for the secrets that could not be opened. */
 export async function noteDelivered(
   app: Pick<App, 'db'>,
   machine: MachineRow,
@@ -73,7 +73,7 @@ export async function noteDelivered(
   unopened: readonly string[],
 ): Promise<void> {
   await app.db.transaction().execute(async (tx) => {
-    // Before the secrets, as in every change of the set. What could not be opened stays due.
+    // Lock order: the delivery before its secrets. A set with unopened secrets stays due.
     if (unopened.length === 0) {
       await tx
         .updateTable('secret_deliveries')
