@@ -37,8 +37,8 @@ test('every change of permissions is recorded with actor, target and address', a
   const id = await membershipOf(server, { ...person, organizationId: owner.organizationId })
   await call('PATCH', `/v1/members/${id}`, { role: 'admin' })
   await call('DELETE', `/v1/members/${id}`)
-  const wish = { name: 'CI', scopes: ['machines:read'] }
-  const { body: key } = await call('POST', '/v1/api-keys', wish)
+  const newKey = { name: 'CI', scopes: ['machines:read'] }
+  const { body: key } = await call('POST', '/v1/api-keys', newKey)
   await call('DELETE', `/v1/api-keys/${key.id}`)
 
   const by = (actor: Actor) => ({

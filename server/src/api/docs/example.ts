@@ -1,7 +1,7 @@
 import type { JsonSchema, OpenApiDocument, OpenApiOperation } from '@computer/contract'
 import { resolve } from './schema-table.ts'
 
-/** A value that the schema accepts, as short as it can be made by rule. */
+/** A short value that the schema accepts. */
 export function exampleOf(document: OpenApiDocument, given: JsonSchema, name = ''): unknown {
   const schema = { ...resolve(document, given), ...given }
   if (Array.isArray(schema['examples'])) return schema['examples'][0]
@@ -33,7 +33,7 @@ export function exampleOf(document: OpenApiDocument, given: JsonSchema, name = '
   }
 }
 
-/** A call that works once the key and the ids are one's own. */
+/** A call that works after the reader replaces the ids and sets the API key. */
 export function curlExample(
   document: OpenApiDocument,
   { method, path, operation }: { method: string; path: string; operation: OpenApiOperation },
@@ -59,14 +59,14 @@ export function curlExample(
   ].join(' \\\n')
 }
 
-/** What must be sent, or, where nothing must, what would be meant. */
+/** The required fields; if there are none, the fields with defaults, else all fields. */
 function requestExample(document: OpenApiDocument, given: JsonSchema): unknown {
   const schema = resolve(document, given)
   const required = (schema['required'] ?? []) as readonly string[]
   const properties = Object.entries(propertiesOf(schema))
-  const asked = properties.filter(([key]) => required.includes(key))
-  const meant = properties.filter(([, property]) => 'default' in property)
-  const chosen = [asked, meant, properties].find((some) => some.length > 0) ?? []
+  const mandatory = properties.filter(([key]) => required.includes(key))
+  const defaulted = properties.filter(([, property]) => 'default' in property)
+  const chosen = [mandatory, defaulted, properties].find((some) => some.length > 0) ?? []
   return Object.fromEntries(
     chosen.map(([key, property]) => [key, exampleOf(document, property, key)]),
   )

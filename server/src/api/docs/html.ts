@@ -1,4 +1,4 @@
-/** Text that is HTML already. Everything else is escaped where it is put in. */
+/** Markup that needs no escaping. The `html` tag escapes all other values. */
 export type Html = { readonly html: string }
 
 export function html(strings: TemplateStringsArray, ...values: readonly unknown[]): Html {

@@ -11,7 +11,7 @@ import { referenceStyle } from './style.ts'
 
 type Row = { readonly method: string; readonly path: string; readonly operation: OpenApiOperation }
 
-/** The API reference as one page that stands alone: no script, nothing loaded from elsewhere. */
+/** The API reference as one self-contained page, without scripts and external resources. */
 export function renderReference(document: OpenApiDocument): string {
   const rows = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]): Row => ({
@@ -75,7 +75,7 @@ function introduction({ info, servers }: OpenApiDocument): Html {
     <h1>${info.title} API</h1>
     <p>${code(info.description)}</p>
     <p>
-      Send an API key with every request. The same description for programs:
+      Send an API key with every request. This reference is also available as
       <a href="/v1/openapi.json">OpenAPI 3.1</a>.
     </p>
     <pre>
@@ -94,18 +94,19 @@ function group(document: OpenApiDocument, name: string, rows: readonly Row[]): H
 
 function article(document: OpenApiDocument, { method, path, operation }: Row): Html {
   const { operationId, summary, description, parameters } = operation
-  const of = (place: OpenApiParameter['in']) => parameters.filter((one) => one.in === place)
+  const inPlace = (place: OpenApiParameter['in']) =>
+    parameters.filter((parameter) => parameter.in === place)
   return html`<article id="${operationId}">
     <h3>
       <b class="${method}">${method}</b> <code>${path}</code>
       <a class="anchor" href="#${operationId}" aria-label="Link to ${operationId}">#</a>
     </h3>
     <p>${summary} <span class="needs">${code(description)}</span></p>
-    ${parameterTable('Path', of('path'))} ${parameterTable('Query', of('query'))}
-    ${parameterTable('Headers', of('header'))} ${body(document, operation)}
+    ${parameterTable('Path', inPlace('path'))} ${parameterTable('Query', inPlace('query'))}
+    ${parameterTable('Headers', inPlace('header'))} ${body(document, operation)}
     <h4>Example</h4>
     <pre>${curlExample(document, { method, path, operation })}</pre>
-    ${answer(document, operation)}
+    ${successResponse(document, operation)}
   </article> `
 }
 
@@ -130,33 +131,33 @@ function body(document: OpenApiDocument, { requestBody }: OpenApiOperation): Htm
   if (!schema) return html``
   const uploads = 'application/octet-stream' in (requestBody?.content ?? {})
   const note = html`<p>
-    Or the bytes themselves, with <code>content-type: application/octet-stream</code> and the rest
-    in the query.
+    Or send bytes with <code>content-type: application/octet-stream</code> and the other fields in
+    the query.
   </p>`
   return html`<h4>Body</h4>
     ${fieldsTable(document, schema)}${uploads ? note : ''}`
 }
 
-function answer(document: OpenApiDocument, { responses }: OpenApiOperation): Html {
+function successResponse(document: OpenApiDocument, { responses }: OpenApiOperation): Html {
   const [status, response] = Object.entries(responses).find(([code]) => code.startsWith('2'))!
   if ('$ref' in response) return html``
   const types = Object.keys(response.content ?? {})
   const schema = response.content?.['application/json']?.schema
   const other = types.filter((type) => type !== 'application/json')
   const bytes = other.map(
-    (type) => html`<p>With <code>accept: ${type}</code>, the bytes themselves.</p>`,
+    (type) => html`<p>With <code>accept: ${type}</code>, the response is bytes.</p>`,
   )
   const isNamed = schema !== undefined && '$ref' in schema
   const isEmpty = schema !== undefined && !isNamed && Object.keys(fieldsOf(schema)).length === 0
   const example = schema && !isEmpty ? JSON.stringify(exampleOf(document, schema), null, 2) : '{}'
   return html`<h4>
-      Answer <span class="status">${status}</span> ${schema && isNamed ? typeOf(schema) : ''}
+      Response <span class="status">${status}</span> ${schema && isNamed ? typeOf(schema) : ''}
     </h4>
     ${schema && !isNamed && !isEmpty ? fieldsTable(document, schema) : ''}${join(bytes)}
     ${
       schema
         ? html`<details>
-            <summary>Example answer</summary>
+            <summary>Example response</summary>
             <pre>${example}</pre>
           </details>`
         : ''
@@ -182,7 +183,7 @@ function errors({ components, paths }: OpenApiDocument): Html {
   })
   return html`<section id="errors">
     <h2>Errors</h2>
-    <p>Every error answers ${typeOf({ $ref: '#/components/schemas/Error' })}.</p>
+    <p>Every error response contains ${typeOf({ $ref: '#/components/schemas/Error' })}.</p>
     <table>
       ${join(rows)}
     </table>
@@ -219,7 +220,7 @@ function shortName({ operationId }: OpenApiOperation): string {
   return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }
 
-/** Text with `code` in backticks. */
+/** Renders text in backticks as code. */
 function code(text: string): Html {
   const parts = text.split('`')
   return join(parts.map((part, index) => (index % 2 ? html`<code>${part}</code>` : html`${part}`)))

@@ -3,7 +3,7 @@ import { html, join, type Html } from './html.ts'
 
 type Schemas = Readonly<Record<string, JsonSchema>>
 
-/** The fields of an object, and of the unnamed objects in it. Named ones are linked. */
+/** The fields of an object, including those of unnamed objects in it. Named schemas are linked. */
 export function fieldsTable(document: OpenApiDocument, schema: JsonSchema): Html {
   const rows = rowsOf(resolve(document, schema), '')
   if (rows.length === 0) return html`<p>${typeOf(schema)}</p>`
@@ -63,7 +63,7 @@ function rowsOf(schema: JsonSchema, prefix: string): Html[] {
   })
 }
 
-/** The unnamed objects a field may hold, directly, in a list or beside null. */
+/** The unnamed objects that a field may contain, directly, in a list or as an alternative. */
 function innerOf(schema: JsonSchema): JsonSchema[] {
   const choices = (schema['anyOf'] ?? schema['oneOf'] ?? []) as JsonSchema[]
   const items = schema['items'] as JsonSchema | undefined

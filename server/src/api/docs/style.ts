@@ -1,4 +1,4 @@
-/** The look of the reference, light or dark as the reader's system is. */
+/** The style of the reference, light or dark by the reader's system setting. */
 export const referenceStyle = `
 :root {
   --ground: #fff; --panel: #f6f7f9; --line: #e1e4ea; --text: #1b1f27; --quiet: #5c6472;
