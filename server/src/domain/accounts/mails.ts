@@ -46,7 +46,7 @@ export async function forgetMail(db: Database, { id }: MailRow): Promise<void> {
   await db.deleteFrom('mails').where('id', '=', id).execute()
 }
 
-/** Schedules a retry with exponential back-off. Returns false if the mail was too old and is deleted. */
+/** Schedules another try of a mail; false if the mail is too old, and was deleted. */
 export async function postponeMail(db: Database, mail: MailRow, reason: string): Promise<boolean> {
   const postponed = await db
     .updateTable('mails')
