@@ -1,9 +1,9 @@
-/** Why a request over HTTP is not served. */
-export class HttpRefusal extends Error {
-  override name = 'HttpRefusal'
+/** A request that is refused, with its HTTP status. */
+export class HttpError extends Error {
+  override name = 'HttpError'
   readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 502 | 503
 
-  constructor(status: HttpRefusal['status'], message: string, options?: ErrorOptions) {
+  constructor(status: HttpError['status'], message: string, options?: ErrorOptions) {
     super(message, options)
     this.status = status
   }

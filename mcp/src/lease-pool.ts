@@ -1,59 +1,59 @@
 import { ApiError, type Machine } from '@computer/sdk'
-import { Refusal } from './tool.ts'
+import { ToolError } from './tool-error.ts'
 
 /**
- * Who has the mouse and the keyboard: the input leases of one client.
+ * The input leases of one client.
  *
- * The SDK acquires the lease of a machine at the first input and renews it. Here it is handed back once
- * nothing was typed or clicked for a while, and a lease that somebody else took is theirs: the model is
- * told, once for each loss, and its next try acquires the lease only if it is free by then.
+ * The SDK acquires the lease of a machine at the first input and renews it. The pool releases it when
+ * idle, and never takes a lost lease back by force: the model gets one error per loss, and its next
+ * input acquires the lease only if it is free by then.
  */
-export class Controls implements AsyncDisposable {
-  readonly #handBackAfterMs: number
-  readonly #turns = new Map<string, Turn>()
-  #found: Promise<unknown> = Promise.resolve()
-  #hasEnded = false
+export class LeasePool implements AsyncDisposable {
+  readonly #releaseAfterMs: number
+  readonly #queues = new Map<string, MachineQueue>()
+  #lastFind: Promise<unknown> = Promise.resolve()
+  #isClosed = false
 
-  constructor(handBackAfterMs: number) {
-    this.#handBackAfterMs = handBackAfterMs
+  constructor(releaseAfterMs: number) {
+    this.#releaseAfterMs = releaseAfterMs
   }
 
   /**
-   * Types or clicks. Calls for one machine take turns in the order they came: a model may ask for a
-   * click and the text to type there at once.
+   * Sends input to a machine. Calls for one machine run in order of arrival, because a model may
+   * request a click and the text to type there in parallel.
    */
   async use(
     find: () => Promise<Machine>,
     act: (machine: Machine) => Promise<void>,
   ): Promise<Machine> {
-    const finding = this.#found.then(find)
-    this.#found = finding.catch(() => {})
+    const finding = this.#lastFind.then(find)
+    this.#lastFind = finding.catch(() => {})
     const machine = await finding
-    const turn = this.#turnOf(machine.id)
-    clearTimeout(turn.handBack)
-    turn.waiting++
-    const acting = turn.last.then(() => this.#act(machine, () => act(machine)))
-    turn.last = acting.catch(() => {})
+    const queue = this.#queueOf(machine.id)
+    clearTimeout(queue.releaseTimer)
+    queue.pending++
+    const acting = queue.last.then(() => this.#act(machine, () => act(machine)))
+    queue.last = acting.catch(() => {})
     try {
       await acting
       return machine
     } finally {
-      if (--turn.waiting === 0) this.#handBackLater(machine, turn)
+      if (--queue.pending === 0) this.#releaseLater(machine, queue)
     }
   }
 
-  /** Waits for what is under way; the leases themselves end with the client of the SDK. */
+  /** Waits for pending input. The SDK client releases the leases themselves. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#hasEnded = true
-    const turns = [...this.#turns.values()]
-    this.#turns.clear()
-    for (const { handBack } of turns) clearTimeout(handBack)
-    await Promise.all(turns.map(({ last }) => last))
+    this.#isClosed = true
+    const queues = [...this.#queues.values()]
+    this.#queues.clear()
+    for (const { releaseTimer } of queues) clearTimeout(releaseTimer)
+    await Promise.all(queues.map(({ last }) => last))
   }
 
   async #act(machine: Machine, act: () => Promise<void>): Promise<void> {
-    // A lease that is acquired now would be handed back by nobody.
-    if (this.#hasEnded) throw new Refusal('The client has left.')
+    // Nothing would release a lease acquired from here on.
+    if (this.#isClosed) throw new ToolError('The client has disconnected.')
     if (machine.input.state === 'lost') throw await explainLoss(machine)
     try {
       await act()
@@ -63,52 +63,52 @@ export class Controls implements AsyncDisposable {
     }
   }
 
-  #turnOf(machineId: string): Turn {
-    const turn = this.#turns.get(machineId) ?? {
+  #queueOf(machineId: string): MachineQueue {
+    const queue = this.#queues.get(machineId) ?? {
       last: Promise.resolve(),
-      waiting: 0,
-      handBack: undefined,
+      pending: 0,
+      releaseTimer: undefined,
     }
-    this.#turns.set(machineId, turn)
-    return turn
+    this.#queues.set(machineId, queue)
+    return queue
   }
 
-  #handBackLater(machine: Machine, turn: Turn): void {
-    if (this.#turns.get(machine.id) !== turn) return
-    turn.handBack = setTimeout(() => {
-      // The session goes too: an organization may have only so many open.
-      const closing = turn.last.then(() => machine.input.close())
-      // What cannot be handed back runs out by itself: nobody renews it any more.
-      turn.last = closing.catch(() => {})
-    }, this.#handBackAfterMs)
-    turn.handBack.unref()
+  #releaseLater(machine: Machine, queue: MachineQueue): void {
+    if (this.#queues.get(machine.id) !== queue) return
+    queue.releaseTimer = setTimeout(() => {
+      // Close the session as well: a plan limits how many may be open.
+      const closing = queue.last.then(() => machine.input.close())
+      // A lease that could not be released expires, because it is no longer renewed.
+      queue.last = closing.catch(() => {})
+    }, this.#releaseAfterMs)
+    queue.releaseTimer.unref()
   }
 }
 
-type Turn = {
-  /** Settles with the last use, and never rejects. */
+type MachineQueue = {
+  /** Settles with the last call, and never rejects. */
   last: Promise<void>
-  waiting: number
-  handBack: NodeJS.Timeout | undefined
+  pending: number
+  releaseTimer: NodeJS.Timeout | undefined
 }
 
-async function explainLoss(machine: Machine): Promise<Refusal> {
+async function explainLoss(machine: Machine): Promise<ToolError> {
   const { input, name } = machine
-  // The next input acquires the lease anew, from nobody.
+  // Lets the next input acquire the lease again if it is free.
   await input.release()
   const { holder } = await input.holder()
   if (!holder) {
-    return new Refusal(
-      `You lost the mouse and keyboard of ${name} meanwhile, and they are free again. ` +
-        'What you asked for was not done, or only in part. Take a screenshot to see what has changed, ' +
-        'then go on from there.',
+    return new ToolError(
+      `You lost control of the mouse and keyboard of ${name} in the meantime; they are free again. ` +
+        'Your action was not performed, or only partly. Take a screenshot to see what has changed, ' +
+        'then continue from there.',
     )
   }
   const who = holder.type === 'human' ? 'A person' : 'Another program'
-  return new Refusal(
-    `${who} (${holder.openedBy.name}) controls the mouse and keyboard of ${name} now. What you asked ` +
-      'for was not done, or only in part. Do not try again and again: tell the user, and wait until ' +
-      'they say that you may go on, then take a screenshot first. Screenshots, commands and files ' +
-      'work meanwhile.',
+  return new ToolError(
+    `${who} (${holder.openedBy.name}) controls the mouse and keyboard of ${name} now. Your action ` +
+      'was not performed, or only partly. Do not keep retrying: tell the user, wait until they say ' +
+      'that you may continue, and then take a screenshot first. Screenshots, commands and files ' +
+      'still work.',
   )
 }
