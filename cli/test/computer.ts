@@ -10,7 +10,7 @@ import { buildCli } from '../build.ts'
 /** The Node that runs the CLI. Set COMPUTER_TEST_NODE to test against Node 20, which it supports. */
 export const node = process.env['COMPUTER_TEST_NODE'] ?? process.execPath
 
-export type RunOptions = {
+type RunOptions = {
   readonly stdin?: string | Buffer
   readonly env?: Readonly<Record<string, string>>
 }

@@ -8,7 +8,7 @@ export type Node = {
   readonly options: readonly OptionWords[]
 }
 export type Word = { readonly names: readonly string[]; readonly description: string }
-export type OptionWords = Word & {
+type OptionWords = Word & {
   readonly takesValue: boolean
   readonly choices: readonly string[]
 }

@@ -6,9 +6,9 @@ import { Readable, Transform, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { forEachFew, retryTransfer, type Transfer } from './remote.ts'
 
-export type RemoteFile = { readonly path: string; readonly size: number; readonly mode: number }
+type RemoteFile = { readonly path: string; readonly size: number; readonly mode: number }
 /** The contents of a directory in a machine, by path relative to it. */
-export type RemoteTree = {
+type RemoteTree = {
   readonly directories: readonly string[]
   readonly files: ReadonlyMap<string, RemoteFile>
   readonly symlinks: ReadonlyMap<string, string>

@@ -6,9 +6,9 @@ import type { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
 import { forEachFew, kindOf, retryTransfer, type Transfer } from './remote.ts'
 
-export type LocalFile = { readonly path: string; readonly size: number; readonly mode: number }
+type LocalFile = { readonly path: string; readonly size: number; readonly mode: number }
 /** The contents of a local directory, by path relative to it. */
-export type LocalTree = {
+type LocalTree = {
   readonly files: ReadonlyMap<string, LocalFile>
   readonly emptyDirectories: readonly string[]
   readonly symlinks: ReadonlyMap<string, string>

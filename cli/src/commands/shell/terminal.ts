@@ -5,7 +5,7 @@ import { constants } from 'node:os'
 import { Exit } from '../../errors.ts'
 import { createEscapes } from './escapes.ts'
 
-export type TerminalEnd =
+type TerminalEnd =
   | { readonly type: 'exited'; readonly exitCode: number }
   /** The user detached; the terminal keeps running. */
   | { readonly type: 'detached' }

@@ -41,18 +41,22 @@ export function page(name: string): string {
 `
 }
 
-/** Connects, and reconnects when the connection is lost. */
+/** Connects, and reconnects when the connection is lost, with the backoff of the SDK. */
 export function script({ viewOnly }: { readonly viewOnly: boolean }): string {
   return `import RFB from './${viewerFile}'
 const message = document.getElementById('message')
+let failures = 0
 const connect = () => {
   const rfb = new RFB(document.getElementById('screen'), new URL('screen', location.href.replace(/^http/, 'ws')).href)
   rfb.viewOnly = ${viewOnly}
   rfb.scaleViewport = true
-  rfb.addEventListener('connect', () => { message.textContent = '' })
+  rfb.addEventListener('connect', () => {
+    failures = 0
+    message.textContent = ''
+  })
   rfb.addEventListener('disconnect', () => {
     message.textContent = 'Connection lost. Reconnecting…'
-    setTimeout(connect, 2000)
+    setTimeout(connect, Math.min(250 * 2 ** failures++, 5000))
   })
 }
 connect()
