@@ -1,5 +1,6 @@
 import { ApiError, type Quota } from '@computer/sdk'
 import { writeSync } from 'node:fs'
+import { toWire } from './output.ts'
 import { printable } from './text.ts'
 
 /** Exit codes by error code; all others exit with 1. */
@@ -35,7 +36,10 @@ export function exitCodeOf(error: unknown): number {
 /** Writes the error and what to do about it to standard error. */
 export function reportError(error: unknown, { json }: { readonly json: boolean }): void {
   if (error instanceof Exit) return
-  writeSync(2, json ? `${JSON.stringify(envelopeOf(error))}\n` : `${describeError(error)}\n`)
+  writeSync(
+    2,
+    json ? `${JSON.stringify(toWire(envelopeOf(error)))}\n` : `${describeError(error)}\n`,
+  )
 }
 
 function describeError(error: unknown): string {
@@ -96,17 +100,9 @@ function envelopeOf(error: unknown) {
     error: {
       code,
       message,
-      ...(requestId && { request_id: requestId }),
+      ...(requestId && { requestId }),
       ...(details.length > 0 && { details }),
-      ...(quota && {
-        quota: {
-          limit: quota.limit,
-          current: quota.current,
-          maximum: quota.maximum,
-          plan_id: quota.planId,
-          upgrade_url: quota.upgradeUrl,
-        },
-      }),
+      ...(quota && { quota }),
     },
   }
 }

@@ -54,7 +54,8 @@ function cell(value: string | number | null): string {
 /** Maps whose keys the caller chose: they are not renamed. */
 const opaqueKeys = new Set(['metadata', 'env'])
 
-function toWire(value: unknown): unknown {
+/** Renames keys from the SDK's camelCase to the API's snake_case. */
+export function toWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toWire)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
