@@ -93,7 +93,7 @@ export class Socket implements AsyncIterable<Frame> {
       this.#isClosed = true
       this.#arrived.resolve()
       closed.resolve(code)
-      const refused = new ApiError('connection_failed', 'the gateway refused the connection')
+      const refused = new ApiError('connection_failed', 'could not connect to the gateway')
       opened.reject(signal?.aborted ? (signal.reason as Error) : refused)
     }
   }

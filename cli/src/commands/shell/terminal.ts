@@ -65,8 +65,8 @@ export async function runTerminal(machine: Machine, id: string): Promise<Termina
 }
 
 /**
- * Node's raw mode leaves output processing on, which would turn the remote terminal's line feeds into
- * new lines. `setRawMode(false)` undoes both.
+ * Node's raw mode leaves output processing on, which would add a carriage return to each line feed from
+ * the remote terminal. `setRawMode(false)` undoes both.
  */
 function makeRaw(): void {
   process.stdin.setRawMode(true)

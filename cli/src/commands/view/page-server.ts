@@ -76,7 +76,7 @@ async function relay(
     for (const bytes of early) screen.send(new Uint8Array(bytes))
     if (client.readyState !== WebSocket.OPEN) screen.close()
   } catch (error) {
-    // The page shows the reason.
+    // The browser's developer tools show the reason.
     client.close(1011, error instanceof Error ? error.message.slice(0, 100) : '')
   }
 }
