@@ -1,6 +1,6 @@
 import { keyAliases } from '@computer/contract/keys'
 import keysymTable from 'x11/lib/keysyms.js'
-import { invalid } from '../refusal.ts'
+import { invalidRequest } from '../errors.ts'
 
 export type Keysym = number
 
@@ -13,7 +13,7 @@ export function keysymOfName(name: string): Keysym {
     mediaKeysyms.get(name) ??
     functionKey(name) ??
     unicodeName(name)
-  if (keysym === undefined) throw invalid(`there is no key called ${name}`)
+  if (keysym === undefined) throw invalidRequest(`there is no key called ${name}`)
   return keysym
 }
 
@@ -24,7 +24,7 @@ export function keysymOfCharacter(character: string): Keysym {
   const code = character.codePointAt(0)!
   if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
     const shown = code.toString(16).toUpperCase().padStart(4, '0')
-    throw invalid(`the control character U+${shown} cannot be typed`)
+    throw invalidRequest(`the control character U+${shown} cannot be typed`)
   }
   return code < 0x100 ? code : 0x01000000 + code
 }

@@ -1,6 +1,6 @@
 import type { Rectangle } from '../x11/requests.ts'
 
-/** The screen as it was last seen: words of the X server's pixels, 0xRRGGBB in the lower 24 bits. */
+/** The screen as last grabbed: the X server's pixel words, 0xRRGGBB in the lower 24 bits. */
 export type Frame = {
   readonly width: number
   readonly height: number
@@ -12,10 +12,10 @@ export function makeFrame({ width, height }: { width: number; height: number }):
 }
 
 /**
- * Takes an area of the frame from pixels whose own left top corner is at `origin`; whether any of
- * them differed.
+ * Copies an area from `source`, whose top left pixel is at its x and y. Returns whether any pixel
+ * differed.
  */
-export function takeArea(
+export function updateArea(
   frame: Frame,
   area: Rectangle,
   source: {

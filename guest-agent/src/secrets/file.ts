@@ -1,15 +1,18 @@
 import type { GuestSecrets } from '@computer/contract/guest-secrets'
 
 /**
- * The file of a machine's secrets: assignments in the words of a POSIX shell, one after the other,
- * which systemd takes as an EnvironmentFile= too.
+ * The file of a machine's secrets: POSIX shell assignments, which are also a valid
+ * EnvironmentFile=.
  */
-export function printSecrets({ revision, secrets }: GuestSecrets): string {
+export function formatSecrets({ revision, secrets }: GuestSecrets): string {
   const lines = secrets.map(({ name, value }) => `${name}=${quote(value)}\n`)
   return `# revision ${revision}\n${lines.join('')}`
 }
 
-/** What `printSecrets` wrote. Empty for anything else: the machine's root may have put it there. */
+/**
+ * Reads what `formatSecrets` wrote; empty for anything else, which the machine's root may have
+ * written.
+ */
 export function parseSecrets(text: string): GuestSecrets {
   const head = /^# revision (\d{1,15})\n/.exec(text)
   if (!head) return none
@@ -26,7 +29,7 @@ export function parseSecrets(text: string): GuestSecrets {
 
 const none: GuestSecrets = { revision: 0, secrets: [] }
 
-/** Within single quotes every character is taken as it is, but for the quote. */
+/** Within single quotes every character is literal, except the quote. */
 function quote(value: string): string {
   return `'${value.replaceAll("'", quotedQuote)}'`
 }
@@ -35,5 +38,5 @@ function unquote(quoted: string): string {
   return quoted.slice(1, -1).replaceAll(quotedQuote, "'")
 }
 
-/** Ends the quotes, has the one character in the other kind, and begins again. */
+/** Closes the quotes, adds the quote in double quotes, and opens them again. */
 const quotedQuote = `'"'"'`
