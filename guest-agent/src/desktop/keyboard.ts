@@ -142,9 +142,7 @@ export class Keyboard {
     return keysyms.map((wanted) => this.#keymap.find(wanted)!)
   }
 
-  /**
-   * Events of the agent's own keycodes must have been read before the next change of their meaning.
-   */
+  /** Waits until events of the agent's own keycodes were read, so that their meaning may change. */
   async #finish(usedSpares: boolean): Promise<void> {
     await this.#session.x.sync()
     if (usedSpares) await waitForReader(this.#session)

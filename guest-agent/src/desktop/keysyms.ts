@@ -16,9 +16,7 @@ export function keysymOfName(name: string): Keysym {
   return keysym
 }
 
-/**
- * The keysym that types a character. Line ends and tabs map to keys; other control characters fail.
- */
+/** The keysym that types a character: that of a key for line ends, tabs and the like. */
 export function keysymOfCharacter(character: string): Keysym {
   const key = controlKeysyms[character]
   if (key !== undefined) return key

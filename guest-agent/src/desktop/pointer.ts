@@ -44,9 +44,7 @@ export class Pointer {
     await this.#session.x.sync()
   }
 
-  /**
-   * Presses, moves in equal steps, releases. Toolkits recognize a drag by motion over some time.
-   */
+  /** Presses, moves in equal steps, releases. Toolkits expect a drag to take some time. */
   async drag(grant: FenceGrant, body: z.output<typeof DragBody>): Promise<void> {
     const { to, steps } = body
     this.#checkInside(to)

@@ -10,9 +10,7 @@ import {
 } from '../x11/requests.ts'
 import { predefinedAtom, type XSession } from '../x11/session.ts'
 
-/**
- * Owns selections and sends their text to programs that request it, in pieces (INCR) if it is long.
- */
+/** Owns selections and sends their text on request, in pieces (INCR) if it is long. */
 export class SelectionOwner {
   readonly #session: XSession
   /** By the selection's atom. */

@@ -3,10 +3,7 @@ import { queryKeymap, queryPointer } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
 import { fakeInput } from './fake-input.ts'
 
-/**
- * Releases all keys and buttons when the agent starts: an earlier agent may have died during a
- * drag.
- */
+/** Releases all keys and buttons at start: an earlier agent may have died during a drag. */
 export async function releaseStuckInput(session: XSession): Promise<void> {
   const { x, root } = session
   const [keys, pointer] = await Promise.all([x.ask(queryKeymap()), x.ask(queryPointer(root))])

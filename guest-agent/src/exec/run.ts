@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { ExecBody, ExecResult } from '@computer/contract'
 import { maskHidden } from '../system/descriptors.ts'
-import { invalidRequest, AgentError } from '../errors.ts'
+import { AgentError, invalidRequest } from '../errors.ts'
 import { argvFor, resolveCommand, type SpawnOptions } from './command.ts'
 import { makeLogin, type LoginOptions } from './environment.ts'
 import { drainSilenceMs, exitCodeOf, maxDrainMs } from './exit.ts'

@@ -1,4 +1,4 @@
-import { invalidRequest, AgentError } from '../errors.ts'
+import { AgentError, invalidRequest } from '../errors.ts'
 
 /** Turns the system errors of work on a path into errors for the caller. */
 export async function mapFileErrors<T>(path: string, work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 import { link, lstat, mkdir, rename, rmdir, unlink } from 'node:fs/promises'
-import { invalidRequest, AgentError } from '../errors.ts'
+import { AgentError, invalidRequest } from '../errors.ts'
 import { mapFileErrors } from './errors.ts'
 import type { FileSpace } from './space.ts'
 import { checkRemovable, openName, openRemovable } from './removable.ts'

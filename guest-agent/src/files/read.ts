@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { closeSync, constants, fstatSync, openSync } from 'node:fs'
-import { invalidRequest, AgentError } from '../errors.ts'
+import { AgentError, invalidRequest } from '../errors.ts'
 import { mapFileErrors } from './errors.ts'
 import { openPath, type FileSpace } from './space.ts'
 import { isKernelFile, notFound, fdPath, type Entry } from './walk.ts'

@@ -1,16 +1,13 @@
 import { readFileSync, statSync } from 'node:fs'
 import { posix } from 'node:path'
-import { invalidRequest, AgentError } from '../errors.ts'
+import { AgentError, invalidRequest } from '../errors.ts'
 import { identityOf } from './deny.ts'
 import { openPath, type FileSpace } from './space.ts'
 import { notFound, type Entry, type OpenPath } from './walk.ts'
 
 type RemovablePath = Disposable & Pick<OpenPath, 'directory' | 'name' | 'path'> & { entry: Entry }
 
-/**
- * Opens a path to remove, move or replace. A symlink is not followed, but must not lead to a denied
- * file.
- */
+/** Opens a path to remove, move or replace. Does not follow a symlink, but checks its target. */
 export function openRemovable(space: FileSpace, path: string): RemovablePath {
   const opened = openName(space, path)
   try {

@@ -8,7 +8,7 @@ import {
   type BigIntStats,
 } from 'node:fs'
 import { posix } from 'node:path'
-import { invalidRequest, AgentError } from '../errors.ts'
+import { AgentError, invalidRequest } from '../errors.ts'
 import type { DenyList } from './deny.ts'
 
 /**

@@ -32,10 +32,7 @@ type WriteRequest = {
   readonly mode?: number | undefined
 }
 
-/**
- * `isComplete` is called after the stream's end: a stream that was cut off ends like a complete
- * one.
- */
+/** A stream that was cut off ends like a complete one: `isComplete` then tells which. */
 export type Body = { readonly stream: Readable; readonly isComplete: () => boolean }
 
 /**

@@ -11,10 +11,7 @@ export function makeFrame({ width, height }: { width: number; height: number }):
   return { width, height, pixels: new Uint32Array(width * height) }
 }
 
-/**
- * Copies an area from `source`, whose top left pixel is at its x and y. Returns whether any pixel
- * differed.
- */
+/** Copies an area from `source`, whose origin is x,y. Returns whether any pixel differed. */
 export function updateArea(
   frame: Frame,
   area: Rectangle,

@@ -40,9 +40,7 @@ if [ -r /run/computer/secrets.env ]; then
 fi
 `
 
-/**
- * Delays basic.target, which all programs of users start after, until the agent's unit has started.
- */
+/** Delays basic.target, and with it all programs of users, until the agent's unit has started. */
 const unitDropIn = `# Programs of users start only after the server has delivered the secrets.
 [Unit]
 Before=basic.target

@@ -1,18 +1,12 @@
 import type { GuestSecrets } from '@computer/contract/guest-secrets'
 
-/**
- * The file of a machine's secrets: POSIX shell assignments, which are also a valid
- * EnvironmentFile=.
- */
+/** The secrets as POSIX shell assignments, which are also a valid EnvironmentFile=. */
 export function formatSecrets({ revision, secrets }: GuestSecrets): string {
   const lines = secrets.map(({ name, value }) => `${name}=${quote(value)}\n`)
   return `# revision ${revision}\n${lines.join('')}`
 }
 
-/**
- * Reads what `formatSecrets` wrote; empty for anything else, which the machine's root may have
- * written.
- */
+/** Empty unless `formatSecrets` wrote the text: the machine's root may have replaced the file. */
 export function parseSecrets(text: string): GuestSecrets {
   const head = /^# revision (\d{1,15})\n/.exec(text)
   if (!head) return none

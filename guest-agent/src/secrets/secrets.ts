@@ -28,10 +28,7 @@ export class Secrets {
     return Object.fromEntries(this.#current.secrets.map(({ name, value }) => [name, value]))
   }
 
-  /**
-   * Returns false for a set older than the present one, which is ignored. `owner` may read the
-   * file.
-   */
+  /** Ignores a set older than the present one and returns false. `owner` may read the file. */
   replace(secrets: GuestSecrets, owner: User | undefined): boolean {
     if (secrets.revision < this.#current.revision) return false
     using folder = this.#openInMemory()
