@@ -11,7 +11,7 @@ import type { MachineDriver, MachineSpec } from '../server/src/drivers/machine-d
 import { createGuestClient, type GuestClient } from '../server/src/guest/client.ts'
 import { eventually } from './harness/api.ts'
 import { startTestEngine, type TestEngine } from './harness/engine.ts'
-import { runInGuest } from './harness/guest-exec.ts'
+import { runInGuest } from './guest/exec.ts'
 
 /*
  * Who a machine is when its disk came from another one. A source and two copies of it run side by

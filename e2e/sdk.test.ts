@@ -11,7 +11,7 @@ import sharp from 'sharp'
 import { eventually } from './harness/api.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
-import { showTerminal } from './harness/shown-terminal.ts'
+import { showTerminal } from './guest/terminal.ts'
 
 /*
  * The headline calls of the SDK on a real machine. The tests share one server, and the machine that

@@ -6,7 +6,7 @@ import { GatewayClient } from '../server/test/gateway.ts'
 import { eventually } from './harness/api.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
-import { showTerminal, type ShownTerminal } from './harness/shown-terminal.ts'
+import { showTerminal, type ShownTerminal } from './guest/terminal.ts'
 
 /*
  * Terminals of a real machine through a real gateway. The tests share one server and one machine, so

@@ -11,7 +11,7 @@ import {
   type RestingState,
   type SnapshotEntry,
 } from './ledger.ts'
-import type { Random } from './random.ts'
+import type { Random } from '../harness/random.ts'
 
 /** One program that uses the service, with machines of its own. It asks again until it is answered. */
 export type Caller = {

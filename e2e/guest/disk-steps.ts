@@ -1,4 +1,4 @@
-import { eventually, type ApiClient } from './api.ts'
+import { eventually, type ApiClient } from '../harness/api.ts'
 
 /** What tests of disks do again and again, through the API. */
 export function createDiskSteps(api: ApiClient) {

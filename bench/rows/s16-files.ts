@@ -2,10 +2,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { withMachine } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { withMachine } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /** Files into a machine and out of it. What has arrived is compared by its checksum. */
 export const bench: Bench = {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { countChanged, type Area } from './canvas.ts'
-import { installScrot } from './desktop.ts'
-import { createMachine, deleteMachine, takeLease, waitForDesktop, type Machine } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { countChanged, type Area } from '../canvas.ts'
+import { installScrot } from '../desktop.ts'
+import { createMachine, deleteMachine, takeLease, waitForDesktop, type Machine } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /** A click of the right button on the backdrop opens a menu below and right of it. */
 const click = { x: 640, y: 250 }

@@ -1,12 +1,12 @@
-import { withPort } from './baseline-port.ts'
-import { checkPixels, pixelOf } from './canvas.ts'
-import { installPackages, withDesktop, type BenchDesktop } from './desktop.ts'
-import { waitFor } from './machine.ts'
-import { medianOf, type Sample } from './measure.ts'
-import { findInit, listGuest, listTree, readAll, readCommand, readRolePid } from './processes.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds } from './rounds.ts'
-import { viewScreen, viewTcp, type Viewer, type ViewerOptions } from './viewer.ts'
+import { withPort } from '../baseline-port.ts'
+import { checkPixels, pixelOf } from '../canvas.ts'
+import { installPackages, withDesktop, type BenchDesktop } from '../desktop.ts'
+import { waitFor } from '../machine.ts'
+import { medianOf, type Sample } from '../measure.ts'
+import { findInit, listGuest, listTree, readAll, readCommand, readRolePid } from '../processes.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds } from '../rounds.ts'
+import { viewScreen, viewTcp, type Viewer, type ViewerOptions } from '../viewer.ts'
 
 /**
  * What a machine's viewers cost while a window shows ten pictures a second: ten of them beside one, by

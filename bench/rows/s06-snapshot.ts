@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { deleteSnapshot, shell, takeSnapshot, withBoth, type Baseline } from './disks.ts'
-import { waitFor, type Machine } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { deleteSnapshot, shell, takeSnapshot, withBoth, type Baseline } from '../disks.ts'
+import { waitFor, type Machine } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
  * From the request to a snapshot that can be restored, while the machine writes 500 files a second and

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { waitFor, waitForDesktop, withMachine } from './machine.ts'
+import { waitFor, waitForDesktop, withMachine } from '../machine.ts'
 import {
   cpuPercent,
   findInit,
@@ -8,8 +8,8 @@ import {
   readGuestMemory,
   readRolePid,
   readTree,
-} from './processes.ts'
-import type { Bench, BenchContext, FigureRow } from './row.ts'
+} from '../processes.ts'
+import type { Bench, BenchContext, FigureRow } from '../row.ts'
 
 const roles = ['api', 'gateway', 'worker', 'postgres', 'engine']
 const ours = new Set(['api', 'gateway', 'worker'])

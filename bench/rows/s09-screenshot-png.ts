@@ -1,8 +1,8 @@
-import { checkFrame, countChanged } from './canvas.ts'
-import { installScrot, withDesktop, type BenchDesktop } from './desktop.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { checkFrame, countChanged } from '../canvas.ts'
+import { installScrot, withDesktop, type BenchDesktop } from '../desktop.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 const inside = '/tmp/bench.png'
 

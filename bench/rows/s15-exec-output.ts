@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { findInit, listGuest, readCommand, readRolePid, readAll } from './processes.ts'
-import { incusPath } from './incus.ts'
-import { withMachine } from './machine.ts'
-import { medianOf, type Sample } from './measure.ts'
-import { compareSides, type Bench, type FigureRow } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { findInit, listGuest, readCommand, readRolePid, readAll } from '../processes.ts'
+import { incusPath } from '../incus.ts'
+import { withMachine } from '../machine.ts'
+import { medianOf, type Sample } from '../measure.ts'
+import { compareSides, type Bench, type FigureRow } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
  * A command that writes a gigabyte. Ours answers with the end of it, which it says; the baseline passes

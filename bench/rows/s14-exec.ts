@@ -1,7 +1,7 @@
-import type { Sample } from './measure.ts'
-import { withMachine } from './machine.ts'
-import { compareSides, type Bench } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import type { Sample } from '../measure.ts'
+import { withMachine } from '../machine.ts'
+import { compareSides, type Bench } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /** A command in a machine that runs. `true` and `false` in turn, so that the exit code means something. */
 export const bench: Bench = {

@@ -1,8 +1,8 @@
-import { deleteSnapshot, shell, takeSnapshot, withBoth, type Baseline } from './disks.ts'
-import type { Machine } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { deleteSnapshot, shell, takeSnapshot, withBoth, type Baseline } from '../disks.ts'
+import type { Machine } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
  * From a running machine to the answer of a first command on the disk of a snapshot. Ours captures the

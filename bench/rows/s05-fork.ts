@@ -1,9 +1,9 @@
-import { forkAndRun, shell, withBoth, type Baseline } from './disks.ts'
-import { startHeartbeat } from './heartbeat.ts'
-import { deleteMachine, withMachine, type Machine } from './machine.ts'
-import { distribution, type Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { forkAndRun, shell, withBoth, type Baseline } from '../disks.ts'
+import { startHeartbeat } from '../heartbeat.ts'
+import { deleteMachine, withMachine, type Machine } from '../machine.ts'
+import { distribution, type Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
  * From a running machine to the answer of a first command in its fork. The command prints a file that

@@ -1,7 +1,7 @@
-import type { Sample } from './measure.ts'
-import { createMachine, deleteMachine, type Machine } from './machine.ts'
-import { compareSides, type Bench, type BenchContext } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import type { Sample } from '../measure.ts'
+import { createMachine, deleteMachine, type Machine } from '../machine.ts'
+import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
  * From nothing to the answer of a first command, without a pool. The command prints the host name,

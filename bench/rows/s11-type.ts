@@ -1,8 +1,8 @@
-import { withDesktop, type BenchDesktop } from './desktop.ts'
-import { waitFor } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { withDesktop, type BenchDesktop } from '../desktop.ts'
+import { waitFor } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /** A thousand characters: letters with and without accents, other scripts, emoji, signs, new lines. */
 const text = makeText(1000)

@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { pinTo } from './cores.ts'
-import { runLoad, type Load } from './load.ts'
-import { deleteMachine, type Machine } from './machine.ts'
-import { listTree, readRolePid } from './processes.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds } from './rounds.ts'
+import { pinTo } from '../cores.ts'
+import { runLoad, type Load } from '../load.ts'
+import { deleteMachine, type Machine } from '../machine.ts'
+import { listTree, readRolePid } from '../processes.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds } from '../rounds.ts'
 
 const requests = 4000
 const connections = 32
@@ -69,7 +69,7 @@ async function measure(context: BenchContext, helloUrl: URL, { id }: Machine): P
 }
 
 async function startHello(): Promise<{ pid: number; url: URL; stop(): void }> {
-  const path = fileURLToPath(new URL('hello.ts', import.meta.url))
+  const path = fileURLToPath(new URL('../hello.ts', import.meta.url))
   const child = spawn(process.execPath, [path], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [address] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
   return {

@@ -1,10 +1,10 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkFrame } from './canvas.ts'
-import { installScrot, withDesktop } from './desktop.ts'
-import { compareSides, type Bench } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { checkFrame } from '../canvas.ts'
+import { installScrot, withDesktop } from '../desktop.ts'
+import { compareSides, type Bench } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 const inside = '/tmp/bench.jpg'
 /** JPEG at this quality is that far off at most in the middle of a flat block. */

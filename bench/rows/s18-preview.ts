@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../e2e/harness/ports.ts'
-import { runLoad, type Load } from './load.ts'
-import { waitFor, withMachine } from './machine.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds } from './rounds.ts'
+import { freePort } from '../../e2e/harness/ports.ts'
+import { runLoad, type Load } from '../load.ts'
+import { waitFor, withMachine } from '../machine.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds } from '../rounds.ts'
 
 /**
  * A private preview beside nginx with one worker, which asks for no credential and goes to the same

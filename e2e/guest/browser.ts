@@ -1,4 +1,4 @@
-import { eventually, type ApiClient } from './api.ts'
+import { eventually, type ApiClient } from '../harness/api.ts'
 
 /*
  * The browser of a machine, and a site inside the same machine that remembers what it was sent. The

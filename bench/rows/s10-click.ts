@@ -1,7 +1,7 @@
-import { withDesktop } from './desktop.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { withDesktop } from '../desktop.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /** The pointer to a point and a click there. A window under the point must have seen it. */
 export const bench: Bench = {

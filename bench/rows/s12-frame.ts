@@ -1,11 +1,11 @@
-import { withPort } from './baseline-port.ts'
-import { pixelOf } from './canvas.ts'
-import { installPackages, withDesktop } from './desktop.ts'
-import { waitFor } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench } from './row.ts'
-import { runRounds, time } from './rounds.ts'
-import { viewScreen, viewWebsockify, type Viewer } from './viewer.ts'
+import { withPort } from '../baseline-port.ts'
+import { pixelOf } from '../canvas.ts'
+import { installPackages, withDesktop } from '../desktop.ts'
+import { waitFor } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
+import { viewScreen, viewWebsockify, type Viewer } from '../viewer.ts'
 
 /**
  * From a press of the mouse that a viewer sends to the pixel that it changes on that viewer's screen.
