@@ -9,7 +9,7 @@ import { createIncusDriver } from '../server/src/drivers/incus/driver.ts'
 import { nameOf } from '../server/src/drivers/incus/instance.ts'
 import type { MachineDriver, MachineSpec } from '../server/src/drivers/machine-driver.ts'
 import { createGuestClient, type GuestClient } from '../server/src/guest/client.ts'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import { startTestEngine, type TestEngine } from './harness/engine.ts'
 import { runInGuest } from './guest/exec.ts'
 
@@ -172,7 +172,7 @@ async function boot(spec: MachineSpec, hostname: string): Promise<void> {
   await eventually(`${hostname} knows its name`, () =>
     guests.setIdentity(refOf(spec), { machine: spec.id, hostname }).then(
       () => true,
-      () => undefined,
+      () => false,
     ),
   )
 }

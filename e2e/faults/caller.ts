@@ -130,7 +130,7 @@ export function createCaller(
 
 /** The server could not say: it was down, or the same call of before is still at work. */
 function isInconclusive({ status, headers }: Answer): boolean {
-  return status === 500 || status === 503 || (status === 409 && headers.has('retry-after'))
+  return status === 500 || status === 503 || (status === 409 && 'retry-after' in headers)
 }
 
 function route(path: string): string {
