@@ -1,17 +1,19 @@
-import { withPort } from './baseline-port.ts'
-import { checkPixels, pixelOf } from './canvas.ts'
-import { installPackages, withDesktop, type BenchDesktop } from './desktop.ts'
-import { waitFor } from './machine.ts'
-import { medianOf, type Sample } from './measure.ts'
-import { findInit, listGuest, listTree, readAll, readCommand, readRolePid } from './processes.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds } from './rounds.ts'
-import { viewScreen, viewTcp, type Viewer, type ViewerOptions } from './viewer.ts'
+import { eventually } from '../../e2e/harness/polling.ts'
+import { readServerPid } from '../../e2e/harness/processes.ts'
+import { withPort } from '../baseline-port.ts'
+import { checkPixels, pixelOf } from '../canvas.ts'
+import { installPackages, withDesktop, type BenchDesktop } from '../desktop.ts'
+import { polling } from '../machine.ts'
+import { medianOf, type Sample } from '../measure.ts'
+import { findInit, listGuest, listTree, readAll, readCommand } from '../processes.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds } from '../rounds.ts'
+import { viewScreen, viewTcp, type Viewer, type ViewerOptions } from '../viewer.ts'
 
 /**
- * What a machine's viewers cost while a window shows ten pictures a second: ten of them beside one, by
- * the CPU time of the gateway, the agent and the X server (of x11vnc and the X server for the
- * baseline); and how many pictures others are shown beside a viewer that is too slow.
+ * The CPU time of the gateway, the agent and the X server while a window shows ten frames a second, with
+ * ten viewers compared with one (of x11vnc and the X server for the baseline). And the time between frames
+ * of a viewer while another viewer is too slow.
  */
 export const bench: Bench = {
   name: 's13-viewers',
@@ -24,14 +26,13 @@ export const bench: Bench = {
       await desktop.runAsRoot('sh', '-c', x11vnc)
       const { project, name } = desktop.instance
       const guest = async () => listGuest(await findInit(incus, project, name))
-      await waitFor('x11vnc runs', async () =>
-        (await guest()).some((pid) => isCommand(pid, 'x11vnc')),
-      )
+      const isUp = async () => (await guest()).some((pid) => isCommand(pid, 'x11vnc'))
+      await eventually('x11vnc runs', isUp, polling)
       const pids = await guest()
       const of = (command: string) =>
         pids.filter((pid) => isCommand(pid, command)).flatMap(listTree)
       const display = of('Xvnc')
-      const gateway = listTree(readRolePid(context.dataDir, 'gateway'))
+      const gateway = listTree(readServerPid(context.dataDir, 'gateway'))
       const ours: Server = {
         pids: [...gateway, ...of('agent.mjs'), ...display],
         view: (options) => viewScreen(api, desktop.id, options),
@@ -52,10 +53,10 @@ export const bench: Bench = {
 
 const port = 5900
 const x11vnc = 'runuser -u agent -- setsid x11vnc -display :0 -shared -forever -bg -quiet -nopw'
-const picturesPerSecond = 10
+const framesPerSecond = 10
 const sides = { baseline: 'one', ours: 'ten' } as const
 
-/** What shows screens, and whose CPU time that costs. */
+/** A server of screens, and the processes whose CPU time counts. */
 type Server = {
   readonly pids: readonly number[]
   view(options?: ViewerOptions): Promise<Viewer>
@@ -64,19 +65,19 @@ type Server = {
 type Played = {
   readonly ms: number
   readonly cpuMs: number
-  /** The numbers of the pictures. */
+  /** The numbers of the frames. */
   readonly frames: readonly number[]
   readonly wrong: string | undefined
 }
 
-/** The window with its pictures. */
+/** The window that shows frames. */
 type Stage = {
-  /** Plays them, until all viewers show the last one. */
+  /** Plays frames until all viewers show the last one. */
   play(server: Server, viewers: readonly Viewer[]): Promise<Played>
 }
 
 function openStage({ plan }: BenchContext, desktop: BenchDesktop): Stage {
-  const count = Math.ceil((plan.restMs / 5_000) * picturesPerSecond)
+  const count = Math.ceil((plan.restMs / 5_000) * framesPerSecond)
   let next = 1
   const shows = (frame: number) => (viewer: Viewer) => checkPixels(viewer, frame) === undefined
   return {
@@ -84,15 +85,15 @@ function openStage({ plan }: BenchContext, desktop: BenchDesktop): Stage {
       const first = next
       next += count + 1
       await desktop.ask({ do: 'show', frame: first })
-      await Promise.all(viewers.map((one) => one.until('the first picture', shows(first))))
+      await Promise.all(viewers.map((one) => one.until('the first frame', shows(first))))
       const before = readAll(server.pids).cpuTicks
-      const wish = { first: first + 1, frames: count, perSecond: picturesPerSecond }
-      const { ms } = await desktop.ask<{ ms: number }>({ do: 'play', ...wish })
-      await Promise.all(viewers.map((one) => one.until('the last picture', shows(first + count))))
+      const options = { first: first + 1, frames: count, perSecond: framesPerSecond }
+      const { ms } = await desktop.ask<{ ms: number }>({ do: 'play', ...options })
+      await Promise.all(viewers.map((one) => one.until('the last frame', shows(first + count))))
       const cpuMs = (readAll(server.pids).cpuTicks - before) * 10
-      const isOther = (one: Viewer) => !one.rgb.equals(viewers[0]!.rgb)
+      const differs = (one: Viewer) => !one.rgb.equals(viewers[0]!.rgb)
       const frames = Array.from({ length: count }, (_, index) => first + 1 + index)
-      return { ms, cpuMs, frames, wrong: viewers.some(isOther) ? 'the viewers differ' : undefined }
+      return { ms, cpuMs, frames, wrong: viewers.some(differs) ? 'the viewers differ' : undefined }
     },
   }
 }
@@ -135,7 +136,7 @@ async function measureCpu(
   ]
 }
 
-/** Raw pixels are 1.2 MB a picture: the slow one is busy with its first for as long as this lasts. */
+/** A frame of raw pixels has 1.2 MB, so the slow viewer is busy with its first one all the time. */
 async function measureSlow({ plan, say }: BenchContext, stage: Stage, ours: Server): Promise<Row> {
   const side = (isBesideSlow: boolean) => async (): Promise<Sample> => {
     await using stack = new AsyncDisposableStack()
@@ -144,8 +145,8 @@ async function measureSlow({ plan, say }: BenchContext, stage: Stage, ours: Serv
     const seen = new Set<number>()
     viewer.onUpdate = () => void seen.add(viewer.pixel(340, 180))
     const { ms, wrong, frames } = await stage.play(ours, [viewer])
-    const pictures = frames.filter((frame) => seen.has(pixelOf(frame, 0)))
-    return { ms: ms / pictures.length, wrong }
+    const shown = frames.filter((frame) => seen.has(pixelOf(frame, 0)))
+    return { ms: ms / shown.length, wrong }
   }
   const rounds = await runRounds(
     { alone: side(false), beside: side(true) },
@@ -157,8 +158,8 @@ async function measureSlow({ plan, say }: BenchContext, stage: Stage, ours: Serv
     { baseline: 'alone', ours: 'beside' },
     {
       id: 'S13',
-      ours: 'a picture beside a viewer at 64 KB/s',
-      baseline: 'without that one',
+      ours: 'time between frames beside a viewer at 64 KB/s',
+      baseline: 'without that viewer',
       target: { ratio: 1.05 },
     },
   )

@@ -1,15 +1,16 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { deleteSnapshot, shell, takeSnapshot, withBoth, type Baseline } from './disks.ts'
-import { waitFor, type Machine } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { eventually } from '../../e2e/harness/polling.ts'
+import { deleteSnapshot, takeSnapshot, withBoth, type Baseline } from '../disks.ts'
+import { polling, shell, type Machine } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
- * From the request to a snapshot that can be restored, while the machine writes 500 files a second and
- * syncs none. In ours each file must be whole, for it is of one instant; the engine's own promises no
- * such thing, and how often it fails is told beside it.
+ * A snapshot from the request until it is ready, while the machine writes 500 files a second without
+ * syncing. Ours is of one instant, so every file in it must be complete. The engine's own snapshot does not
+ * promise that; its failures are counted.
  */
 export const bench: Bench = {
   name: 's06-snapshot',
@@ -17,7 +18,7 @@ export const bench: Bench = {
   run: (context) =>
     withBoth(context, 's06', async (machine, baseline) => {
       const { api, plan, say } = context
-      await api.json('PUT', `/v1/machines/${machine.id}/files/content`, {
+      await api.ok('PUT', `/v1/machines/${machine.id}/files/content`, {
         path: '/home/agent/writer.py',
         content: writer,
       })
@@ -35,7 +36,7 @@ export const bench: Bench = {
     }),
 }
 
-/** A file appears under its name when it is written. The newest two thousand are kept. */
+/** Renames each file to its name when it is complete, and keeps the newest 2,000. */
 const writer = `
 import os, time
 os.makedirs('written', exist_ok=True)
@@ -61,14 +62,12 @@ async function snapshot(
   const { ms, result } = await time(() => takeSnapshot(api, id))
   try {
     const made = (await readdir(containers)).filter((name) => !before.has(name))
-    if (made.length !== 1) return { ms, wrong: `${made.length} captures were made` }
+    if (made.length !== 1) return { ms, wrong: `${made.length} captures exist instead of 1` }
     return { ms, wrong: await check(join(containers, made[0]!, 'rootfs/home/agent'), round) }
   } finally {
     await deleteSnapshot(api, result)
-    await waitFor(
-      'the capture is gone',
-      async () => (await readdir(containers)).length <= before.size,
-    )
+    const isGone = async () => (await readdir(containers)).length <= before.size
+    await eventually('the capture is gone', isGone, polling)
   }
 }
 
@@ -87,7 +86,7 @@ async function snapshotBaseline(
   }
 }
 
-/** Looks at the copy where the engine has it. */
+/** Reads the copy in the engine's pool. */
 async function check(home: string, round: number): Promise<string | undefined> {
   const marker = await readFile(join(home, 'marker'), 'utf8').catch(() => '')
   if (marker !== `before-${round}\n`) return `the marker is ${JSON.stringify(marker)}`

@@ -2,17 +2,18 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { channels } from '@computer/contract'
 import { WebSocket } from 'ws'
-import type { Api } from './api.ts'
-import { withPort } from './baseline-port.ts'
-import { installPackages, withDesktop } from './desktop.ts'
-import { waitFor } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import type { ApiClient } from '../../e2e/harness/api.ts'
+import { eventually } from '../../e2e/harness/polling.ts'
+import { withPort } from '../baseline-port.ts'
+import { installPackages, withDesktop } from '../desktop.ts'
+import { polling } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
- * A key typed into a terminal until its echo is back. Behind both ends sits the same program, so the
- * echo is the pty's own. The baseline is shellinabox in the same machine; Debian has no ttyd.
+ * A key sent to a terminal until its echo is back. Both sides run `cat`, so the pty itself echoes. The
+ * baseline is shellinabox in the same machine, because Debian has no ttyd.
  */
 export const bench: Bench = {
   name: 's17-keystroke',
@@ -23,10 +24,14 @@ export const bench: Bench = {
       say('installing shellinabox')
       await installPackages(desktop.runAsRoot, 'shellinabox')
       await desktop.runAsRoot('shellinaboxd', ...options)
-      await waitFor('shellinabox listens', async () => {
-        const listening = await desktop.runAsRoot('ss', '-Hltn', 'sport', '=', `:${port}`)
-        return listening !== ''
-      })
+      await eventually(
+        'shellinabox listens',
+        async () => {
+          const listening = await desktop.runAsRoot('ss', '-Hltn', 'sport', '=', `:${port}`)
+          return listening !== ''
+        },
+        polling,
+      )
       return withPort(incus, desktop.instance, port, async (hostPort) => {
         await using stack = new AsyncDisposableStack()
         const shellInABox = stack.use(await openShellInABox(hostPort))
@@ -54,14 +59,14 @@ const options = ['-t', '-b', '-p', String(port), '--localhost-only', '-s', servi
 
 type Terminal = {
   send(key: string): void
-  /** Called with what it shows. */
+  /** Called with new output. */
   onShown: (text: string) => void
 }
 
 async function echo(terminal: Terminal, key: string): Promise<Sample> {
   const shown = Promise.withResolvers<string>()
   terminal.onShown = shown.resolve
-  const timer = setTimeout(() => shown.reject(new Error('no echo came')), 10_000)
+  const timer = setTimeout(() => shown.reject(new Error('no echo within 10 s')), 10_000)
   const { ms, result } = await time(() => {
     terminal.send(key)
     return shown.promise
@@ -72,15 +77,15 @@ async function echo(terminal: Terminal, key: string): Promise<Sample> {
   }
 }
 
-/** Never the same twice in a row. */
+/** Consecutive keys are always different. */
 function keyOf(round: number): string {
   return String.fromCharCode(97 + ((round * 7) % 26))
 }
 
-async function openTerminal(api: Api, machineId: string): Promise<Terminal & Disposable> {
-  const wish = { command: [program] }
-  const { id } = await api.json<{ id: string }>('POST', `/v1/machines/${machineId}/terminals`, wish)
-  const { gateway_url } = await api.json<{ gateway_url: string }>('GET', '/v1/auth/me')
+async function openTerminal(api: ApiClient, machineId: string): Promise<Terminal & Disposable> {
+  const body = { command: [program] }
+  const { id } = await api.ok<{ id: string }>('POST', `/v1/machines/${machineId}/terminals`, body)
+  const { gateway_url } = await api.ok<{ gateway_url: string }>('GET', '/v1/auth/me')
   const path = channels.terminal.replace('{machine_id}', machineId).replace('{terminal_id}', id)
   const headers = { authorization: `Bearer ${api.key}` }
   const socket = new WebSocket(`${gateway_url}${path}`, { headers, perMessageDeflate: false })
@@ -96,7 +101,7 @@ async function openTerminal(api: Api, machineId: string): Promise<Terminal & Dis
   return terminal
 }
 
-/** As its page does: a request that waits for what is shown, and one for each key. */
+/** Works as its page does: one request waits for output, and each key is a request of its own. */
 async function openShellInABox(port: number): Promise<Terminal & Disposable> {
   const agent = new Agent({ keepAlive: true })
   const url = `http://127.0.0.1:${port}/`
@@ -119,7 +124,7 @@ async function openShellInABox(port: number): Promise<Terminal & Disposable> {
       if (data) terminal.onShown(data)
     }
   }
-  // Ends with the connection.
+  // Polling fails when the connection is closed, which ends it.
   poll().catch(() => {})
   return terminal
 }

@@ -3,15 +3,16 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../e2e/harness/ports.ts'
-import { runLoad, type Load } from './load.ts'
-import { waitFor, withMachine } from './machine.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds } from './rounds.ts'
+import { eventually } from '../../e2e/harness/polling.ts'
+import { freePort } from '../../e2e/harness/ports.ts'
+import { runLoad, type Load } from '../load.ts'
+import { polling, withMachine } from '../machine.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds } from '../rounds.ts'
 
 /**
- * A private preview beside nginx with one worker, which asks for no credential and goes to the same
- * program on this host: the network of machines lets nobody in from outside, nginx neither.
+ * A private preview, compared with nginx with one worker and without credentials. nginx forwards to the
+ * same program on this host, because the network of machines accepts no connection from it.
  */
 export const bench: Bench = {
   name: 's18-preview',
@@ -30,19 +31,15 @@ const program = (port: number) => `require('http').createServer((request, respon
 
 async function measureBoth(context: BenchContext, id: string): Promise<Row[]> {
   const { api, plan, say } = context
-  const exec = (command: readonly string[]) =>
-    api.json<{ stdout: string }>('POST', `/v1/machines/${id}/exec`, { command })
   const path = '/home/agent/hello.js'
-  await api.json('PUT', `/v1/machines/${id}/files/content`, {
+  await api.ok('PUT', `/v1/machines/${id}/files/content`, {
     path,
     content: program(guestPort),
   })
-  await exec(['sh', '-c', `setsid node ${path} </dev/null >/dev/null 2>&1 &`])
-  await waitFor('the web server listens', async () => {
-    const { stdout: listening } = await exec(['ss', '-Htln', `sport = :${guestPort}`])
-    return listening !== ''
-  })
-  const preview = await api.json<{ url: string; secret: string }>(
+  await api.launch(id, `node ${path}`)
+  const listens = async () => (await api.run(id, ['ss', '-Htln', `sport = :${guestPort}`])) !== ''
+  await eventually('the web server listens', listens, polling)
+  const preview = await api.ok<{ url: string; secret: string }>(
     'POST',
     `/v1/machines/${id}/ports`,
     { port: guestPort },
@@ -78,13 +75,13 @@ async function measureBoth(context: BenchContext, id: string): Promise<Row[]> {
   })
   const single = compareSides(alone, names, {
     id: 'S18',
-    ours: 'a hundred requests one after the other',
+    ours: `${one.requests} sequential requests`,
     baseline: 'nginx, one worker',
     target: { ratio: 2.5 },
   })
   const { oursMs, baselineMs } = single.comparison
   const added = (oursMs.p50 - baselineMs.p50) / one.requests
-  return [busy, { ...single, note: `${added.toFixed(2)} ms more for a request (goal 0.5)` }]
+  return [busy, { ...single, note: `${added.toFixed(2)} ms more per request (goal 0.5)` }]
 }
 
 async function startNginx(): Promise<AsyncDisposable & { readonly url: URL }> {
@@ -103,12 +100,12 @@ async function startNginx(): Promise<AsyncDisposable & { readonly url: URL }> {
   try {
     await spawned(nginx)
     const url = new URL(`http://127.0.0.1:${port}/`)
-    await waitFor('nginx answers', () =>
+    const answers = () =>
       fetch(url).then(
         ({ ok }) => ok,
         () => false,
-      ),
-    )
+      )
+    await eventually('nginx answers', answers, polling)
     return { url, [Symbol.asyncDispose]: endAll }
   } catch (error) {
     await endAll()
@@ -120,7 +117,7 @@ async function spawned(child: ChildProcess): Promise<void> {
   try {
     await once(child, 'spawn')
   } catch (cause) {
-    throw new Error('this compares with nginx: apt-get install nginx-light', { cause })
+    throw new Error('nginx is missing; run apt-get install nginx-light', { cause })
   }
 }
 

@@ -1,4 +1,5 @@
-import { eventually, type ApiClient } from './api.ts'
+import type { ApiClient } from '../harness/api.ts'
+import { eventually } from '../harness/polling.ts'
 
 /*
  * The browser of a machine, and a site inside the same machine that remembers what it was sent. The
@@ -39,7 +40,7 @@ export async function closeBrowser(api: ApiClient, id: string): Promise<void> {
   await api.run(id, ['xdotool', ...window, 'key', 'alt+F4'])
   await eventually('the browser has ended', async () => {
     const left = await api.run(id, ['sh', '-c', 'pgrep -x chromium || true'])
-    return left === '' || undefined
+    return left === ''
   })
 }
 

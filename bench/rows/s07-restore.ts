@@ -1,12 +1,12 @@
-import { deleteSnapshot, shell, takeSnapshot, withBoth, type Baseline } from './disks.ts'
-import type { Machine } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { deleteSnapshot, takeSnapshot, withBoth, type Baseline } from '../disks.ts'
+import { shell, type Machine } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
- * From a running machine to the answer of a first command on the disk of a snapshot. Ours captures the
- * disk of now before that, the baseline throws it away. A megabyte of random bytes must come back.
+ * A restore of a running machine until the first command has answered. Ours first captures the current
+ * disk, which the baseline discards. A megabyte of random bytes must come back.
  */
 export const bench: Bench = {
   name: 's07-restore',
@@ -34,8 +34,8 @@ export const bench: Bench = {
     }),
 }
 
-const look = 'sha256sum bytes; cat later 2>/dev/null || true'
-const prepare = `head -c 1M /dev/urandom > bytes; ${look}`
+const readDisk = 'sha256sum bytes; cat later 2>/dev/null || true'
+const prepare = `head -c 1M /dev/urandom > bytes; ${readDisk}`
 const change = 'head -c 1M /dev/urandom > bytes; echo later > later'
 
 async function restore(
@@ -45,19 +45,20 @@ async function restore(
 ): Promise<Sample> {
   await shell(api, id, change)
   const { ms, result } = await time(async () => {
-    const wish = { snapshot_id: before.snapshotId }
-    await api.json('POST', `/v1/machines/${id}/restore?wait=120`, wish)
-    return shell(api, id, look)
+    const body = { snapshot_id: before.snapshotId }
+    await api.ok('POST', `/v1/machines/${id}/restore?wait=120`, body)
+    return shell(api, id, readDisk)
   })
   await deleteBeforeRestore({ api }, id)
   return { ms, wrong: check(result, before.sum) }
 }
 
-/** So that every round begins with as many snapshots as the one before. */
+/** Deletes the automatic snapshot, so that every round starts with the same number of them. */
 async function deleteBeforeRestore({ api }: Pick<BenchContext, 'api'>, id: string): Promise<void> {
   const path = `/v1/snapshots?machine_id=${id}&limit=1`
-  const { data } = await api.json<{ data: { id: string; name: string }[] }>('GET', path)
-  if (data[0]?.name !== 'Before restore') throw new Error('the disk of before was not kept')
+  const { data } = await api.ok<{ data: { id: string; name: string }[] }>('GET', path)
+  if (data[0]?.name !== 'Before restore')
+    throw new Error('the restore took no Before restore snapshot')
   await deleteSnapshot(api, data[0].id)
 }
 
@@ -70,7 +71,7 @@ async function restoreBaseline(
     await run('stop', name)
     await run('snapshot', 'restore', name, 'taken')
     await run('start', name)
-    return inside(look)
+    return inside(readDisk)
   })
   return { ms, wrong: check(result, sum) }
 }

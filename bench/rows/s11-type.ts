@@ -1,17 +1,18 @@
-import { withDesktop, type BenchDesktop } from './desktop.ts'
-import { waitFor } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { withDesktop, type BenchDesktop } from '../desktop.ts'
+import { eventually } from '../../e2e/harness/polling.ts'
+import { polling } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
-/** A thousand characters: letters with and without accents, other scripts, emoji, signs, new lines. */
+/** 1,000 characters: letters with and without accents, other scripts, emoji, signs, line breaks. */
 const text = makeText(1000)
 const settleMs = 20_000
 const pagePort = 8321
 
 /**
- * Types a text into three programs that take input in three ways. Only the typing is timed; then the
- * program is asked what it got, and that must be the text to the last character.
+ * Types a text into three programs that read input in different ways. Only the typing is timed. The
+ * program must then have exactly the text.
  */
 export const bench: Bench = {
   name: 's11-type',
@@ -30,7 +31,7 @@ export const bench: Bench = {
 /** A program whose text field has the focus. */
 type Field = {
   empty(): Promise<void>
-  /** What it holds now, which may not be all yet. */
+  /** The current content, which may still be incomplete. */
   read(): Promise<string>
 }
 
@@ -45,7 +46,7 @@ async function measure(
   const check = async (): Promise<string | undefined> => {
     let got = ''
     const arrived = async () => (got = await field.read()) === text
-    const isExact = await waitFor('', arrived, { everyMs: 100, boundMs: settleMs }).then(
+    const isExact = await eventually('the text arrives', arrived, { withinMs: settleMs }).then(
       () => true,
       () => false,
     )
@@ -58,7 +59,7 @@ async function measure(
   const ours = async (): Promise<Sample> => {
     await field.empty()
     const { ms } = await time(() =>
-      api.json('POST', `/v1/machines/${desktop.id}/keyboard/type`, { text }),
+      api.ok('POST', `/v1/machines/${desktop.id}/keyboard/type`, { text }),
     )
     const wrong = await check()
     typed += 1000
@@ -75,14 +76,14 @@ async function measure(
     ours: `type into ${name}`,
     baseline: 'xdotool type',
     target,
-    note: `${exact} of ${typed} characters typed into ${name} were in texts that came out exact`,
+    note: `${exact} of ${typed} characters typed into ${name} were in exact texts`,
   }
   return compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)
 }
 
 const programs = { 'a terminal': openTerminal, 'a GTK entry': openEditor, Chromium: openBrowser }
 
-/** `cat` takes what is typed until the end of file, and its file appears whole. */
+/** `cat` reads until the end of file, and only then is its output renamed to the file's name. */
 async function openTerminal(context: BenchContext, desktop: BenchDesktop): Promise<Field> {
   const file = '/tmp/bench-terminal'
   const loop = `while :; do cat >${file}.new; mv ${file}.new ${file}; done`
@@ -91,10 +92,8 @@ async function openTerminal(context: BenchContext, desktop: BenchDesktop): Promi
   return {
     async empty() {
       await pressHotkey(context, desktop, 'ctrl', 'd')
-      await waitFor(
-        `${file} is there`,
-        async () => (await readFile(context, desktop, file)) !== null,
-      )
+      const exists = async () => (await readFile(context, desktop, file)) !== null
+      await eventually(`${file} exists`, exists, polling)
       await desktop.runInside('rm', file)
     },
     async read() {
@@ -105,7 +104,7 @@ async function openTerminal(context: BenchContext, desktop: BenchDesktop): Promi
   }
 }
 
-/** The editor's file after it was saved. */
+/** Reads the editor's file after saving it. */
 async function openEditor(context: BenchContext, desktop: BenchDesktop): Promise<Field> {
   const file = '/tmp/bench-editor'
   await desktop.runInside('touch', file)
@@ -119,26 +118,27 @@ async function openEditor(context: BenchContext, desktop: BenchDesktop): Promise
     async empty() {
       await pressHotkey(context, desktop, 'ctrl', 'a')
       await pressHotkey(context, desktop, 'Delete')
-      await waitFor('the editor is empty', async () => (await save()).trim() === '')
+      await eventually('the editor is empty', async () => (await save()).trim() === '', polling)
     },
-    // It ends a file with a new line whether there is one or not.
+    // The editor appends a line break to the file even if there is one.
     read: async () => (await save()).replace(/\n\n$/, '\n'),
   }
 }
 
-/** A page that tells what its text field holds. */
+/** A page that reports the content of its text field to the probe. */
 async function openBrowser(context: BenchContext, desktop: BenchDesktop): Promise<Field> {
   await desktop.ask({ do: 'serve', port: pagePort })
   await launch(desktop, 'chromium', `http://127.0.0.1:${pagePort}/`)
   await focus(desktop, 'chromium')
   const read = async () => (await desktop.ask<{ text: string | null }>({ do: 'page' })).text
-  const isEmpty = () => waitFor('the field is empty', async () => (await read()) === '')
-  await isEmpty()
+  const waitUntilEmpty = () =>
+    eventually('the field is empty', async () => (await read()) === '', polling)
+  await waitUntilEmpty()
   return {
     async empty() {
       await desktop.ask({ do: 'forget' })
       await pressHotkey(context, desktop, 'F5')
-      await isEmpty()
+      await waitUntilEmpty()
     },
     read: async () => (await read()) ?? '',
   }
@@ -151,16 +151,16 @@ async function launch(desktop: BenchDesktop, ...command: readonly string[]): Pro
 async function focus(desktop: BenchDesktop, windowClass: string): Promise<void> {
   const activate = ['search', '--onlyvisible', '--class', windowClass, 'windowactivate', '--sync']
   const isActive = `xprop -id $(xdotool getactivewindow) WM_CLASS | grep -qi ${windowClass}`
-  // Windows come and go while a program opens, and xdotool ends at one that is gone.
-  await waitFor(`${windowClass} has the focus`, () =>
+  // xdotool fails if a window closes while it searches, which happens while a program starts.
+  const hasFocus = () =>
     desktop
       .runInside('timeout', '10', 'xdotool', ...activate)
       .then(() => desktop.runInside('sh', '-c', isActive))
       .then(
         () => true,
         () => false,
-      ),
-  )
+      )
+  await eventually(`${windowClass} has the focus`, hasFocus, polling)
 }
 
 async function pressHotkey(
@@ -168,7 +168,7 @@ async function pressHotkey(
   { id }: BenchDesktop,
   ...keys: readonly string[]
 ): Promise<void> {
-  await api.json('POST', `/v1/machines/${id}/keyboard/hotkey`, { keys })
+  await api.ok('POST', `/v1/machines/${id}/keyboard/hotkey`, { keys })
 }
 
 async function readFile(
@@ -178,7 +178,7 @@ async function readFile(
 ): Promise<string | null> {
   const answer = await api.call('GET', `/v1/machines/${id}/files/content?path=${path}`)
   if (answer.status === 404) return null
-  return (JSON.parse(answer.body.toString('utf8')) as { content: string }).content
+  return answer.body.content
 }
 
 function describeDifference(got: string): string {
@@ -189,7 +189,7 @@ function describeDifference(got: string): string {
   return `${seen.length} characters, from ${at} on ${part(seen)} instead of ${part(wanted)}`
 }
 
-/** The last character is a new line, which a terminal needs to hand its line on. */
+/** The last character is a line break, because a terminal passes on complete lines. */
 function makeText(length: number): string {
   const words = [
     'The quick brown fox jumps over 13 lazy dogs; ',

@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { findInit, listGuest, readCommand, readRolePid, readAll } from './processes.ts'
-import { incusPath } from './incus.ts'
-import { withMachine } from './machine.ts'
-import { medianOf, type Sample } from './measure.ts'
-import { compareSides, type Bench, type FigureRow } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { readServerPid } from '../../e2e/harness/processes.ts'
+import { findInit, listGuest, readAll, readCommand } from '../processes.ts'
+import { incusPath } from '../incus.ts'
+import { withMachine } from '../machine.ts'
+import { medianOf, type Sample } from '../measure.ts'
+import { compareSides, type Bench, type FigureRow } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
- * A command that writes a gigabyte. Ours answers with the end of it, which it says; the baseline passes
- * on all of it. Beside the time stands by how much the api and the agent grow meanwhile.
+ * A command that writes a gigabyte. Ours returns the end of it, marked as truncated; the baseline transfers
+ * all of it. The memory growth of the API and the agent is measured as well.
  */
 export const bench: Bench = {
   name: 's15-exec-output',
@@ -21,7 +22,7 @@ export const bench: Bench = {
       const init = await findInit(incus, project, name)
       const agent = listGuest(init).find((pid) => readCommand(pid).includes('agent.mjs'))
       if (agent === undefined) throw new Error('no agent runs in the machine')
-      const pids = { api: readRolePid(dataDir, 'api'), agent }
+      const pids = { api: readServerPid(dataDir, 'api'), agent }
       const growth: Record<keyof typeof pids, number[]> = { api: [], agent: [] }
 
       const ours = async (): Promise<Sample> => {
@@ -29,7 +30,7 @@ export const bench: Bench = {
         const apiMemory = watches.use(watchMemory(pids.api))
         const agentMemory = watches.use(watchMemory(pids.agent))
         const { ms, result } = await time(() =>
-          api.json<Result>('POST', `/v1/machines/${id}/exec`, { command, timeout_ms: 600_000 }),
+          api.ok<Result>('POST', `/v1/machines/${id}/exec`, { command, timeout_ms: 600_000 }),
         )
         growth.api.push(apiMemory.growthMb())
         growth.agent.push(agentMemory.growthMb())
@@ -49,11 +50,11 @@ export const bench: Bench = {
         {
           id: 'S15',
           ours: 'exec of 1 GB',
-          baseline: 'incus exec, all of it',
+          baseline: 'incus exec, whole output',
           target: { ratio: 1 },
         },
       )
-      return [row, ...Object.entries(growth).map(([role, values]) => figure(role, values))]
+      return [row, ...Object.entries(growth).map(([name, values]) => figure(name, values))]
     }),
 }
 
@@ -64,13 +65,15 @@ const outputBytes = 1_000_000_000
 const keptBytes = 1024 * 1024
 const command = ['sh', '-c', `yes '${line.trim()}' | head -c ${outputBytes}`]
 
-/** The last 1 MiB, to the byte, and the word that there was more. */
+/** Expects exactly the last 1 MiB, marked as truncated. */
 function check({ stdout, exit_code, truncated }: Result): string | undefined {
   if (exit_code !== 0) return `exit code ${exit_code}`
-  if (!truncated) return 'it does not say that there was more'
+  if (!truncated) return 'the output is not marked as truncated'
   const from = (outputBytes - keptBytes) % line.length
   const expected = line.repeat(keptBytes / line.length + 2).slice(from, from + keptBytes)
-  return stdout === expected ? undefined : `${stdout.length} characters that are not the last ones`
+  return stdout === expected
+    ? undefined
+    : `${stdout.length} characters that are not the end of the output`
 }
 
 async function countOutput(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -81,22 +84,22 @@ async function countOutput(args: readonly string[], env: NodeJS.ProcessEnv): Pro
   return bytes
 }
 
-/** The most that a process has grown by since this was called. */
+/** Watches the peak growth of a process. */
 function watchMemory(pid: number): Disposable & { growthMb(): number } {
   const before = readAll([pid]).memoryMb
   let most = before
-  const look = () => (most = Math.max(most, readAll([pid]).memoryMb))
-  const timer = setInterval(look, 100)
+  const measure = () => (most = Math.max(most, readAll([pid]).memoryMb))
+  const timer = setInterval(measure, 100)
   return {
     growthMb() {
-      look()
+      measure()
       return most - before
     },
     [Symbol.dispose]: () => clearInterval(timer),
   }
 }
 
-function figure(role: string, growthMb: readonly number[]): FigureRow {
-  const what = `${role}: most growth in a call of ${growthMb.length}, median ${medianOf(growthMb).toFixed(1)}`
+function figure(name: string, growthMb: readonly number[]): FigureRow {
+  const what = `${name}: memory growth per call, maximum of ${growthMb.length}, median ${medianOf(growthMb).toFixed(1)}`
   return { kind: 'figure', id: 'S15', what, value: Math.max(...growthMb), unit: 'MB', limit: 64 }
 }

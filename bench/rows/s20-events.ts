@@ -3,19 +3,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { pino } from 'pino'
 import { WebSocket } from 'ws'
-import { Changes } from '../server/src/db/changes.ts'
-import { openDatabase } from '../server/src/db/database.ts'
-import { databaseUrl } from '../server/src/host/postgres.ts'
-import type { Api } from './api.ts'
-import { deleteMachine, waitFor, type Machine } from './machine.ts'
-import { medianOf, quantile, type Sample } from './measure.ts'
-import type { Bench, BenchContext, FigureRow } from './row.ts'
-import { runRounds } from './rounds.ts'
+import { Changes } from '../../server/src/db/changes.ts'
+import { openDatabase } from '../../server/src/db/database.ts'
+import { databaseUrl } from '../../server/src/host/postgres.ts'
+import type { ApiClient } from '../../e2e/harness/api.ts'
+import { eventually } from '../../e2e/harness/polling.ts'
+import { deleteMachine, type Machine } from '../machine.ts'
+import { medianOf, quantile, type Sample } from '../measure.ts'
+import type { Bench, BenchContext, FigureRow } from '../row.ts'
+import { runRounds } from '../rounds.ts'
 
 /**
- * From the commit of an event to its arrival at a subscriber, at 2,000 commits a second, beside a
- * NOTIFY in each of as many transactions. The api cannot be asked that often on one host, so both
- * sides write to Postgres themselves; ours announces its commits the way the api does.
+ * The commit of an event until a subscriber receives it, at 2,000 commits a second, compared with a NOTIFY
+ * in each of as many transactions. The API cannot handle so many calls on one host, so both sides write to
+ * Postgres themselves, and ours notifies as the API does.
  */
 export const bench: Bench = {
   name: 's20-events',
@@ -34,7 +35,7 @@ export const bench: Bench = {
       results[name].push(result)
       return { ms: result.p99Ms, wrong: result.wrong }
     }
-    // Each is a half of what rest takes; a few are enough, because each holds 60,000 commits.
+    // A few rounds are enough, because each has 60,000 commits.
     const plan = { ...context.plan.slow, rounds: Math.min(4, context.plan.slow.rounds), warmups: 1 }
     const sides = { baseline: side('baseline', baseline), ours: side('ours', ours) }
     const rounds = await runRounds(sides, plan, context.say)
@@ -49,16 +50,16 @@ export const bench: Bench = {
 
 const writesPerSecond = 2_000
 const connections = 16
-/** Commits under way at once: past this a side is as fast as it can be. */
-const mostUnderWay = 200
-/** Commits of one log wait for each other, so there are several. */
+/** The maximum of concurrent commits; a side that reaches it has reached its full speed. */
+const maxConcurrent = 200
+/** Commits to one log wait for each other, so several logs are used. */
 const logs = 10
 
-/** Logs that are written to, each counting its own events, and what their subscriber hears. */
+/** Logs that number their own events, and a subscriber of all of them. */
 type EventStream = {
-  /** Resolves after the commit with the number that the event has in its log. */
+  /** Resolves after the commit to the number of the event in its log. */
   write(log: number): Promise<number>
-  /** Called with what arrives, in the order in which it does. */
+  /** Called for each event that the subscriber receives. */
   onArrival: (log: number, sequence: number) => void
 }
 
@@ -76,7 +77,8 @@ async function measure(stream: EventStream, forMs: number): Promise<Result> {
   let wrong: string | undefined
   stream.onArrival = (log, sequence) => {
     const expected = (last.get(log) ?? sequence - 1) + 1
-    if (sequence !== expected) wrong ??= `log ${log}: ${sequence} came where ${expected} was due`
+    if (sequence !== expected)
+      wrong ??= `log ${log}: event ${sequence} arrived instead of ${expected}`
     last.set(log, sequence)
     arrived.set(`${log} ${sequence}`, performance.now())
   }
@@ -86,36 +88,36 @@ async function measure(stream: EventStream, forMs: number): Promise<Result> {
     committed.set(`${log} ${sequence}`, performance.now())
   })
   const perSecond = committed.size / ((performance.now() - start) / 1000)
-  await waitFor('all events arrive', async () => arrived.size >= committed.size, {
-    boundMs: 30_000,
-  }).catch(() => {})
+  const haveArrived = async () => arrived.size >= committed.size
+  const polling = { everyMs: 20, withinMs: 30_000 }
+  await eventually('all events arrive', haveArrived, polling).catch(() => {})
   const lost = [...committed.keys()].filter((key) => !arrived.has(key)).length
   if (lost > 0) wrong ??= `${lost} of ${committed.size} events did not arrive`
-  // One that arrives before its writer hears of the commit took no time that anybody waited.
+  // An event may arrive before its writer sees the commit, which counts as zero.
   const ms = [...committed].map(([key, at]) => Math.max(0, (arrived.get(key) ?? NaN) - at))
   ms.sort((a, b) => a - b)
   return { p50Ms: quantile(ms, 0.5), p99Ms: quantile(ms, 0.99), perSecond, wrong }
 }
 
-/** Begins as many writes as are due by the clock, whether or not earlier ones have ended. */
+/** Starts writes at an even rate, whether or not earlier ones have ended. */
 async function writeEvenly(forMs: number, write: (log: number) => Promise<void>): Promise<void> {
   const start = performance.now()
-  const underWay = new Set<Promise<void>>()
-  let begun = 0
+  const running = new Set<Promise<void>>()
+  let started = 0
   let failure: unknown
   for (;;) {
     const elapsedMs = performance.now() - start
     if (elapsedMs > forMs || failure !== undefined) break
     const due = (elapsedMs / 1000) * writesPerSecond
-    while (begun < due && underWay.size < mostUnderWay) {
-      const one: Promise<void> = write(begun++ % logs)
+    while (started < due && running.size < maxConcurrent) {
+      const one: Promise<void> = write(started++ % logs)
         .catch((error: unknown) => void (failure ??= error))
-        .finally(() => underWay.delete(one))
-      underWay.add(one)
+        .finally(() => running.delete(one))
+      running.add(one)
     }
     await delay(2)
   }
-  await Promise.all(underWay)
+  await Promise.all(running)
   if (failure !== undefined) throw failure as Error
 }
 
@@ -125,12 +127,12 @@ async function openOurs(
   pool: pg.Pool,
   stack: AsyncDisposableStack,
 ): Promise<EventStream> {
-  say('making the machines whose events are written')
+  say('creating the machines whose events are written')
   const machines: string[] = []
   stack.defer(async () => void (await Promise.all(machines.map((id) => deleteMachine(api, id)))))
   for (let log = 0; log < logs; log++) {
-    const wish = { name: `bench-s20-${log}`, start: false }
-    machines.push((await api.json<Machine>('POST', '/v1/machines', wish)).id)
+    const body = { name: `bench-s20-${log}`, start: false }
+    machines.push((await api.ok<Machine>('POST', '/v1/machines', body)).id)
   }
   const log = pino({ level: 'silent' })
   const db = openDatabase(url, { log, maxConnections: 1 })
@@ -162,8 +164,8 @@ async function openOurs(
   return stream
 }
 
-async function openEvents(api: Api): Promise<WebSocket> {
-  const { gateway_url } = await api.json<{ gateway_url: string }>('GET', '/v1/auth/me')
+async function openEvents(api: ApiClient): Promise<WebSocket> {
+  const { gateway_url } = await api.ok<{ gateway_url: string }>('GET', '/v1/auth/me')
   const headers = { authorization: `Bearer ${api.key}` }
   const socket = new WebSocket(`${gateway_url}/v1/events`, { headers })
   await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))

@@ -1,9 +1,9 @@
-import type { Sample } from './measure.ts'
-import { withMachine } from './machine.ts'
-import { compareSides, type Bench } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import type { Sample } from '../measure.ts'
+import { withMachine } from '../machine.ts'
+import { compareSides, type Bench } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
-/** A command in a machine that runs. `true` and `false` in turn, so that the exit code means something. */
+/** A command in a running machine: `true` and `false` alternately, so that the exit code is verified. */
 export const bench: Bench = {
   name: 's14-exec',
   title: 'exec true',
@@ -15,7 +15,7 @@ export const bench: Bench = {
       const ours = async (round: number): Promise<Sample> => {
         const { command, exitCode } = commandOf(round)
         const { ms, result } = await time(() =>
-          api.json<{ exit_code: number }>('POST', `/v1/machines/${id}/exec`, {
+          api.ok<{ exit_code: number }>('POST', `/v1/machines/${id}/exec`, {
             command: [command],
           }),
         )

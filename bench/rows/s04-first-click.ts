@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { countChanged, type Area } from './canvas.ts'
-import { installScrot } from './desktop.ts'
-import { createMachine, deleteMachine, takeLease, waitForDesktop, type Machine } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { countChanged, type Area } from '../canvas.ts'
+import { installScrot } from '../desktop.ts'
+import { createMachine, deleteMachine, polling, type Machine } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
-/** A click of the right button on the backdrop opens a menu below and right of it. */
+/** A right click on the backdrop opens a menu below it, to the right. */
 const click = { x: 640, y: 250 }
 const menu: Area = { left: 650, top: 260, width: 160, height: 160 }
 const elsewhere: Area = { left: 100, top: 260, width: 160, height: 160 }
@@ -14,8 +14,8 @@ const image = 'bench-desktop'
 const boundMs = 120_000
 
 /**
- * From nothing to a click that is seen to do something. The picture must have changed where the menu
- * opens and nowhere else: a desktop that only just paints itself does not count.
+ * The creation of a machine until a click has a visible effect. The picture must change where the menu
+ * opens and nowhere else, so that a desktop that is still painting itself does not count.
  */
 export const bench: Bench = {
   name: 's04-first-click',
@@ -44,14 +44,14 @@ async function create({ api }: BenchContext, name: string): Promise<Sample> {
     const { ms } = await time(async () => {
       machine = await createMachine(api, name)
       const { id } = machine
-      await waitForDesktop(api, id)
-      await takeLease(api, id)
-      const look = async () => {
+      await api.waitForDesktop(id, polling)
+      await api.takeLease(id)
+      const takeScreenshot = async () => {
         const headers = { accept: 'image/png' }
-        return (await api.call('GET', `/v1/machines/${id}/screenshot`, { headers })).body
+        return (await api.call('GET', `/v1/machines/${id}/screenshot`, undefined, headers)).bytes
       }
-      await clickUntilSeen(look, () =>
-        api.json('POST', `/v1/machines/${id}/mouse/click`, { at: click, button: 'right' }),
+      await clickUntilSeen(takeScreenshot, () =>
+        api.ok('POST', `/v1/machines/${id}/mouse/click`, { at: click, button: 'right' }),
       )
     })
     return { ms }
@@ -77,18 +77,18 @@ async function launch({ incus }: BenchContext, name: string): Promise<Sample> {
   }
 }
 
-/** Clicks again when nothing came of it within a second: what should have heard it was not there yet. */
+/** Clicks again after a second without an effect, because the desktop may not have been ready. */
 async function clickUntilSeen(
-  look: () => Promise<Buffer>,
-  act: () => Promise<unknown>,
+  takeScreenshot: () => Promise<Buffer>,
+  click: () => Promise<unknown>,
 ): Promise<void> {
   const deadline = performance.now() + boundMs
   while (performance.now() < deadline) {
-    const before = await look()
-    await act()
-    const patience = performance.now() + 1000
-    while (performance.now() < patience) {
-      const after = await look()
+    const before = await takeScreenshot()
+    await click()
+    const retryAt = performance.now() + 1000
+    while (performance.now() < retryAt) {
+      const after = await takeScreenshot()
       const changed = await countChanged(before, after, menu)
       if (changed < (menu.width * menu.height) / 2) {
         await delay(5)
@@ -98,10 +98,10 @@ async function clickUntilSeen(
       break
     }
   }
-  throw new Error(`no click was seen in ${boundMs} ms`)
+  throw new Error(`no click had a visible effect within ${boundMs} ms`)
 }
 
-/** What a user would launch: the same image with a screenshot tool in it, unpacked beforehand. */
+/** Publishes the image with a screenshot tool in it, and unpacks it before the measurement. */
 async function bakeImage({ incus, say }: BenchContext): Promise<void> {
   say('baking an image with scrot for the baseline')
   const name = 's04-image'

@@ -1,4 +1,5 @@
-import { eventually, type ApiClient } from './api.ts'
+import type { ApiClient } from '../harness/api.ts'
+import { eventually } from '../harness/polling.ts'
 
 /** What tests of disks do again and again, through the API. */
 export function createDiskSteps(api: ApiClient) {
@@ -37,7 +38,7 @@ export function createDiskSteps(api: ApiClient) {
         const { data } = await api.ok('GET', `${path}/events?limit=20`)
         const last = data.find(({ type }: { type: string }) => type.startsWith('machine.restore_'))
         if (last.type === 'machine.restore_failed') throw new Error(last.message)
-        return last.type === 'machine.restore_completed' || undefined
+        return last.type === 'machine.restore_completed'
       })
       if (state === 'stopping') await steps.running(id)
     },

@@ -2,12 +2,12 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { withMachine } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { withMachine } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
-/** Files into a machine and out of it. What has arrived is compared by its checksum. */
+/** Files written to a machine and read from it, verified by checksum. */
 export const bench: Bench = {
   name: 's16-files',
   title: 'files in and out',
@@ -27,7 +27,7 @@ const fileBytes = 1_024
 const largeBytes = 64 * 1024 * 1024
 const rangeBytes = 4 * 1024 * 1024
 
-/** A round is one file, because a thousand of the baseline take minutes; the ratio is the same. */
+/** A round is one file, because 1,000 files of the baseline take minutes; the ratio is the same. */
 async function measureWrites(context: BenchContext, id: string, folder: string): Promise<Row> {
   const { api, incus, plan, say } = context
   const { project, name } = await incus.instanceOf(id)
@@ -37,7 +37,7 @@ async function measureWrites(context: BenchContext, id: string, folder: string):
   const ours = async (round: number): Promise<Sample> => {
     const path = `ours/${round % fileCount}`
     const body = { path, content: content(round) }
-    const { ms } = await time(() => api.json('PUT', `/v1/machines/${id}/files/content`, body))
+    const { ms } = await time(() => api.ok('PUT', `/v1/machines/${id}/files/content`, body))
     return { ms, wrong: compare(await sumOf(path), sum(body.content)) }
   }
   const baseline = async (round: number): Promise<Sample> => {
@@ -75,7 +75,7 @@ async function measureReads(context: BenchContext, id: string, folder: string): 
         const range = `bytes=${offset}-${offset + rangeBytes - 1}`
         const headers = { accept: 'application/octet-stream', range }
         const url = `/v1/machines/${id}/files/content?path=${path}`
-        parts.push((await api.call('GET', url, { headers })).body)
+        parts.push((await api.call('GET', url, undefined, headers)).bytes)
       }
       return parts
     })
@@ -104,7 +104,7 @@ const sides = { baseline: 'baseline', ours: 'ours' } as const
 async function inMachine({ api }: BenchContext, id: string, command: string): Promise<string> {
   const url = `/v1/machines/${id}/exec`
   const body = { command: ['sh', '-c', command] }
-  const { stdout } = await api.json<{ stdout: string }>('POST', url, body)
+  const { stdout } = await api.ok<{ stdout: string }>('POST', url, body)
   return stdout.split(' ')[0]!
 }
 

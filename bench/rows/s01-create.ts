@@ -1,11 +1,11 @@
-import type { Sample } from './measure.ts'
-import { createMachine, deleteMachine, type Machine } from './machine.ts'
-import { compareSides, type Bench, type BenchContext } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import type { Sample } from '../measure.ts'
+import { createMachine, deleteMachine, type Machine } from '../machine.ts'
+import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
- * From nothing to the answer of a first command, without a pool. The command prints the host name,
- * so that it is proved to have run in that machine.
+ * The creation of a machine until its first command has answered, without a pool. The command prints the
+ * hostname, which proves that it ran in that machine.
  */
 export const bench: Bench = {
   name: 's01-create',
@@ -28,7 +28,7 @@ async function create({ api }: BenchContext, name: string): Promise<Sample> {
     const { ms, result } = await time(async () => {
       machine = await createMachine(api, name)
       const command = ['hostname']
-      return api.json<{ stdout: string }>('POST', `/v1/machines/${machine.id}/exec`, { command })
+      return api.ok<{ stdout: string }>('POST', `/v1/machines/${machine.id}/exec`, { command })
     })
     return { ms, wrong: checkName(result.stdout, machine!.name) }
   } finally {
@@ -50,5 +50,5 @@ async function launch({ incus }: BenchContext, name: string): Promise<Sample> {
 }
 
 function checkName(output: string, name: string): string | undefined {
-  return output.trim() === name ? undefined : `the host name is ${output.trim()}, not ${name}`
+  return output.trim() === name ? undefined : `the hostname is ${output.trim()}, not ${name}`
 }

@@ -1,12 +1,12 @@
-import { checkFrame, countChanged } from './canvas.ts'
-import { installScrot, withDesktop, type BenchDesktop } from './desktop.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { checkFrame, countChanged } from '../canvas.ts'
+import { installScrot, withDesktop, type BenchDesktop } from '../desktop.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 const inside = '/tmp/bench.png'
 
-/** A PNG of a screen that changed, one of a screen that did not, and both beside scrot inside. */
+/** A PNG of a screen that changed and of one that did not, each compared with scrot inside. */
 export const bench: Bench = {
   name: 's09-screenshot-png',
   title: 'screenshot PNG, changed and unchanged',
@@ -26,7 +26,7 @@ export const bench: Bench = {
         await change()
         return takeScreenshot(context, desktop, frame)
       }
-      // The picture before it is of the same frame, whichever side showed it.
+      // The first screenshot makes sure that the last one was of the same frame.
       const unchanged = async (): Promise<Sample> => {
         await takeScreenshot(context, desktop, frame)
         return takeScreenshot(context, desktop, frame)
@@ -63,21 +63,21 @@ async function takeScreenshot(
 ): Promise<Sample> {
   const { ms, result } = await time(() => fetchPng(api, id))
   if (result.status !== 200) return { ms, wrong: `status ${result.status}` }
-  return { ms, wrong: await checkFrame(result.body, frame, 0) }
+  return { ms, wrong: await checkFrame(result.bytes, frame, 0) }
 }
 
 function fetchPng(api: BenchContext['api'], id: string) {
   const path = `/v1/machines/${id}/screenshot?format=png`
-  return api.call('GET', path, { headers: { accept: 'image/png' } })
+  return api.call('GET', path, undefined, { accept: 'image/png' })
 }
 
-/** Beyond the frame: the whole picture beside scrot's of the same moment. */
+/** Compares the whole picture with scrot's of the same screen. */
 async function compareWhole({ api }: BenchContext, desktop: BenchDesktop): Promise<string> {
   await desktop.runInside('scrot', '--overwrite', inside)
   const ours = await fetchPng(api, desktop.id)
   const path = `/v1/machines/${desktop.id}/files/content?path=${inside}`
   const headers = { accept: 'application/octet-stream' }
-  const theirs = await api.call('GET', path, { headers })
-  const changed = await countChanged(ours.body, theirs.body)
+  const theirs = await api.call('GET', path, undefined, headers)
+  const changed = await countChanged(ours.bytes, theirs.bytes)
   return `of 1,024,000 pixels ${changed} differ from scrot's picture of the same moment`
 }

@@ -1,13 +1,13 @@
-import { forkAndRun, shell, withBoth, type Baseline } from './disks.ts'
-import { startHeartbeat } from './heartbeat.ts'
-import { deleteMachine, withMachine, type Machine } from './machine.ts'
-import { distribution, type Sample } from './measure.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { forkAndRun, withBoth, type Baseline } from '../disks.ts'
+import { startHeartbeat } from '../heartbeat.ts'
+import { deleteMachine, shell, withMachine, type Machine } from '../machine.ts'
+import { distribution, type Sample } from '../measure.ts'
+import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 /**
- * From a running machine to the answer of a first command in its fork. The command prints a file that
- * was written just before; one that is written once the fork runs must be the source's alone.
+ * A fork of a running machine until its first command has answered. The command prints a file that was
+ * written just before. A file that the source writes later must not be in the fork.
  */
 export const bench: Bench = {
   name: 's05-fork',
@@ -18,18 +18,18 @@ export const bench: Bench = {
   ],
 }
 
-const look = 'cat marker; cat later 2>/dev/null || true'
+const readFiles = 'cat marker; cat later 2>/dev/null || true'
 
 async function compareForks(context: BenchContext): Promise<Row[]> {
   return withBoth(context, 's05', async (machine, baseline) => {
     const heartbeat = await startHeartbeat(context.api, machine.id)
-    const stallsMs: number[] = []
+    const pausesMs: number[] = []
     const sides = {
       baseline: (round: number) => copy(baseline, round),
       async ours(round: number) {
         await heartbeat.longestMs()
         const sample = await fork(context, machine, round)
-        stallsMs.push(await heartbeat.longestMs())
+        pausesMs.push(await heartbeat.longestMs())
         return sample
       },
     }
@@ -37,10 +37,10 @@ async function compareForks(context: BenchContext): Promise<Row[]> {
     const rounds = await runRounds(sides, context.plan.slow, context.say)
     await heartbeat.stop()
     const row = { id: 'S5', ours: 'fork → exec', baseline: 'incus snapshot + copy + start', target }
-    const stall = { id: 'S5', what: 'the source stalls, p95', unit: 'ms', limit: 100 } as const
+    const pause = { id: 'S5', what: 'pause of the source, p95', unit: 'ms', limit: 100 } as const
     return [
       compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row),
-      { kind: 'figure', ...stall, value: distribution(stallsMs).p95 },
+      { kind: 'figure', ...pause, value: distribution(pausesMs).p95 },
     ]
   })
 }
@@ -50,7 +50,7 @@ async function fork({ api }: BenchContext, { id }: Machine, round: number): Prom
   const { ms, result } = await time(() => forkAndRun(api, id, 'cat marker'))
   try {
     await shell(api, id, 'echo after > later')
-    return { ms, wrong: check(await shell(api, result.id, look), round) }
+    return { ms, wrong: check(await shell(api, result.id, readFiles), round) }
   } finally {
     await deleteMachine(api, result.id)
   }
@@ -67,7 +67,7 @@ async function copy({ name, run, shell: inside }: Baseline, round: number): Prom
       await inside('cat marker', copied)
     })
     await inside('echo after > later')
-    return { ms, wrong: check(await inside(look, copied), round) }
+    return { ms, wrong: check(await inside(readFiles, copied), round) }
   } finally {
     await run('delete', '--force', copied)
     await run('snapshot', 'delete', name, snapshot)
@@ -78,7 +78,7 @@ function check(output: string, round: number): string | undefined {
   return output === `before-${round}\n` ? undefined : `the fork has ${JSON.stringify(output)}`
 }
 
-/** The same fork of a machine with much on its disk, beside one with little. */
+/** Compares forks of a machine that uses much of its disk with one that uses little. */
 async function compareSizes(
   context: BenchContext,
   { smallMb, largeMb }: { readonly smallMb: number; readonly largeMb: number },

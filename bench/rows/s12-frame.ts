@@ -1,16 +1,17 @@
-import { withPort } from './baseline-port.ts'
-import { pixelOf } from './canvas.ts'
-import { installPackages, withDesktop } from './desktop.ts'
-import { waitFor } from './machine.ts'
-import type { Sample } from './measure.ts'
-import { compareSides, type Bench } from './row.ts'
-import { runRounds, time } from './rounds.ts'
-import { viewScreen, viewWebsockify, type Viewer } from './viewer.ts'
+import { eventually } from '../../e2e/harness/polling.ts'
+import { withPort } from '../baseline-port.ts'
+import { pixelOf } from '../canvas.ts'
+import { installPackages, withDesktop } from '../desktop.ts'
+import { polling } from '../machine.ts'
+import type { Sample } from '../measure.ts'
+import { compareSides, type Bench } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
+import { viewScreen, viewWebsockify, type Viewer } from '../viewer.ts'
 
 /**
- * From a press of the mouse that a viewer sends to the pixel that it changes on that viewer's screen.
- * The baseline is the X server's own RFB behind websockify in the same machine. Both speak Tight, and
- * the one that does not have its turn is not connected.
+ * A mouse press sent by a viewer until that viewer receives the pixel that it changes. The baseline is the
+ * X server's own RFB behind websockify in the same machine. Both use Tight, and only one is connected at a
+ * time.
  */
 export const bench: Bench = {
   name: 's12-frame',
@@ -21,17 +22,21 @@ export const bench: Bench = {
       say('installing websockify')
       await installPackages(desktop.runAsRoot, 'websockify')
       await desktop.runAsRoot('sh', '-c', websockify)
-      await waitFor('websockify listens', async () => {
-        const listening = await desktop.runAsRoot('ss', '-Hltn', 'sport', '=', `:${port}`)
-        return listening !== ''
-      })
+      await eventually(
+        'websockify listens',
+        async () => {
+          const listening = await desktop.runAsRoot('ss', '-Hltn', 'sport', '=', `:${port}`)
+          return listening !== ''
+        },
+        polling,
+      )
       await desktop.ask({ do: 'follow' })
       return withPort(incus, desktop.instance, port, async (hostPort) => {
-        const driver = desktop.lease
+        const { lease } = desktop
         const sides = {
           baseline: async (round: number) => press(await viewWebsockify(hostPort), 2 * round),
           ours: async (round: number) =>
-            press(await viewScreen(api, desktop.id, { driver }), 2 * round + 1),
+            press(await viewScreen(api, desktop.id, { lease }), 2 * round + 1),
         }
         const rounds = await runRounds(sides, plan.fast, say)
         const row = {
@@ -47,10 +52,10 @@ export const bench: Bench = {
 
 const port = 6080
 const websockify = `runuser -u agent -- setsid websockify --daemon ${port} --unix-target=/run/xvnc/rfb.sock`
-/** In the middle of what the probe paints. */
+/** The centre of the probe's response to a press. */
 const watched = { x: 640, y: 400 }
 
-/** Two presses, of which the second counts: with the first the viewer is at work. */
+/** The second press counts; the first one warms up the connection. */
 async function press(open: Viewer, round: number): Promise<Sample> {
   using viewer = open
   await viewer.until('the handshake', () => viewer.pixel(watched.x, watched.y) >= 0)
@@ -59,7 +64,7 @@ async function press(open: Viewer, round: number): Promise<Sample> {
   return { ms }
 }
 
-/** The probe answers with a colour that no other point has. */
+/** Presses at a point of which the probe's colour is unique. */
 async function pressAt(viewer: Viewer, number: number): Promise<void> {
   const [x, y] = [330 + ((number * 97) % 620), 170 + ((number * 61) % 460)]
   viewer.pointer(x, y, 1)

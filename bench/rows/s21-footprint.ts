@@ -1,46 +1,47 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { waitFor, waitForDesktop, withMachine } from './machine.ts'
+import { eventually } from '../../e2e/harness/polling.ts'
+import { readServerPid } from '../../e2e/harness/processes.ts'
+import { polling, withMachine } from '../machine.ts'
 import {
   cpuPercent,
   findInit,
   listGuest,
   readCommand,
   readGuestMemory,
-  readRolePid,
   readTree,
-} from './processes.ts'
-import type { Bench, BenchContext, FigureRow } from './row.ts'
+} from '../processes.ts'
+import type { Bench, BenchContext, FigureRow } from '../row.ts'
 
-const roles = ['api', 'gateway', 'worker', 'postgres', 'engine']
-const ours = new Set(['api', 'gateway', 'worker'])
+const services = ['api', 'gateway', 'worker']
+const processes = [...services, 'postgres', 'engine']
 
 /**
- * What the server and one machine with its desktop take while nobody asks anything of them, and a
- * machine of the same image that the engine's own client launched, without the agent.
+ * Idle memory and CPU of the server's processes and of a machine with its desktop, and of an instance of
+ * the same image that the engine's own client launched without the agent.
  */
 export const bench: Bench = {
   name: 's21-footprint',
-  title: 'memory and CPU at rest',
+  title: 'idle memory and CPU',
   run: async (context) => [
-    ...(await measureRoles(context)),
+    ...(await measureServer(context)),
     ...(await withMachine(context.api, 's21', ({ id }) => measureMachine(context, id))),
     ...(await measureBaseline(context)),
   ],
 }
 
-async function measureRoles({ dataDir, plan, say }: BenchContext): Promise<FigureRow[]> {
-  say('the roles of the server at rest')
-  const pids = roles.map((role) => readRolePid(dataDir, role))
+async function measureServer({ dataDir, plan, say }: BenchContext): Promise<FigureRow[]> {
+  say('observing the idle server')
+  const pids = processes.map((name) => readServerPid(dataDir, name))
   await delay(plan.restMs / 2)
   const rows: FigureRow[] = []
   const { before, after, ms } = await observe(plan.restMs / 2, () => pids.map(readTree))
-  for (const [index, role] of roles.entries()) {
+  for (const [index, name] of processes.entries()) {
     rows.push(
       {
-        ...figure(`${role}: memory`, after[index]!.memoryMb, 'MB'),
-        ...(ours.has(role) && { limit: 200 }),
+        ...figure(`${name}: memory`, after[index]!.memoryMb, 'MB'),
+        ...(services.includes(name) && { limit: 200 }),
       },
-      figure(`${role}: CPU at rest`, cpuPercent(before[index]!, after[index]!, ms), '% CPU'),
+      figure(`${name}: idle CPU`, cpuPercent(before[index]!, after[index]!, ms), '% CPU'),
     )
   }
   return rows
@@ -48,8 +49,8 @@ async function measureRoles({ dataDir, plan, say }: BenchContext): Promise<Figur
 
 async function measureMachine(context: BenchContext, id: string): Promise<FigureRow[]> {
   const { api, incus, plan, say } = context
-  say('a machine with its desktop at rest')
-  await waitForDesktop(api, id)
+  say('observing an idle machine with its desktop')
+  await api.waitForDesktop(id, polling)
   await delay(plan.restMs)
   const { project, name } = await incus.instanceOf(id)
   const init = await findInit(incus, project, name)
@@ -59,29 +60,29 @@ async function measureMachine(context: BenchContext, id: string): Promise<Figure
   const { processesMb, workingSetMb } = readGuestMemory(init)
   return [
     { ...figure('agent: memory', after.memoryMb, 'MB'), limit: 70 },
-    { ...figure('agent: CPU at rest', cpuPercent(before, after, ms), '% CPU'), limit: 0.2 },
-    figure('machine with desktop: memory of its processes', processesMb, 'MB'),
-    figure('machine with desktop: with the file cache it uses', workingSetMb, 'MB'),
+    { ...figure('agent: idle CPU', cpuPercent(before, after, ms), '% CPU'), limit: 0.2 },
+    figure('machine with desktop: memory of processes', processesMb, 'MB'),
+    figure('machine with desktop: working set', workingSetMb, 'MB'),
   ]
 }
 
 async function measureBaseline(context: BenchContext): Promise<FigureRow[]> {
   const { incus, plan, say } = context
-  say('the same image without the agent at rest')
+  say('observing the idle image without the agent')
   const name = 's21'
   await incus.run(...incus.launchArgs(incus.image, name))
   try {
-    await waitFor('the panel is there', () =>
+    const isUp = () =>
       incus.exec(name, 'pgrep', '-x', 'xfce4-panel').then(
         () => true,
         () => false,
-      ),
-    )
+      )
+    await eventually('the panel runs', isUp, polling)
     await delay(2 * plan.restMs)
     const { processesMb, workingSetMb } = readGuestMemory(await findInit(incus, 'bench', name))
     return [
-      figure('the image without the agent: memory of its processes', processesMb, 'MB'),
-      figure('the image without the agent: with the file cache it uses', workingSetMb, 'MB'),
+      figure('image without the agent: memory of processes', processesMb, 'MB'),
+      figure('image without the agent: working set', workingSetMb, 'MB'),
     ]
   } finally {
     await incus.remove(name)

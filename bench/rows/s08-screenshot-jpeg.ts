@@ -1,16 +1,16 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkFrame } from './canvas.ts'
-import { installScrot, withDesktop } from './desktop.ts'
-import { compareSides, type Bench } from './row.ts'
-import { runRounds, time } from './rounds.ts'
+import { checkFrame } from '../canvas.ts'
+import { installScrot, withDesktop } from '../desktop.ts'
+import { compareSides, type Bench } from '../row.ts'
+import { runRounds, time } from '../rounds.ts'
 
 const inside = '/tmp/bench.jpg'
-/** JPEG at this quality is that far off at most in the middle of a flat block. */
+/** The largest error of JPEG at this quality in the middle of a flat block. */
 const tolerance = 16
 
-/** A JPEG of a screen that is another one each time, as a caller gets it. */
+/** A JPEG of a screen that differs each time. */
 export const bench: Bench = {
   name: 's08-screenshot-jpeg',
   title: 'screenshot JPEG, changing screen',
@@ -49,9 +49,9 @@ export const bench: Bench = {
             await change()
             const path = `/v1/machines/${desktop.id}/screenshot?format=jpeg&quality=80`
             const headers = { accept: 'image/jpeg' }
-            const { ms, result } = await time(() => api.call('GET', path, { headers }))
+            const { ms, result } = await time(() => api.call('GET', path, undefined, headers))
             if (result.status !== 200) return { ms, wrong: `status ${result.status}` }
-            return { ms, wrong: await checkFrame(result.body, frame, tolerance) }
+            return { ms, wrong: await checkFrame(result.bytes, frame, tolerance) }
           },
         }
         const rounds = await runRounds(sides, plan.fast, say)

@@ -1,5 +1,5 @@
 import type { Machine, TerminalConnection } from '@computer/sdk'
-import { eventually } from './api.ts'
+import { eventually } from '../harness/polling.ts'
 
 export type ShownTerminal = {
   readonly connection: TerminalConnection
