@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Actor } from '../actor.ts'
-import type { Footing } from '../domain/control/standing.ts'
+import type { ConnectionAuthorization } from '../domain/control/connection-authorization.ts'
 import { ApiError } from '../errors.ts'
 import { parse } from '../http/parse.ts'
 import { Connection } from './connection.ts'
-import type { Connections } from './connections.ts'
+import type { OpenConnections } from './open-connections.ts'
 
 /** A channel of the gateway: what a WebSocket at its path is for. */
 export type Channel<Params, Query, Admitted extends Admission> = {
@@ -22,12 +22,12 @@ export type Channel<Params, Query, Admitted extends Admission> = {
   readonly open: (connection: Connection, admitted: Admitted) => void | Promise<void>
 }
 
-export type Admission = Omit<Footing, 'actor'>
+export type Admission = Omit<ConnectionAuthorization, 'actor'>
 
 export type GatewayContext = {
   /** The actor behind a handshake, by whichever credential it came with. */
   readonly authenticate: (request: FastifyRequest) => Promise<Actor>
-  readonly connections: Connections
+  readonly connections: OpenConnections
 }
 
 export function mountChannel<Params, Query, Admitted extends Admission>(
@@ -50,8 +50,8 @@ export function mountChannel<Params, Query, Admitted extends Admission>(
     wsHandler: (socket, request) => {
       const { actor, admitted } = entered.get(request)!
       const { machineId, sessionId, controls } = admitted
-      const footing = { actor, machineId, sessionId, controls }
-      const connection = new Connection(socket, request.raw.socket, footing)
+      const authorization = { actor, machineId, sessionId, controls }
+      const connection = new Connection(socket, request.raw.socket, authorization)
       connections.add(connection)
       return channel.open(connection, admitted)
     },

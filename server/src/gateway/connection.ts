@@ -2,7 +2,7 @@ import { closeCode, deadAfterMs, pingEveryMs } from '@computer/contract'
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import type { z } from 'zod'
-import type { Footing } from '../domain/control/standing.ts'
+import type { ConnectionAuthorization } from '../domain/control/connection-authorization.ts'
 
 /** What may wait in a socket's buffer before its channel should send no more. */
 export const roomyBytes = 256 * 1024
@@ -16,7 +16,7 @@ const hopelessBytes = 16 * 1024 * 1024
  * that is gone without a word is noticed by its silence.
  */
 export class Connection {
-  readonly footing: Footing
+  readonly authorization: ConnectionAuthorization
   readonly #socket: WebSocket
   readonly #wire: Socket
   readonly #heartbeat: NodeJS.Timeout
@@ -25,10 +25,10 @@ export class Connection {
   #isGathering = false
 
   /** `wire` is what the WebSocket was made over. */
-  constructor(socket: WebSocket, wire: Socket, footing: Footing) {
+  constructor(socket: WebSocket, wire: Socket, authorization: ConnectionAuthorization) {
     this.#socket = socket
     this.#wire = wire
-    this.footing = footing
+    this.authorization = authorization
     socket.on('pong', () => (this.#heardAtMs = performance.now()))
     socket.on('message', () => (this.#heardAtMs = performance.now()))
     this.#heartbeat = setInterval(() => this.#beat(), pingEveryMs)

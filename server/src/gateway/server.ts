@@ -6,14 +6,14 @@ import { authenticate, authenticateToken } from '../http/authenticate.ts'
 import { addHealthRoutes } from '../http/health.ts'
 import { createHttp } from '../http/server.ts'
 import type { GatewayContext } from './channel.ts'
-import { Connections } from './connections.ts'
-import { EventFeeds } from './event-feeds.ts'
-import { mountEventChannels } from './events.ts'
-import { watchStanding } from './revocation.ts'
-import { mountScreenChannel } from './screen.ts'
-import { ScreenHubs } from './screens/screen-hubs.ts'
-import { SessionSockets } from './screens/session-sockets.ts'
-import { mountTerminalChannel } from './terminal.ts'
+import { OpenConnections } from './open-connections.ts'
+import { EventFeedRegistry } from './event-feed-registry.ts'
+import { mountEventChannels } from './event-channels.ts'
+import { watchAuthorization } from './authorization-watch.ts'
+import { mountScreenChannel } from './screen-channel.ts'
+import { ScreenHubRegistry } from './screen/hub-registry.ts'
+import { SessionSockets } from './screen/session-sockets.ts'
+import { mountTerminalChannel } from './terminal-channel.ts'
 
 /** Past this a frame is refused before it is whole; channels have smaller limits of their own. */
 const maxFrameBytes = 4 * 1024 * 1024
@@ -22,7 +22,7 @@ const tokenProtocol = /^bearer\.(\S+)$/
 /** The whole gateway over an App. */
 export async function createGateway(app: App): Promise<FastifyInstance> {
   const http = createHttp(app)
-  const connections = new Connections()
+  const connections = new OpenConnections()
   await http.register(websocket, {
     options: { maxPayload: maxFrameBytes, perMessageDeflate: false, handleProtocols },
     // Clients that vanish are no news, and a channel that fails ends its own connection.
@@ -39,10 +39,10 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
     authenticate: (request) => authenticateHandshake(app, request),
     connections,
   }
-  const feeds = new EventFeeds(app)
-  const hubs = new ScreenHubs(app)
+  const feeds = new EventFeedRegistry(app)
+  const hubs = new ScreenHubRegistry(app)
   const sockets = new SessionSockets(app)
-  const watch = watchStanding(app, connections)
+  const watch = watchAuthorization(app, connections)
   http.addHook('onClose', async () => {
     watch[Symbol.dispose]()
     feeds[Symbol.dispose]()

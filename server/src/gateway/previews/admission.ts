@@ -37,7 +37,11 @@ export function isNavigation({ method, headers }: IncomingMessage): boolean {
 }
 
 /** Where a member is sent, and the cookie by which the link that comes of it knows the browser. */
-export function toExchange(baseUrl: string, { label }: PreviewTarget, request: IncomingMessage) {
+export function memberRedirect(
+  baseUrl: string,
+  { label }: PreviewTarget,
+  request: IncomingMessage,
+) {
   const known = readBrowser(request)
   const browser = known ?? randomBytes(32).toString('base64url')
   const query = new URLSearchParams({

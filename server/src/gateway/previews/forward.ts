@@ -5,11 +5,11 @@ import type { PreviewTarget } from '../../domain/previews/hosts.ts'
 import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
 import { requestHeaders, responseHeaders } from './headers.ts'
 import { sendPage } from './pages.ts'
-import { hasBody } from './refuse.ts'
-import type { Upstreams } from './upstreams.ts'
+import { hasBody } from './validate-request.ts'
+import type { PortConnections } from './port-connections.ts'
 
 /** A visitor's request with its answer, and what is known of both. */
-export type Visit = {
+export type ProxiedRequest = {
   readonly target: PreviewTarget
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -29,43 +29,43 @@ const smallBytes = 64 * 1024
  * connection, and is sent again over a new one if the server had just closed that. Any other, which
  * must not be sent twice, gets a connection of its own.
  */
-export function forward(upstreams: Upstreams, visit: Visit): void {
-  const { target, request, response } = visit
+export function forward(ports: PortConnections, proxied: ProxiedRequest): void {
+  const { target, request, response } = proxied
   if (hasBody(request) || !isRead(request)) {
-    const upstream = openAnew(upstreams, visit)
+    const upstream = openAnew(ports, proxied)
     // A server may answer the head, before there is a body or instead of it.
     upstream.flushHeaders()
     request.pipe(upstream)
     request.once('error', () => upstream.destroy())
-    follow(visit, upstream, (error) => sendFailure(response, error))
+    follow(proxied, upstream, (error) => sendFailure(response, error))
     return
   }
-  const upstream = open(visit, { agent: upstreams.agentOf(target) })
+  const upstream = open(proxied, { agent: ports.agentOf(target) })
   upstream.end()
-  follow(visit, upstream, (error) => {
+  follow(proxied, upstream, (error) => {
     if (!upstream.reusedSocket || response.destroyed) return sendFailure(response, error)
-    const again = openAnew(upstreams, visit)
+    const again = openAnew(ports, proxied)
     again.end()
-    follow(visit, again, (failure) => sendFailure(response, failure))
+    follow(proxied, again, (failure) => sendFailure(response, failure))
   })
 }
 
 /** Over a connection that serves this request alone. */
-function openAnew(upstreams: Upstreams, visit: Visit): ClientRequest {
-  const way = { createConnection: connector(upstreams, visit.target) }
-  return open(visit, way, [...framing(visit.request), 'connection', 'close'])
+function openAnew(ports: PortConnections, proxied: ProxiedRequest): ClientRequest {
+  const way = { createConnection: connector(ports, proxied.target) }
+  return open(proxied, way, [...framing(proxied.request), 'connection', 'close'])
 }
 
 /** What node's client takes for a way to a connection. */
-export function connector(upstreams: Upstreams, target: PreviewTarget) {
-  const connect = callbackify(() => upstreams.open(target))
+export function connector(ports: PortConnections, target: PreviewTarget) {
+  const connect = callbackify(() => ports.open(target))
   return (_options: unknown, done: Parameters<typeof connect>[0]): undefined => {
     connect(done)
   }
 }
 
 export function open(
-  { request, host, client }: Visit,
+  { request, host, client }: ProxiedRequest,
   way: object,
   extra: readonly string[] = framing(request),
 ): ClientRequest {
@@ -82,7 +82,7 @@ export function open(
 
 /** The answer goes to the visitor, or what failed before there was one to `fail`, once. */
 export function follow(
-  { request, response, served }: Visit,
+  { request, response, served }: ProxiedRequest,
   upstream: ClientRequest,
   fail: (error: Error) => void,
 ): void {

@@ -4,11 +4,11 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { App } from '../../app.ts'
 import type { PreviewDomain } from '../../domain/previews/hosts.ts'
 import { openCertificates } from './certificates.ts'
-import { isUpgrade } from './refuse.ts'
+import { isUpgrade } from './validate-request.ts'
 import { plain, type TrustedProxies } from './trusted-proxies.ts'
 
 /** A request of a visitor, and its socket where it is a handshake. */
-export type Arrival = {
+export type PreviewRequest = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly upgrade: { readonly socket: Socket; readonly head: Buffer } | null
@@ -30,7 +30,7 @@ export async function listen(
   app: Pick<App, 'config' | 'log'>,
   domain: PreviewDomain,
   proxies: TrustedProxies,
-  take: (arrival: Arrival) => void,
+  take: (incoming: PreviewRequest) => void,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   const certificates = await openCertificates(app, domain)
   const server = certificates

@@ -2,20 +2,20 @@ import type { App } from '../../app.ts'
 import type { PreviewDomain } from '../../domain/previews/hosts.ts'
 import { GuestChannels } from '../../guest/channels.ts'
 import { createCookieCache, createTargetCache } from './caches.ts'
-import { Exchanges } from './exchanges.ts'
-import { listen, type Arrival } from './listener.ts'
+import { ActiveRequests } from './active-requests.ts'
+import { listen, type PreviewRequest } from './listener.ts'
 import { sendPage } from './pages.ts'
-import { serveArrival, type Parts } from './serve.ts'
+import { serveRequest, type PreviewContext } from './serve.ts'
 import { Traffic } from './traffic.ts'
 import { TrustedProxies } from './trusted-proxies.ts'
-import { Upstreams } from './upstreams.ts'
+import { PortConnections } from './port-connections.ts'
 
 /*
  * Previews: published ports at hostnames of their own, on a listener on which nothing else answers. A
  * request goes through serve.ts once, top to bottom: is it well formed (refuse.ts), is its host a
  * preview's, may its sender see it (admission.ts), does the machine run. Then it is written anew to a
- * connection to the port (forward.ts, upgrade.ts, upstreams.ts), with the headers that may pass
- * (headers.ts). What is open while the preview is unpublished is cut off (exchanges.ts).
+ * connection to the port (forward.ts, upgrade.ts, ports.ts), with the headers that may pass
+ * (headers.ts). What is open while the preview is unpublished is cut off (activeRequests.ts).
  */
 
 export type PreviewServer = {
@@ -33,31 +33,31 @@ export async function startPreviewServer(
 ): Promise<PreviewServer> {
   // Sessions of their own, so that no visitor takes the room of a call to the machine.
   const channels = new GuestChannels(app.driver, { streamWindowBytes })
-  const parts: Parts = {
+  const context: PreviewContext = {
     domain,
     targets: createTargetCache(app),
     cookies: createCookieCache(app),
-    exchanges: new Exchanges(app),
+    activeRequests: new ActiveRequests(app),
     traffic: new Traffic(app),
     proxies: new TrustedProxies(app.config.trustProxy),
-    upstreams: new Upstreams(channels),
+    ports: new PortConnections(channels),
   }
-  const { exchanges, traffic } = parts
-  const take = (arrival: Arrival) => {
-    serveArrival(app, parts, arrival).catch((error: unknown) => {
+  const { activeRequests, traffic } = context
+  const take = (incoming: PreviewRequest) => {
+    serveRequest(app, context, incoming).catch((error: unknown) => {
       app.log.error({ err: error }, 'a request to a preview failed')
-      sendPage(arrival.response, 503, 'Try again shortly.', { 'retry-after': '2' })
+      sendPage(incoming.response, 503, 'Try again shortly.', { 'retry-after': '2' })
     })
   }
-  const stopWatching = watchChanges(app, parts)
-  const listener = await listen(app, domain, parts.proxies, take)
+  const stopWatching = watchChanges(app, context)
+  const listener = await listen(app, domain, context.proxies, take)
   return {
     port: listener.port,
     traffic,
     async close() {
       stopWatching()
       await listener.close()
-      exchanges[Symbol.dispose]()
+      activeRequests[Symbol.dispose]()
       await traffic[Symbol.asyncDispose]()
       await channels[Symbol.asyncDispose]()
     },
@@ -66,16 +66,16 @@ export async function startPreviewServer(
 
 function watchChanges(
   { changes }: Pick<App, 'changes'>,
-  { targets, cookies, exchanges }: Parts,
+  { targets, cookies, activeRequests }: PreviewContext,
 ): () => void {
   const unsubscribe = [
     changes.subscribe((id) => {
       targets.forget((target) => target?.machine_id === id)
-      if (exchanges.has(({ target }) => target.machine_id === id)) exchanges.look()
+      if (activeRequests.has(({ target }) => target.machine_id === id)) activeRequests.look()
     }),
     changes.subscribe(() => {
       cookies.forget(() => true)
-      exchanges.look()
+      activeRequests.look()
     }, 'principals'),
   ]
   return () => {

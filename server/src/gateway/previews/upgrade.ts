@@ -1,21 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { connector, follow, open, sendFailure, type Visit } from './forward.ts'
+import { connector, follow, open, sendFailure, type ProxiedRequest } from './forward.ts'
 import { responseHeaders } from './headers.ts'
-import type { Upstreams } from './upstreams.ts'
+import type { PortConnections } from './port-connections.ts'
 
 /**
  * Passes a WebSocket handshake on and, once it is accepted, the bytes of both sides. What the server
  * answers instead goes back as any answer does.
  */
 export function forwardUpgrade(
-  upstreams: Upstreams,
-  visit: Visit,
+  ports: PortConnections,
+  proxied: ProxiedRequest,
   { socket, head }: { readonly socket: Socket; readonly head: Buffer },
 ): void {
-  const { target, response, served } = visit
-  const way = { createConnection: connector(upstreams, target) }
-  const upstream = open(visit, way, ['connection', 'Upgrade', 'upgrade', 'websocket'])
+  const { target, response, served } = proxied
+  const way = { createConnection: connector(ports, target) }
+  const upstream = open(proxied, way, ['connection', 'Upgrade', 'upgrade', 'websocket'])
   upstream.once('upgrade', (answer, stream, firstBytes) => {
     if (answer.headers.upgrade?.toLowerCase() !== 'websocket' || socket.destroyed) {
       stream.destroy()
@@ -36,7 +36,7 @@ export function forwardUpgrade(
     stream.once('close', () => socket.destroy())
     socket.once('close', () => stream.destroy())
   })
-  follow(visit, upstream, (error) => sendFailure(response, error))
+  follow(proxied, upstream, (error) => sendFailure(response, error))
   upstream.end()
 }
 

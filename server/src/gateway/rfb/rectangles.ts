@@ -1,7 +1,7 @@
 import { encoding, type CursorForm, type ResizeForm } from './encodings.ts'
 import type { PackPixels } from './pixel-format.ts'
 import type { Geometry, Rectangle, Tile } from './tile.ts'
-import type { Cursor } from './viewer-screen.ts'
+import type { Cursor } from './encoder.ts'
 
 /** Each rectangle in the pieces it is made of. Few writes, and without a copy of what is large. */
 export function sendUpdate(
@@ -49,7 +49,7 @@ export function sizeRectangle(form: ResizeForm, geometry: Geometry): Buffer[] {
 export const sizeStatus = { prohibited: 1, invalid: 3, forwarded: 4 } as const
 export type SizeStatus = (typeof sizeStatus)[keyof typeof sizeStatus]
 
-export function wishRectangle(geometry: Geometry, status: SizeStatus): Buffer[] {
+export function resizeReplyRectangle(geometry: Geometry, status: SizeStatus): Buffer[] {
   return layoutRectangle(geometry, { reason: ofThisViewer, status })
 }
 

@@ -9,7 +9,7 @@ import {
   sendUpdate,
   sizeRectangle,
   tightRectangle,
-  wishRectangle,
+  resizeReplyRectangle,
   type SizeStatus,
 } from './rectangles.ts'
 import { decodeTile } from './tile-pixels.ts'
@@ -19,7 +19,7 @@ import { isJpeg, type Geometry, type Tile } from './tile.ts'
 export type Cursor = Extract<ScreenFromGuest, { type: 'cursor' }>
 
 /** What one viewer is shown: how it wants pixels, and what of geometry and cursor it was told. */
-export class ViewerScreen {
+export class RfbEncoder {
   readonly #send: (bytes: Buffer) => void
   geometry: Geometry
   #toldGeometry: Geometry
@@ -49,7 +49,7 @@ export class ViewerScreen {
     if (isPicture(cursor)) this.#cursor = cursor
   }
 
-  get hasNews(): boolean {
+  get hasPendingState(): boolean {
     return this.#hasNewGeometry || this.#hasNewCursor
   }
 
@@ -72,13 +72,13 @@ export class ViewerScreen {
   }
 
   /** How the viewer's wish for a size went. The geometry in it tells the viewer nothing. */
-  answerWish(status: SizeStatus): void {
-    sendUpdate([wishRectangle(this.#toldGeometry, status)], this.#send)
+  sendResizeReply(status: SizeStatus): void {
+    sendUpdate([resizeReplyRectangle(this.#toldGeometry, status)], this.#send)
   }
 
   /**
    * At once if the viewer takes all tiles as they are. False when there is nothing to be sent, since
-   * the tiles are of a geometry that has come and gone. See RfbViewer.
+   * the tiles are of a geometry that has come and gone. See RfbSession.
    */
   async show(tiles: readonly Tile[]): Promise<boolean> {
     const { geometry } = this
@@ -90,7 +90,7 @@ export class ViewerScreen {
       const decoded = await Promise.all(encoded.map(decodeTile))
       for (const [index, tile] of encoded.entries()) pixels.set(tile, decoded[index]!)
     }
-    const { hasNews } = this
+    const { hasPendingState } = this
     if (this.#hasNewGeometry) this.sendGeometry()
     const rectangles = this.#hasNewCursor ? [this.#tellCursor()] : []
     for (const tile of geometry === this.geometry ? tiles : []) {
@@ -98,7 +98,7 @@ export class ViewerScreen {
       else rectangles.push(rawRectangle(tile, this.#pack(pixels.get(tile)!, 3)))
     }
     if (rectangles.length > 0) sendUpdate(rectangles, this.#send)
-    return hasNews || rectangles.length > 0
+    return hasPendingState || rectangles.length > 0
   }
 
   #tellCursor(): Buffer[] {

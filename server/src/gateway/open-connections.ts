@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts'
 
-/** Every open connection of this process, for whoever has to close those that lost their footing. */
-export class Connections implements Iterable<Connection> {
+/** Every open connection of this process, for whoever has to close those that lost their authorization. */
+export class OpenConnections implements Iterable<Connection> {
   readonly #open = new Set<Connection>()
   #isGoingAway = false
 

@@ -36,8 +36,8 @@ export function mountTerminalChannel(
       const machine = await getRunningMachine(app.db, actor, params.machine_id)
       const ref = guestRef(machine)
       await callGuest(() => app.guests.readTerminal(ref, params.terminal_id))
-      const footing = { machineId: machine.id, sessionId: null, controls: true }
-      return { ...footing, ref, terminalId: params.terminal_id }
+      const authorization = { machineId: machine.id, sessionId: null, controls: true }
+      return { ...authorization, ref, terminalId: params.terminal_id }
     },
     open: async (connection, { ref, terminalId }) => {
       const attaching = attach(app, connection, ref, terminalId)
@@ -108,7 +108,7 @@ async function closeCutOff(
   machineId: MachineId,
 ): Promise<void> {
   if (!connection.isOpen) return
-  const isRunning = await findIsRunning(app, connection.footing.actor, machineId)
+  const isRunning = await findIsRunning(app, connection.authorization.actor, machineId)
   if (isRunning) connection.close('goingAway', 'the machine does not answer; connect again')
   else connection.close('gone', 'the machine is not running any more')
 }

@@ -6,7 +6,7 @@ import { readLastPosition, readLastSequence } from '../domain/events/outbox.ts'
 import { getMachine } from '../domain/find-machine.ts'
 import { decode } from '../domain/page.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
-import type { EventFeeds } from './event-feeds.ts'
+import type { EventFeedRegistry } from './event-feed-registry.ts'
 
 /**
  * One event a text frame, in order. Whoever names the last one it had gets everything after it; whoever
@@ -16,7 +16,7 @@ export function mountEventChannels(
   http: FastifyInstance,
   app: App,
   context: GatewayContext,
-  feeds: EventFeeds,
+  feeds: EventFeedRegistry,
 ): void {
   mountChannel(http, context, {
     path: channels.machineEvents,

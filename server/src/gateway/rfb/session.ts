@@ -2,14 +2,14 @@ import { ResizeBody } from '@computer/contract'
 import type { GuestInputEvent } from '@computer/contract/guest-streams'
 import { ByteQueue } from './byte-queue.ts'
 import { takeMessage, type ClientMessage } from './client-messages.ts'
-import { ViewerClipboard } from './clipboard.ts'
+import { RfbClipboard } from './clipboard.ts'
 import { readAbilities } from './encodings.ts'
 import { desktopMessage, Handshake } from './handshake.ts'
 import { sizeStatus, type SizeStatus } from './rectangles.ts'
 import type { Geometry, Rectangle, Tile } from './tile.ts'
-import { ViewerScreen, type Cursor } from './viewer-screen.ts'
+import { RfbEncoder, type Cursor } from './encoder.ts'
 
-export type { Cursor } from './viewer-screen.ts'
+export type { Cursor } from './encoder.ts'
 
 export type RfbEvents = {
   /**
@@ -24,7 +24,7 @@ export type RfbEvents = {
   readonly wanted: () => void
 }
 
-export type RfbOptions = {
+export type RfbSessionOptions = {
   /** The desktop's name, for the title of the viewer's window. */
   readonly name: string
   readonly geometry: Geometry
@@ -37,14 +37,14 @@ export type RfbOptions = {
  * but for copied text. What a viewer has not got yet is for the caller to remember as a set of tiles,
  * and here as the newest geometry and cursor, so that nothing piles up.
  */
-export class RfbViewer {
+export class RfbSession {
   readonly #name: string
   readonly #send: (bytes: Buffer) => void
   readonly #on: RfbEvents
   readonly #queue = new ByteQueue()
   readonly #handshake: Handshake
-  readonly #clipboard: ViewerClipboard
-  readonly #screen: ViewerScreen
+  readonly #clipboard: RfbClipboard
+  readonly #screen: RfbEncoder
   #can = readAbilities([])
   #isReady = false
   #isSending = false
@@ -52,12 +52,12 @@ export class RfbViewer {
   #wanted: Rectangle | undefined
 
   /** Says the protocol's version. */
-  constructor({ name, geometry, send, on }: RfbOptions) {
+  constructor({ name, geometry, send, on }: RfbSessionOptions) {
     this.#name = name
     this.#send = send
     this.#on = on
-    this.#screen = new ViewerScreen(send, geometry)
-    this.#clipboard = new ViewerClipboard(send, (text) => on.input({ type: 'clipboard', text }))
+    this.#screen = new RfbEncoder(send, geometry)
+    this.#clipboard = new RfbClipboard(send, (text) => on.input({ type: 'clipboard', text }))
     this.#handshake = new Handshake(send)
   }
 
@@ -83,8 +83,8 @@ export class RfbViewer {
   }
 
   /** There is a geometry or a cursor to be told: worth an update that has no tiles. */
-  get hasNews(): boolean {
-    return this.#isReady && this.#screen.hasNews
+  get hasPendingState(): boolean {
+    return this.#isReady && this.#screen.hasPendingState
   }
 
   /** The update that was asked for may show some of this area. */
@@ -120,7 +120,7 @@ export class RfbViewer {
    */
   async sendUpdate(tiles: readonly Tile[]): Promise<void> {
     if (!this.wantsUpdate) throw new Error('no update is wanted')
-    if (tiles.length === 0 && !this.hasNews) return
+    if (tiles.length === 0 && !this.hasPendingState) return
     const asked = this.#wanted!
     this.#wanted = undefined
     this.#isSending = true
@@ -162,7 +162,7 @@ export class RfbViewer {
       case 'clipboard':
         return this.#clipboard.receiveExtended(message.bytes)
       case 'desktop_size':
-        return this.#screen.answerWish(this.#wishFor(message.size, message.screens))
+        return this.#screen.sendResizeReply(this.#requestResize(message.size, message.screens))
     }
   }
 
@@ -181,7 +181,7 @@ export class RfbViewer {
   }
 
   /** Only the machine can tell whether it takes the size: then that is told as any new one is. */
-  #wishFor(size: Geometry, screens: number): SizeStatus {
+  #requestResize(size: Geometry, screens: number): SizeStatus {
     if (screens !== 1 || !ResizeBody.safeParse(size).success) return sizeStatus.invalid
     const isPassedOn = this.#on.input({ type: 'resize', ...size })
     return isPassedOn ? sizeStatus.forwarded : sizeStatus.prohibited

@@ -31,7 +31,7 @@ type Grant = {
  * holding is over. It is asked for anew when the client names a fence, on a new stream, when it has run
  * out and after a refusal; what comes meanwhile waits, in order, and the socket is read no further.
  */
-export class ViewerInput {
+export class ClientInput {
   readonly #sessionId: SessionId
   readonly #connection: Connection
   readonly #path: InputPath

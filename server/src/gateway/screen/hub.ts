@@ -4,12 +4,12 @@ import { guestRef } from '../../domain/guests/calls.ts'
 import { announce } from '../../domain/control/leases.ts'
 import { showLease } from '../../http/show-lease.ts'
 import type { Connection } from '../connection.ts'
-import type { Cursor } from '../rfb/viewer.ts'
+import type { Cursor } from '../rfb/session.ts'
 import { MachineWatch, type Seen } from './machine-watch.ts'
-import { ScreenFeed } from './screen-feed.ts'
-import type { Change } from './screen-store.ts'
-import { ScreenViewer } from './viewer.ts'
-import { ViewerInput, type InputPath } from './viewer-input.ts'
+import { AgentStream } from './agent-stream.ts'
+import type { Change } from './framebuffer.ts'
+import { ScreenClient } from './client.ts'
+import { ClientInput, type InputPath } from './client-input.ts'
 
 /**
  * All who view one machine through this process. They share one stream to its agent, one store of what
@@ -19,9 +19,9 @@ import { ViewerInput, type InputPath } from './viewer-input.ts'
 export class ScreenHub implements Disposable {
   readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>
   readonly #key: MachineKey
-  readonly #feed: ScreenFeed
+  readonly #feed: AgentStream
   readonly #watch: MachineWatch
-  readonly #viewers = new Map<number, ScreenViewer>()
+  readonly #viewers = new Map<number, ScreenClient>()
   #joined = 0
   #cursor: Cursor | null = null
   #seen: Seen | null = null
@@ -29,7 +29,7 @@ export class ScreenHub implements Disposable {
   constructor(app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>, key: MachineKey) {
     this.#app = app
     this.#key = key
-    this.#feed = new ScreenFeed(app, {
+    this.#feed = new AgentStream(app, {
       onFrame: (change) => this.#showFrame(change),
       onCursor: (cursor) => {
         this.#cursor = cursor
@@ -50,13 +50,13 @@ export class ScreenHub implements Disposable {
   /** `onLeave` is called when the connection has closed. */
   join(connection: Connection, machineName: string, onLeave: () => void): void {
     const number = ++this.#joined
-    const { sessionId, controls } = connection.footing
-    const viewer: ScreenViewer = new ScreenViewer({
+    const { sessionId, controls } = connection.authorization
+    const viewer: ScreenClient = new ScreenClient({
       connection,
       machineName,
       store: this.#feed.store,
       input:
-        sessionId && controls ? new ViewerInput(sessionId, connection, this.#path(number)) : null,
+        sessionId && controls ? new ClientInput(sessionId, connection, this.#path(number)) : null,
       onUpToDate: () => this.#feed.acknowledge(),
       onFailure: (error) => {
         this.#app.log.error(
@@ -113,7 +113,7 @@ export class ScreenHub implements Disposable {
     if (!change.isFresh && change.tiles.length === 0) this.#feed.acknowledge()
   }
 
-  #begin(viewer: ScreenViewer, change: Change): void {
+  #begin(viewer: ScreenClient, change: Change): void {
     viewer.begin(change, this.#cursor)
     if (this.#seen) this.#tell(viewer, this.#seen)
   }
@@ -130,7 +130,7 @@ export class ScreenHub implements Disposable {
     }
   }
 
-  #tell(viewer: ScreenViewer, { machine, lease }: Seen): void {
+  #tell(viewer: ScreenClient, { machine, lease }: Seen): void {
     if (machine) viewer.tell(machine.state, showLease(machine.id, lease))
   }
 }

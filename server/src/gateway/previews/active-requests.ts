@@ -4,7 +4,7 @@ import { readPublished, type PreviewTarget } from '../../domain/previews/hosts.t
 import { oneAtATime } from '../../pace.ts'
 
 /** A request that is being answered, or an open WebSocket. */
-export type Exchange = {
+export type ActiveRequest = {
   readonly target: PreviewTarget
   /** Of the cookie that it was let in by. */
   readonly cookieHash: Buffer | null
@@ -15,10 +15,10 @@ export type Exchange = {
 /** What a lost hint may cost; what expires by the clock sends none. */
 const pollMs = 500
 
-/** Every open exchange of this process. Those that lost what they stand on are cut off. */
-export class Exchanges implements Disposable {
+/** Every open active of this process. Those that lost what they stand on are cut off. */
+export class ActiveRequests implements Disposable {
   readonly #app: Pick<App, 'db' | 'log'>
-  readonly #open = new Set<Exchange>()
+  readonly #open = new Set<ActiveRequest>()
   readonly #timer: NodeJS.Timeout
   /** Looks at what each of them stands on. */
   readonly look = oneAtATime(() => this.#judge())
@@ -28,16 +28,16 @@ export class Exchanges implements Disposable {
     this.#timer = setInterval(this.look, pollMs)
   }
 
-  has(isMeant: (exchange: Exchange) => boolean): boolean {
+  has(isMeant: (active: ActiveRequest) => boolean): boolean {
     return [...this.#open].some(isMeant)
   }
 
-  add(exchange: Exchange): void {
-    this.#open.add(exchange)
+  add(active: ActiveRequest): void {
+    this.#open.add(active)
   }
 
-  remove(exchange: Exchange): void {
-    this.#open.delete(exchange)
+  remove(active: ActiveRequest): void {
+    this.#open.delete(active)
   }
 
   [Symbol.dispose](): void {
@@ -56,10 +56,10 @@ export class Exchanges implements Disposable {
         readPublished(this.#app.db, [...ids]),
         readCookies(this.#app.db, [...hashes.values()]),
       ])
-      for (const exchange of open) {
-        const { target, cookieHash } = exchange
+      for (const active of open) {
+        const { target, cookieHash } = active
         const isLetIn = cookieHash === null || cookies.has(keyOf(cookieHash))
-        if (!published.has(target.id) || !isLetIn) exchange.cut()
+        if (!published.has(target.id) || !isLetIn) active.cut()
       }
     } catch (error) {
       this.#app.log.warn(

@@ -1,6 +1,6 @@
 import type { App } from '../app.ts'
-import { readStanding } from '../domain/control/standing.ts'
-import type { Connections } from './connections.ts'
+import { readRevocations } from '../domain/control/connection-authorization.ts'
+import type { OpenConnections } from './open-connections.ts'
 import { oneAtATime } from '../pace.ts'
 
 /** What a lost hint may cost; what expires by the clock sends none. */
@@ -14,20 +14,20 @@ const words = {
 } as const
 
 /** Closes connections that lost what they stand on, within a second, until it is disposed of. */
-export function watchStanding(
+export function watchAuthorization(
   app: Pick<App, 'db' | 'changes' | 'log'>,
-  connections: Connections,
+  connections: OpenConnections,
 ): Disposable {
   async function look(): Promise<void> {
     const open = [...connections]
     if (open.length === 0) return
     try {
-      const judge = await readStanding(
+      const judge = await readRevocations(
         app.db,
-        open.map(({ footing }) => footing),
+        open.map(({ authorization }) => authorization),
       )
       for (const connection of open) {
-        const loss = judge(connection.footing)
+        const loss = judge(connection.authorization)
         if (loss) connection.close(loss, words[loss])
       }
     } catch (error) {
@@ -40,7 +40,7 @@ export function watchStanding(
   const unsubscribe = [
     app.changes.subscribe(wake, 'principals'),
     app.changes.subscribe((id) => {
-      if ([...connections].some(({ footing }) => footing.machineId === id)) wake()
+      if ([...connections].some(({ authorization }) => authorization.machineId === id)) wake()
     }),
   ]
   return {

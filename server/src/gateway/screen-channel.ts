@@ -5,8 +5,8 @@ import type { App } from '../app.ts'
 import { getMachine } from '../domain/find-machine.ts'
 import { getOwnSession } from '../domain/control/sessions.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
-import type { ScreenHubs } from './screens/screen-hubs.ts'
-import type { SessionSockets } from './screens/session-sockets.ts'
+import type { ScreenHubRegistry } from './screen/hub-registry.ts'
+import type { SessionSockets } from './screen/session-sockets.ts'
 
 /**
  * A machine's screen as RFB, and control messages beside it. Whoever may read the machine may look;
@@ -17,7 +17,7 @@ export function mountScreenChannel(
   http: FastifyInstance,
   app: Pick<App, 'db'>,
   context: GatewayContext,
-  { hubs, sockets }: { readonly hubs: ScreenHubs; readonly sockets: SessionSockets },
+  { hubs, sockets }: { readonly hubs: ScreenHubRegistry; readonly sockets: SessionSockets },
 ): void {
   mountChannel(http, context, {
     path: channels.screen,

@@ -18,7 +18,7 @@ export type Change = {
  * after a geometry nothing counts before every part of the screen has come. Throws TileError at what
  * cannot be.
  */
-export class ScreenStore {
+export class Framebuffer {
   #shown: TileSet | null = null
   /** From a geometry until it is whole. */
   #coming: TileSet | null = null

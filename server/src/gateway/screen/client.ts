@@ -7,11 +7,11 @@ import {
 import type { Connection } from '../connection.ts'
 import { RfbError } from '../rfb/error.ts'
 import type { Geometry, Rectangle, Tile } from '../rfb/tile.ts'
-import { RfbViewer, type Cursor } from '../rfb/viewer.ts'
+import { RfbSession, type Cursor } from '../rfb/session.ts'
 import { MessageRate } from './message-rate.ts'
-import type { Change, ScreenStore } from './screen-store.ts'
+import type { Change, Framebuffer } from './framebuffer.ts'
 import type { TileKey } from './tile-set.ts'
-import type { ViewerInput } from './viewer-input.ts'
+import type { ClientInput } from './client-input.ts'
 
 /** What a client may send in one frame: a clipboard is most of it. */
 const maxMessageBytes = 512 * 1024
@@ -20,12 +20,12 @@ const maxUpdateBytes = 8 * 1024 * 1024
 /** A close frame has no room for more. */
 const longestReason = 100
 
-export type ViewerOptions = {
+export type ScreenClientOptions = {
   readonly connection: Connection
   readonly machineName: string
-  readonly store: ScreenStore
+  readonly store: Framebuffer
   /** Null: it only looks. */
-  readonly input: ViewerInput | null
+  readonly input: ClientInput | null
   /** It asked for an update, and has what is newest of it now. */
   readonly onUpToDate: () => void
   /** It is closed for a failure that is not its own. */
@@ -37,18 +37,18 @@ export type ViewerOptions = {
  * asked for an update and there is room, it is sent what is newest there. So a slow one gets fewer
  * frames, never a growing buffer, and holds up nobody.
  */
-export class ScreenViewer {
+export class ScreenClient {
   readonly connection: Connection
-  readonly input: ViewerInput | null
-  readonly #options: ViewerOptions
+  readonly input: ClientInput | null
+  readonly #options: ScreenClientOptions
   readonly #rate = new MessageRate()
   readonly #missing = new Set<TileKey>()
-  #rfb: RfbViewer | null = null
+  #rfb: RfbSession | null = null
   #isAwaitingRoom = false
   #state: MachineState | null = null
   #lease = ''
 
-  constructor(options: ViewerOptions) {
+  constructor(options: ScreenClientOptions) {
     this.#options = options
     this.connection = options.connection
     this.input = options.input
@@ -104,13 +104,13 @@ export class ScreenViewer {
     if (!rfb?.wantsUpdate || !this.connection.isOpen) return
     if (!this.connection.isRoomy) return this.#awaitRoom()
     const tiles = this.#takeMissing(rfb)
-    if (tiles.length > 0 || rfb.hasNews) void this.#update(rfb, tiles)
+    if (tiles.length > 0 || rfb.hasPendingState) void this.#update(rfb, tiles)
     this.#options.onUpToDate()
   }
 
   #converse(geometry: Geometry, cursor: Cursor | null): void {
     this.#missAll()
-    this.#rfb = new RfbViewer({
+    this.#rfb = new RfbSession({
       name: this.#options.machineName,
       geometry,
       send: (bytes) => this.connection.sendPayload(bytes),
@@ -123,7 +123,7 @@ export class ScreenViewer {
     if (cursor) this.#rfb.setCursor(cursor)
   }
 
-  async #update(rfb: RfbViewer, tiles: readonly Tile[]): Promise<void> {
+  async #update(rfb: RfbSession, tiles: readonly Tile[]): Promise<void> {
     try {
       await rfb.sendUpdate(tiles)
     } catch (error) {
@@ -133,7 +133,7 @@ export class ScreenViewer {
     }
   }
 
-  #takeMissing(rfb: RfbViewer): Tile[] {
+  #takeMissing(rfb: RfbSession): Tile[] {
     const tiles: Tile[] = []
     let bytes = 0
     for (const key of this.#missing) {

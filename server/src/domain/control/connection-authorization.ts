@@ -20,7 +20,7 @@ import { abandonedAfter } from './sessions.ts'
  */
 
 /** What a connection was opened by and for. */
-export type Footing = {
+export type ConnectionAuthorization = {
   readonly actor: Actor
   readonly machineId: MachineId | null
   readonly sessionId: SessionId | null
@@ -29,20 +29,20 @@ export type Footing = {
 }
 
 /** What is gone, if anything is: the credential, the right, the session or the machine. */
-export type Loss = 'unauthenticated' | 'permissionDenied' | 'sessionClosed' | 'gone'
+export type RevocationReason = 'unauthenticated' | 'permissionDenied' | 'sessionClosed' | 'gone'
 
-/** A judge of footings, from one look at the database. */
-export async function readStanding(
+/** A judge of authorizations, from one look at the database. */
+export async function readRevocations(
   db: Database,
-  footings: readonly Footing[],
-): Promise<(footing: Footing) => Loss | null> {
-  const actors = footings.map(({ actor }) => actor)
+  authorizations: readonly ConnectionAuthorization[],
+): Promise<(authorization: ConnectionAuthorization) => RevocationReason | null> {
+  const actors = authorizations.map(({ actor }) => actor)
   const [keys, authSessions, roles, openSessions, machines] = await Promise.all([
     readKeys(db, actors.flatMap(keyIdOf)),
     readAuthSessions(db, definite(actors.map(({ authSessionId }) => authSessionId))),
     readRoles(db, unique(actors.map(({ userId }) => userId))),
-    readOpenSessions(db, definite(footings.map(({ sessionId }) => sessionId))),
-    readMachines(db, definite(footings.map(({ machineId }) => machineId))),
+    readOpenSessions(db, definite(authorizations.map(({ sessionId }) => sessionId))),
+    readMachines(db, definite(authorizations.map(({ machineId }) => machineId))),
   ])
   return ({ actor, machineId, sessionId, controls }) => {
     const [keyId] = keyIdOf(actor)

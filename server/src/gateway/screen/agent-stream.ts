@@ -5,12 +5,12 @@ import type { GuestRef } from '../../guest/channels.ts'
 import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
 import { openScreen, type ScreenStream } from '../../guest/screens.ts'
 import { readTile } from '../rfb/tile.ts'
-import { ScreenStore, type Change } from './screen-store.ts'
+import { Framebuffer, type Change } from './framebuffer.ts'
 
 const firstRetryMs = 100
 const longestRetryMs = 2_000
 
-export type FeedListener = {
+export type AgentStreamListener = {
   readonly onFrame: (change: Change) => void
   readonly onCursor: (cursor: Extract<ScreenFromGuest, { type: 'cursor' }>) => void
   readonly onCopiedText: (text: string) => void
@@ -21,10 +21,10 @@ export type FeedListener = {
  * The stream to the agent of one machine, for all who view it here. While it is told in which run the
  * machine is, it keeps one open: a stream that breaks is opened again, after a pause that grows.
  */
-export class ScreenFeed implements Disposable {
-  readonly store = new ScreenStore()
+export class AgentStream implements Disposable {
+  readonly store = new Framebuffer()
   readonly #app: Pick<App, 'guests' | 'log'>
-  readonly #listener: FeedListener
+  readonly #listener: AgentStreamListener
   #target: { readonly ref: GuestRef; readonly abort: AbortController } | null = null
   #stream: ScreenStream | null = null
   #streams = 0
@@ -33,7 +33,7 @@ export class ScreenFeed implements Disposable {
   #frame = 0
   #takenFrame = 0
 
-  constructor(app: Pick<App, 'guests' | 'log'>, listener: FeedListener) {
+  constructor(app: Pick<App, 'guests' | 'log'>, listener: AgentStreamListener) {
     this.#app = app
     this.#listener = listener
   }

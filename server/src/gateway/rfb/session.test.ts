@@ -46,7 +46,7 @@ test('nothing is sent that was not asked for', async () => {
   viewer.setCursor(cursor)
   viewer.setGeometry({ width: 800, height: 600 })
   assert.equal(viewer.wantsUpdate, false)
-  assert.equal(viewer.hasNews, true)
+  assert.equal(viewer.hasPendingState, true)
   assert.equal(sent.length, before)
   await assert.rejects(viewer.sendUpdate([tile]), /no update is wanted/)
 
@@ -54,7 +54,7 @@ test('nothing is sent that was not asked for', async () => {
   assert.ok(viewer.wantsUpdate)
   await viewer.sendUpdate([])
   assert.equal(viewer.wantsUpdate, false, 'one request has one answer')
-  assert.equal(viewer.hasNews, false)
+  assert.equal(viewer.hasPendingState, false)
   await client.settled()
   assert.deepEqual(client.sizes, [{ width: 800, height: 600, reason: 0, status: 0 }])
   assert.ok(client.cursor)

@@ -2,10 +2,10 @@ import type { MachineId } from '@computer/contract'
 import type { App } from '../../app.ts'
 import type { MachineKey } from '../../domain/find-machine.ts'
 import type { Connection } from '../connection.ts'
-import { ScreenHub } from './screen-hub.ts'
+import { ScreenHub } from './hub.ts'
 
 /** The hubs of this process: one for each machine that somebody views; others cost nothing. */
-export class ScreenHubs implements Disposable {
+export class ScreenHubRegistry implements Disposable {
   readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>
   readonly #hubs = new Map<MachineId, ScreenHub>()
 

@@ -9,7 +9,7 @@ const maxHeaders = 100
  * The parser has read the request strictly; here goes what it lets pass and two servers might read in
  * two ways. What is sent on is written anew from what remains, so both sides mean the same request.
  */
-export function refuseRequest(request: IncomingMessage): Refusal | null {
+export function validateRequest(request: IncomingMessage): Refusal | null {
   const { method = '', url = '', headersDistinct: headers, rawHeaders } = request
   if (rawHeaders.length > 2 * maxHeaders) return { status: 431, text: 'Too many headers.' }
   if (method === 'TRACE') return { status: 405, text: 'TRACE is not served.' }

@@ -8,7 +8,7 @@ import type { Connection } from './connection.ts'
 import { EventFeed, type EventSource } from './event-feed.ts'
 
 /** The feeds of this process: one for each machine and organization that somebody follows. */
-export class EventFeeds implements Disposable {
+export class EventFeedRegistry implements Disposable {
   readonly #app: Pick<App, 'db' | 'changes' | 'log'>
   readonly #feeds = new Map<string, EventFeed<EventRow>>()
   readonly #unsubscribe: readonly (() => void)[]

@@ -13,10 +13,10 @@ const maxIdle = 64
 const openTimeoutMs = 15_000
 
 /**
- * Connections to ports inside machines, each a stream of the machine's guest channel. Those that are
+ * OpenConnections to ports inside machines, each a stream of the machine's guest channel. Those that are
  * idle are used again: to open one takes a way to the machine and back.
  */
-export class Upstreams {
+export class PortConnections {
   readonly #channels: GuestChannels
   readonly #agents = new Map<string, PortAgent>()
 
