@@ -81,7 +81,9 @@ async function openTerminal(api: Api, machineId: string): Promise<Terminal & Dis
   const wish = { command: [program] }
   const { id } = await api.json<{ id: string }>('POST', `/v1/machines/${machineId}/terminals`, wish)
   const { gateway_url } = await api.json<{ gateway_url: string }>('GET', '/v1/auth/me')
-  const path = channels.terminal.replace('{machine_id}', machineId).replace('{terminal_id}', id)
+  const path = channels.terminal.path
+    .replace('{machine_id}', machineId)
+    .replace('{terminal_id}', id)
   const headers = { authorization: `Bearer ${api.key}` }
   const socket = new WebSocket(`${gateway_url}${path}`, { headers, perMessageDeflate: false })
   await once(socket, 'open')

@@ -202,7 +202,7 @@ export async function viewScreen(
   options: ViewerOptions & { readonly driver?: ScreenDriver } = {},
 ): Promise<Viewer> {
   const { gateway_url } = await api.json<{ gateway_url: string }>('GET', '/v1/auth/me')
-  const path = channels.screen.replace('{machine_id}', machineId)
+  const path = channels.screen.path.replace('{machine_id}', machineId)
   const query = options.driver ? `?session_id=${options.driver.sessionId}` : ''
   const headers = { authorization: `Bearer ${api.key}` }
   const { socket, viewer } = viewWebSocket(`${gateway_url}${path}${query}`, options, headers)

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { Actor, Caller, UserActor } from '../actor.ts'
+import { requirePermission } from '../domain/accounts/permissions.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { parse } from '../http/parse.ts'
@@ -106,7 +107,7 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
       }
       const actor = await doors.authenticate(request)
       try {
-        requirePermission(actor, endpoint)
+        authorize(actor, endpoint.requires)
         const input = readInput(endpoint, request, reply)
         if (!endpoint.creates) {
           return send(reply, endpoint, await handle(actor, { ...input, newId }))
@@ -140,15 +141,10 @@ function telling({ changed }: Doors, run: AnyHandler): AnyHandler {
   }
 }
 
-function requirePermission(actor: Actor, endpoint: Pick<Endpoint, 'requires'>): void {
-  const { requires } = endpoint
-  if (requires === 'public' || requires === 'member') return
-  if (requires === 'user') {
-    if (actor.authSessionId !== null) return
-    throw new ApiError('permission_denied', 'this needs a person who is signed in, not an API key')
-  }
-  if (actor.permissions.has(requires)) return
-  throw new ApiError('permission_denied', `this needs the permission ${requires}`)
+function authorize(actor: Actor, requires: Exclude<Endpoint['requires'], 'public'>): void {
+  if (requires !== 'user') return requirePermission(actor, requires)
+  if (actor.authSessionId !== null) return
+  throw new ApiError('permission_denied', 'this needs a person who is signed in, not an API key')
 }
 
 function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) {

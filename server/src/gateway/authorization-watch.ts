@@ -1,41 +1,39 @@
 import type { App } from '../app.ts'
-import { readRevocations } from '../domain/control/connection-authorization.ts'
-import type { OpenConnections } from './open-connections.ts'
+import { recheckAuthorization } from '../domain/control/connection-authorization.ts'
 import { oneAtATime } from '../pace.ts'
+import type { OpenConnections } from './open-connections.ts'
 
-/** What a lost hint may cost; what expires by the clock sends none. */
+/** Bounds the delay when a NOTIFY is lost, and catches expiry by time, which sends none. */
 const pollMs = 500
 
-const words = {
-  unauthenticated: 'the credential has expired or was revoked',
+const closeMessages = {
+  unauthenticated: 'the credential expired or was revoked',
   permissionDenied: 'the permission or the membership was lost',
   sessionClosed: 'the session was closed',
   gone: 'the machine was deleted',
 } as const
 
-/** Closes connections that lost what they stand on, within a second, until it is disposed of. */
+/** Closes connections within a second of losing their authorization, until it is disposed of. */
 export function watchAuthorization(
   app: Pick<App, 'db' | 'changes' | 'log'>,
   connections: OpenConnections,
 ): Disposable {
-  async function look(): Promise<void> {
+  async function recheck(): Promise<void> {
     const open = [...connections]
     if (open.length === 0) return
     try {
-      const judge = await readRevocations(
-        app.db,
-        open.map(({ authorization }) => authorization),
-      )
+      const authorizations = open.map(({ authorization }) => authorization)
+      const revocationOf = await recheckAuthorization(app.db, authorizations)
       for (const connection of open) {
-        const loss = judge(connection.authorization)
-        if (loss) connection.close(loss, words[loss])
+        const reason = revocationOf(connection.authorization)
+        if (reason) connection.close(reason, closeMessages[reason])
       }
     } catch (error) {
-      app.log.warn({ err: error }, 'connections were not looked after; the next look tries again')
+      app.log.warn({ err: error }, 'could not recheck the authorization of connections; will retry')
     }
   }
 
-  const wake = oneAtATime(look)
+  const wake = oneAtATime(recheck)
   const timer = setInterval(wake, pollMs)
   const unsubscribe = [
     app.changes.subscribe(wake, 'principals'),

@@ -1,15 +1,15 @@
 import type { Connection } from './connection.ts'
 
-/** Every open connection of this process, for whoever has to close those that lost their authorization. */
+/** Every open connection of this process. */
 export class OpenConnections implements Iterable<Connection> {
   readonly #open = new Set<Connection>()
-  #isGoingAway = false
+  #isShuttingDown = false
 
   add(connection: Connection): void {
     this.#open.add(connection)
     connection.onClose(() => this.#open.delete(connection))
-    // Its handshake was under way when the others were closed.
-    if (this.#isGoingAway) this.closeAll()
+    // Its handshake was in progress when the others were closed.
+    if (this.#isShuttingDown) this.closeAll()
   }
 
   get size(): number {
@@ -20,9 +20,10 @@ export class OpenConnections implements Iterable<Connection> {
     return this.#open.values()
   }
 
-  /** The server goes away: clients connect again, to another one or the next. */
+  /** The server is shutting down: clients reconnect to another process or to the next one. */
   closeAll(): void {
-    this.#isGoingAway = true
-    for (const connection of this.#open) connection.close('goingAway', 'connect again')
+    this.#isShuttingDown = true
+    for (const connection of this.#open)
+      connection.close('goingAway', 'the server is shutting down; reconnect')
   }
 }

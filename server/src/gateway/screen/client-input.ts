@@ -1,121 +1,149 @@
-import type { GuestInputEvent, ScreenFromGuest, SessionId } from '@computer/contract'
+import {
+  ScreenClientMessage,
+  type GuestInputEvent,
+  type ScreenFromGuest,
+  type SessionId,
+} from '@computer/contract'
 import type { Lease } from '../../domain/control/leases.ts'
+import type { ScreenStream } from '../../guest/screens.ts'
 import type { Connection } from '../connection.ts'
+import type { AgentStream } from './agent-stream.ts'
 import { HeldInput } from './held-input.ts'
+import { MessageRate } from './message-rate.ts'
 
-/** What a viewer's input needs of the machine's hub. */
-export type InputPath = {
-  /** Names the stream that input would go through; null while there is none. */
-  readonly epoch: number | null
-  /** Tells the agent the lease as it is now, and answers it; null if that cannot be done. */
-  readonly confirmLease: () => Promise<{ readonly lease: Lease; readonly atMs: number } | null>
-  /** False when the agent should be given time: go on after `drained`. */
-  readonly send: (fence: number, event: GuestInputEvent) => boolean
-  readonly drained: () => Promise<void>
+export type ClientInputOptions = {
+  readonly connection: Connection
+  /** Null: view-only, all input is dropped. */
+  readonly sessionId: SessionId | null
+  /** Names the client in input frames to the agent and in its refusals. */
+  readonly viewer: number
+  readonly agent: Pick<AgentStream, 'current'>
+  /** Reads the lease, sends its fences to the agent and returns it; null if that failed. */
+  readonly confirmLease: () => Promise<ConfirmedLease | null>
 }
 
-type Grant = {
+export type ConfirmedLease = {
+  readonly lease: Lease
+  /** When the read began (performance.now). */
+  readonly atMs: number
+}
+
+/** Permission to send input over one stream to the agent, under a fence that the agent knows. */
+type LeaseGrant = {
   readonly fence: number
-  readonly epoch: number
+  readonly stream: ScreenStream
   untilMs: number
-  /** To be confirmed before anything else is sent under it. */
-  isDoubtful: boolean
+  needsConfirmation: boolean
 }
 
 /**
- * The input of one socket: passed on while its session holds the lease under the fence that the client
- * named, else dropped (docs/decisions/0009).
+ * The input of one connection. It is forwarded while the client's session holds the lease under the
+ * fence that the client named, and dropped otherwise (docs/decisions/0009).
  *
- * What is known of the lease is kept, so that passing on costs no look at any row. It is only as good as
- * the agent's refusal: the agent was told the fence under which input goes out, and refuses it once the
- * holding is over. It is asked for anew when the client names a fence, on a new stream, when it has run
- * out and after a refusal; what comes meanwhile waits, in order, and the socket is read no further.
+ * The lease is cached as a grant, so that forwarding reads no row. The agent stays the guard: it knows
+ * the fence that input is sent under and refuses it once the holding is over. The grant is confirmed
+ * again when the client names a fence, on a new stream, on expiry and after a refusal. Input that
+ * arrives meanwhile waits in order, and the socket is not read.
  */
 export class ClientInput {
-  readonly #sessionId: SessionId
+  readonly #options: ClientInputOptions
   readonly #connection: Connection
-  readonly #path: InputPath
+  readonly #rate = new MessageRate()
   #held = new HeldInput()
-  #named: number | null = null
-  /** Nothing up to here is of any use, and the client knows. */
+  #namedFence: number | null = null
+  /** The client has been told that fences up to this one are lost. */
   #lostFence = -1
-  #grant: Grant | null = null
-  /** Each with the fence that was named when it came. */
-  #waiting: { readonly named: number; readonly event: GuestInputEvent }[] = []
+  #grant: LeaseGrant | null = null
+  /** Each event with the fence that was named when it arrived. */
+  #waiting: { readonly namedFence: number; readonly event: GuestInputEvent }[] = []
   #isConfirming = false
   #isDraining = false
-  /** The client named a fence that the row had not got yet. */
+  /** The client named a fence that the row has not reached yet. */
   #isAhead = false
-  #stops = 0
+  #pauses = 0
 
-  constructor(sessionId: SessionId, connection: Connection, path: InputPath) {
-    this.#sessionId = sessionId
-    this.#connection = connection
-    this.#path = path
+  constructor(options: ClientInputOptions) {
+    this.#options = options
+    this.#connection = options.connection
+    this.#connection.onControl(ScreenClientMessage, ({ fence }) => {
+      if (this.#countMessage()) this.#nameFence(fence)
+    })
   }
 
-  /** Its client may be given what is copied inside the machine. */
+  /** Only then may the client see text that is copied inside the machine. */
   get isGranted(): boolean {
     return this.#grant !== null
   }
 
-  /** The client says under which grant it acts from now on. */
-  name(fence: number): void {
-    this.#named = fence
-    this.#isAhead = false
-    if (this.#grant) this.#grant.isDoubtful = true
-    if (fence > this.#lostFence) this.#confirm()
-  }
-
-  /** True if it was passed on or waits for that. */
+  /** True if the event was forwarded or waits for confirmation. */
   take(event: GuestInputEvent): boolean {
-    const { epoch } = this.#path
-    if (this.#named === null || this.#named <= this.#lostFence || this.#isAhead) return false
-    // What is held was let go of with the stream; what comes now belongs to nothing.
-    if (epoch === null) return false
+    if (!this.#countMessage()) return false
+    if (this.#namedFence === null || this.#namedFence <= this.#lostFence || this.#isAhead) {
+      return false
+    }
+    const stream = this.#options.agent.current
+    // The agent released held keys when its stream ended; input sent in between has no meaning.
+    if (!stream) return false
     const grant = this.#grant
-    if (grant?.epoch === epoch && !grant.isDoubtful && performance.now() < grant.untilMs) {
+    const isCurrent = grant?.stream === stream && performance.now() < grant.untilMs
+    if (isCurrent && !grant.needsConfirmation) {
       this.#send(grant, event)
       return true
     }
-    if (grant) grant.isDoubtful = true
-    this.#waiting.push({ named: this.#named, event })
+    if (grant) grant.needsConfirmation = true
+    this.#waiting.push({ namedFence: this.#namedFence, event })
     this.#confirm()
     return true
   }
 
-  /** What was seen of the lease. It may have been seen before the client named its fence. */
-  judge(lease: Lease, atMs: number): void {
-    if (this.#named === null || this.#named <= this.#lostFence) return
-    if (lease.fence < this.#named) return
+  /** The read of the lease may have begun before the client named its fence. */
+  observeLease({ lease, atMs }: ConfirmedLease): void {
+    if (this.#namedFence === null || this.#namedFence <= this.#lostFence) return
+    if (lease.fence < this.#namedFence) return
     this.#isAhead = false
-    if (!this.#isMine(lease)) this.#lose()
+    if (!this.#isHeldHere(lease)) this.#loseLease()
     else if (this.#grant) this.#grant.untilMs = atMs + lease.remainingMs
   }
 
-  refuse({ fence, error }: Extract<ScreenFromGuest, { type: 'refused' }>): void {
+  onRefused({ fence, error }: Extract<ScreenFromGuest, { type: 'refused' }>): void {
     const isFence = error.reason === 'fence_stale' || error.reason === 'fence_unknown'
     if (!isFence || this.#grant?.fence !== fence) return
-    this.#grant.isDoubtful = true
+    this.#grant.needsConfirmation = true
     this.#confirm()
   }
 
-  /** Lets go of what it holds pressed: the stream goes on for others. */
+  /** Releases held keys and buttons, because the stream goes on for other clients. */
   close(): void {
     const grant = this.#grant
     this.#grant = null
-    if (!grant || grant.epoch !== this.#path.epoch) return
-    for (const event of this.#held.releases()) this.#path.send(grant.fence, event)
+    if (!grant || grant.stream !== this.#options.agent.current) return
+    for (const event of this.#held.releases()) this.#write(grant, event)
   }
 
-  #isMine({ holder, since, fence }: Lease): boolean {
-    const named = this.#named
-    const isHolder = holder?.sessionId === this.#sessionId
+  /** False once the client has sent too many messages. */
+  #countMessage(): boolean {
+    if (!this.#connection.isOpen) return false
+    if (this.#rate.take()) return true
+    this.#connection.close('tooManyMessages', 'too many input messages')
+    return false
+  }
+
+  #nameFence(fence: number): void {
+    if (this.#options.sessionId === null) return
+    this.#namedFence = fence
+    this.#isAhead = false
+    if (this.#grant) this.#grant.needsConfirmation = true
+    if (fence > this.#lostFence) this.#confirm()
+  }
+
+  #isHeldHere({ holder, since, fence }: Lease): boolean {
+    const named = this.#namedFence
+    const isHolder = holder?.sessionId === this.#options.sessionId
     return isHolder && named !== null && since <= named && named <= fence
   }
 
-  #lose(): void {
-    const fence = this.#named!
+  #loseLease(): void {
+    const fence = this.#namedFence!
     this.#lostFence = fence
     this.#grant = null
     this.#held = new HeldInput()
@@ -125,50 +153,57 @@ export class ClientInput {
   #confirm(): void {
     if (this.#isConfirming) return
     this.#isConfirming = true
-    void this.#stopReading(this.#askForGrant())
+    void this.#pauseUntil(this.#renewGrant())
   }
 
-  async #askForGrant(): Promise<void> {
-    const [named, epoch] = [this.#named, this.#path.epoch]
-    const seen = await this.#path.confirmLease()
+  async #renewGrant(): Promise<void> {
+    const { agent, confirmLease } = this.#options
+    const [named, stream] = [this.#namedFence, agent.current]
+    const confirmed = await confirmLease()
     this.#isConfirming = false
     if (!this.#connection.isOpen) return
-    if (seen && this.#path.epoch !== null) {
-      // What was asked for is of no use any more; what waits goes on waiting.
-      if (this.#named !== named || this.#path.epoch !== epoch) return this.#confirm()
-      this.#use(seen, this.#path.epoch)
+    const { current } = agent
+    if (confirmed && current) {
+      // The answer is out of date. Waiting input goes on waiting for the next one.
+      if (this.#namedFence !== named || current !== stream) return this.#confirm()
+      this.#useLease(confirmed, current)
     }
     this.#waiting = []
   }
 
-  #use({ lease, atMs }: { readonly lease: Lease; readonly atMs: number }, epoch: number): void {
-    this.#isAhead = lease.fence < this.#named!
-    if (!this.#isMine(lease)) return this.judge(lease, atMs)
-    // With its stream the machine let go of it.
-    if (this.#grant?.epoch !== epoch) this.#held = new HeldInput()
+  #useLease(confirmed: ConfirmedLease, stream: ScreenStream): void {
+    const { lease, atMs } = confirmed
+    this.#isAhead = lease.fence < this.#namedFence!
+    if (!this.#isHeldHere(lease)) return this.observeLease(confirmed)
+    // The agent released everything when the previous stream ended.
+    if (this.#grant?.stream !== stream) this.#held = new HeldInput()
     const untilMs = atMs + lease.remainingMs
-    this.#grant = { fence: lease.fence, epoch, untilMs, isDoubtful: false }
-    for (const { named, event } of this.#waiting) {
-      if (named >= lease.since) this.#send(this.#grant, event)
+    this.#grant = { fence: lease.fence, stream, untilMs, needsConfirmation: false }
+    for (const { namedFence, event } of this.#waiting) {
+      if (namedFence >= lease.since) this.#send(this.#grant, event)
     }
   }
 
-  #send({ fence }: Grant, event: GuestInputEvent): void {
+  #send(grant: LeaseGrant, event: GuestInputEvent): void {
     this.#held.note(event)
-    if (this.#path.send(fence, event) || this.#isDraining) return
+    if (this.#write(grant, event) || this.#isDraining) return
     this.#isDraining = true
-    void this.#stopReading(
-      this.#path.drained().then(() => {
+    void this.#pauseUntil(
+      grant.stream.drained().then(() => {
         this.#isDraining = false
       }),
     )
   }
 
-  async #stopReading(until: Promise<void>): Promise<void> {
-    this.#stops += 1
+  #write({ stream, fence }: LeaseGrant, event: GuestInputEvent): boolean {
+    return stream.send({ type: 'input', viewer: this.#options.viewer, fence, event })
+  }
+
+  async #pauseUntil(done: Promise<void>): Promise<void> {
+    this.#pauses += 1
     this.#connection.pause()
-    await until
-    this.#stops -= 1
-    if (this.#stops === 0) this.#connection.resume()
+    await done
+    this.#pauses -= 1
+    if (this.#pauses === 0) this.#connection.resume()
   }
 }

@@ -1,48 +1,41 @@
-import {
-  ScreenClientMessage,
-  type GuestInputEvent,
-  type InputLease,
-  type MachineState,
-} from '@computer/contract'
+import type { InputLease, MachineState } from '@computer/contract'
 import type { Connection } from '../connection.ts'
+import type { Cursor } from '../rfb/cursor.ts'
 import { RfbError } from '../rfb/error.ts'
-import type { Geometry, Rectangle, Tile } from '../rfb/tile.ts'
-import { RfbSession, type Cursor } from '../rfb/session.ts'
-import { MessageRate } from './message-rate.ts'
-import type { Change, Framebuffer } from './framebuffer.ts'
-import type { TileKey } from './tile-set.ts'
+import { RfbSession } from '../rfb/session.ts'
+import { intersects, type Geometry, type Rectangle, type Tile } from '../rfb/tile.ts'
 import type { ClientInput } from './client-input.ts'
+import type { Framebuffer, FramebufferChange } from './framebuffer.ts'
+import type { TileKey } from './tile-set.ts'
 
-/** What a client may send in one frame: a clipboard is most of it. */
+/** Upper bound on one frame from a client. The largest is a clipboard. */
 const maxMessageBytes = 512 * 1024
-/** What is more waits for the next update. No screen whose tiles go out as they are comes near. */
+/** The rest waits for the next update. A screen that is sent in its own encoding is far smaller. */
 const maxUpdateBytes = 8 * 1024 * 1024
-/** A close frame has no room for more. */
-const longestReason = 100
+/** Close frames hold little more. */
+const maxReasonLength = 100
 
 export type ScreenClientOptions = {
   readonly connection: Connection
   readonly machineName: string
-  readonly store: Framebuffer
-  /** Null: it only looks. */
-  readonly input: ClientInput | null
-  /** It asked for an update, and has what is newest of it now. */
+  readonly framebuffer: Framebuffer
+  readonly input: ClientInput
+  /** The client asked for an update and has the newest one. */
   readonly onUpToDate: () => void
-  /** It is closed for a failure that is not its own. */
+  /** The client is disconnected because of a failure on our side. */
   readonly onFailure: (error: unknown) => void
 }
 
 /**
- * One socket that views a machine. What it has not got is a set of places on the screen: when it has
- * asked for an update and there is room, it is sent what is newest there. So a slow one gets fewer
- * frames, never a growing buffer, and holds up nobody.
+ * One connection that shows a machine's screen. It tracks which tiles the client lacks. When the client
+ * has asked for an update and its socket has room, it gets the newest content of those tiles. So a slow
+ * client gets fewer frames instead of a growing buffer, and delays nobody else.
  */
 export class ScreenClient {
-  readonly connection: Connection
-  readonly input: ClientInput | null
+  readonly input: ClientInput
+  readonly #connection: Connection
   readonly #options: ScreenClientOptions
-  readonly #rate = new MessageRate()
-  readonly #missing = new Set<TileKey>()
+  readonly #dirty = new Set<TileKey>()
   #rfb: RfbSession | null = null
   #isAwaitingRoom = false
   #state: MachineState | null = null
@@ -50,41 +43,37 @@ export class ScreenClient {
 
   constructor(options: ScreenClientOptions) {
     this.#options = options
-    this.connection = options.connection
+    this.#connection = options.connection
     this.input = options.input
-    this.connection.onPayload((bytes) => this.#receive(bytes), maxMessageBytes)
-    this.connection.onControl(ScreenClientMessage, ({ fence }) => {
-      if (this.#countMessage()) this.input?.name(fence)
-    })
+    this.#connection.onPayload((bytes) => this.#receive(bytes), maxMessageBytes)
   }
 
-  /** Says what has changed since it was last told. A running machine's screen says that it runs. */
-  tell(state: MachineState, lease: InputLease): void {
+  /** Sends what has changed. That the machine runs is said by its first screen. */
+  sendState(state: MachineState, lease: InputLease): void {
     if (this.#rfb === null && this.#state === null && state === 'running') return
     if (state !== this.#state && (this.#state !== null || state !== 'running')) {
-      this.connection.sendControl({ type: 'machine', state })
+      this.#connection.sendControl({ type: 'machine', state })
     }
     this.#state = state
     const text = JSON.stringify(lease)
-    if (text !== this.#lease) this.connection.sendControl({ type: 'lease', ...lease })
+    if (text !== this.#lease) this.#connection.sendControl({ type: 'lease', ...lease })
     this.#lease = text
   }
 
-  /** A stream has begun, or the screen has another size: it is whole. */
-  begin(change: Change, cursor: Cursor | null): void {
-    const geometry = this.#options.store.geometry!
-    this.connection.sendControl({ type: 'ready', ...geometry })
+  /** The framebuffer became complete: a stream began, or the screen has a new size. */
+  begin(change: FramebufferChange, cursor: Cursor | null): void {
+    const geometry = this.#options.framebuffer.geometry!
+    this.#connection.sendControl({ type: 'ready', ...geometry })
     if (this.#rfb) this.show(change)
-    else this.#converse(geometry, cursor)
+    else this.#openSession(geometry, cursor)
   }
 
-  /** What is shown has changed. */
-  show({ isResized, tiles }: Change): void {
+  show({ isResized, tiles }: FramebufferChange): void {
     if (isResized) {
-      this.#missing.clear()
-      this.#rfb?.setGeometry(this.#options.store.geometry!)
+      this.#dirty.clear()
+      this.#rfb?.setGeometry(this.#options.framebuffer.geometry!)
     }
-    for (const key of tiles) this.#missing.add(key)
+    for (const key of tiles) this.#dirty.add(key)
     this.flush()
   }
 
@@ -93,30 +82,31 @@ export class ScreenClient {
     this.flush()
   }
 
-  /** Only whoever drives the machine is given what is copied in it. */
-  giveCopiedText(text: string): void {
-    if (this.input?.isGranted) this.#rfb?.sendCopiedText(text)
+  /** Only the client that controls the machine receives text copied inside it. */
+  sendCopiedText(text: string): void {
+    if (this.input.isGranted) this.#rfb?.sendCopiedText(text)
   }
 
-  /** Sends what it asked for and has not got, if there is room. */
+  /** Sends the update that was asked for, if there is room. */
   flush(): void {
     const rfb = this.#rfb
-    if (!rfb?.wantsUpdate || !this.connection.isOpen) return
-    if (!this.connection.isRoomy) return this.#awaitRoom()
-    const tiles = this.#takeMissing(rfb)
+    if (!rfb?.wantsUpdate || !this.#connection.isOpen) return
+    if (!this.#connection.hasRoom) return this.#flushWhenDrained()
+    const tiles = this.#takeDirty(rfb)
     if (tiles.length > 0 || rfb.hasPendingState) void this.#update(rfb, tiles)
     this.#options.onUpToDate()
   }
 
-  #converse(geometry: Geometry, cursor: Cursor | null): void {
-    this.#missAll()
+  #openSession(geometry: Geometry, cursor: Cursor | null): void {
+    this.#markDirty()
+    const { input } = this
     this.#rfb = new RfbSession({
       name: this.#options.machineName,
       geometry,
-      send: (bytes) => this.connection.sendPayload(bytes),
+      send: (bytes) => this.#connection.sendPayload(bytes),
       on: {
-        input: (event) => this.#takeInput(event),
-        refresh: (area) => this.#missAll(area),
+        input: (event) => input.take(event),
+        refresh: (area) => this.#markDirty(area),
         wanted: () => this.flush(),
       },
     })
@@ -127,20 +117,20 @@ export class ScreenClient {
     try {
       await rfb.sendUpdate(tiles)
     } catch (error) {
-      // It cannot follow to another size: a new connection begins with that.
+      // The client cannot resize. A new connection begins with the new size.
       if (error instanceof RfbError) this.#close('goingAway', error.message)
       else this.#fail(error)
     }
   }
 
-  #takeMissing(rfb: RfbSession): Tile[] {
+  #takeDirty(rfb: RfbSession): Tile[] {
     const tiles: Tile[] = []
     let bytes = 0
-    for (const key of this.#missing) {
-      const tile = this.#options.store.get(key)
+    for (const key of this.#dirty) {
+      const tile = this.#options.framebuffer.get(key)
       if (tile && !rfb.wants(tile)) continue
       if (bytes > maxUpdateBytes) break
-      this.#missing.delete(key)
+      this.#dirty.delete(key)
       if (!tile) continue
       tiles.push(tile)
       bytes += rfb.sizeOf(tile)
@@ -148,23 +138,24 @@ export class ScreenClient {
     return tiles
   }
 
-  #missAll(area?: Rectangle): void {
-    for (const key of this.#options.store.keys()) {
-      if (!area || touches(this.#options.store.get(key)!, area)) this.#missing.add(key)
+  #markDirty(area?: Rectangle): void {
+    const { framebuffer } = this.#options
+    for (const key of framebuffer.keys()) {
+      if (!area || intersects(framebuffer.get(key)!, area)) this.#dirty.add(key)
     }
   }
 
-  #awaitRoom(): void {
+  #flushWhenDrained(): void {
     if (this.#isAwaitingRoom) return
     this.#isAwaitingRoom = true
-    void this.connection.drained().then(() => {
+    void this.#connection.drained().then(() => {
       this.#isAwaitingRoom = false
       this.flush()
     })
   }
 
   #receive(bytes: Buffer): void {
-    if (!this.#rfb) return this.connection.close('protocolError', 'the server speaks first')
+    if (!this.#rfb) return this.#connection.close('protocolError', 'the server sends first in RFB')
     try {
       this.#rfb.receive(bytes)
     } catch (error) {
@@ -175,28 +166,10 @@ export class ScreenClient {
 
   #fail(error: unknown): void {
     this.#options.onFailure(error)
-    this.#close('goingAway', 'the screen could not be shown; connect again')
+    this.#close('goingAway', 'the screen could not be shown; reconnect')
   }
 
   #close(reason: Parameters<Connection['close']>[0], message: string): void {
-    this.connection.close(reason, message.slice(0, longestReason))
+    this.#connection.close(reason, message.slice(0, maxReasonLength))
   }
-
-  #takeInput(event: GuestInputEvent): boolean {
-    return this.#countMessage() && (this.input?.take(event) ?? false)
-  }
-
-  /** False once it has sent too many. */
-  #countMessage(): boolean {
-    if (!this.connection.isOpen) return false
-    if (this.#rate.take()) return true
-    this.connection.close('tooManyMessages', 'too many input messages')
-    return false
-  }
-}
-
-function touches(a: Rectangle, b: Rectangle): boolean {
-  const isBeside = a.x + a.width <= b.x || b.x + b.width <= a.x
-  const isAbove = a.y + a.height <= b.y || b.y + b.height <= a.y
-  return !isBeside && !isAbove
 }

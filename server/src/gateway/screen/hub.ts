@@ -1,139 +1,140 @@
+import type { SessionId } from '@computer/contract'
 import type { App } from '../../app.ts'
+import { announce } from '../../domain/control/leases.ts'
 import type { MachineKey } from '../../domain/find-machine.ts'
 import { guestRef } from '../../domain/guests/calls.ts'
-import { announce } from '../../domain/control/leases.ts'
 import { showLease } from '../../http/show-lease.ts'
 import type { Connection } from '../connection.ts'
-import type { Cursor } from '../rfb/session.ts'
-import { MachineWatch, type Seen } from './machine-watch.ts'
+import type { Cursor } from '../rfb/cursor.ts'
 import { AgentStream } from './agent-stream.ts'
-import type { Change } from './framebuffer.ts'
+import { ClientInput, type ConfirmedLease } from './client-input.ts'
 import { ScreenClient } from './client.ts'
-import { ClientInput, type InputPath } from './client-input.ts'
+import type { FramebufferChange } from './framebuffer.ts'
+import { MachineWatch, type MachineSnapshot } from './machine-watch.ts'
 
 /**
- * All who view one machine through this process. They share one stream to its agent, one store of what
- * is on its screen and one look at its rows. The agent goes on as soon as the fastest of them has what
- * it sent: nothing is captured for nobody, and nobody waits for a slower one.
+ * All clients of one machine's screen in this process. They share one stream to its agent, one
+ * framebuffer and one watch of its rows. The agent goes on to the next frame as soon as the fastest
+ * client has the last one, so nothing is captured for nobody and nobody waits for a slower client.
  */
 export class ScreenHub implements Disposable {
   readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>
   readonly #key: MachineKey
-  readonly #feed: AgentStream
+  readonly #agent: AgentStream
   readonly #watch: MachineWatch
-  readonly #viewers = new Map<number, ScreenClient>()
-  #joined = 0
+  readonly #clients = new Map<number, ScreenClient>()
+  #lastNumber = 0
   #cursor: Cursor | null = null
-  #seen: Seen | null = null
+  #snapshot: MachineSnapshot | null = null
 
   constructor(app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>, key: MachineKey) {
     this.#app = app
     this.#key = key
-    this.#feed = new AgentStream(app, {
+    this.#agent = new AgentStream(app, {
       onFrame: (change) => this.#showFrame(change),
       onCursor: (cursor) => {
         this.#cursor = cursor
-        for (const viewer of this.#viewers.values()) viewer.setCursor(cursor)
+        for (const client of this.#clients.values()) client.setCursor(cursor)
       },
       onCopiedText: (text) => {
-        for (const viewer of this.#viewers.values()) viewer.giveCopiedText(text)
+        for (const client of this.#clients.values()) client.sendCopiedText(text)
       },
-      onRefused: (refused) => this.#viewers.get(refused.viewer)?.input?.refuse(refused),
+      onRefused: (refused) => this.#clients.get(refused.viewer)?.input.onRefused(refused),
     })
-    this.#watch = new MachineWatch(app, key, (seen) => this.#see(seen))
+    this.#watch = new MachineWatch(app, key, (snapshot) => this.#update(snapshot))
   }
 
   get isIdle(): boolean {
-    return this.#viewers.size === 0
+    return this.#clients.size === 0
   }
 
-  /** `onLeave` is called when the connection has closed. */
-  join(connection: Connection, machineName: string, onLeave: () => void): void {
-    const number = ++this.#joined
-    const { sessionId, controls } = connection.authorization
-    const viewer: ScreenClient = new ScreenClient({
+  /** `inputSession` is null for a view-only client. `onLeave` runs when the connection has closed. */
+  join(
+    connection: Connection,
+    machineName: string,
+    inputSession: SessionId | null,
+    onLeave: () => void,
+  ): void {
+    const number = ++this.#lastNumber
+    const client = new ScreenClient({
       connection,
       machineName,
-      store: this.#feed.store,
-      input:
-        sessionId && controls ? new ClientInput(sessionId, connection, this.#path(number)) : null,
-      onUpToDate: () => this.#feed.acknowledge(),
+      framebuffer: this.#agent.framebuffer,
+      input: new ClientInput({
+        connection,
+        sessionId: inputSession,
+        viewer: number,
+        agent: this.#agent,
+        confirmLease: () => this.#confirmLease(),
+      }),
+      onUpToDate: () => this.#agent.acknowledge(),
       onFailure: (error) => {
         this.#app.log.error(
           { err: error, machine_id: this.#key.id },
-          'a viewer was closed for a failure',
+          'could not show the screen to a client; disconnected it',
         )
       },
     })
-    this.#viewers.set(number, viewer)
+    this.#clients.set(number, client)
     connection.onClose(() => {
-      viewer.input?.close()
-      this.#viewers.delete(number)
+      client.input.close()
+      this.#clients.delete(number)
       onLeave()
     })
-    if (this.#feed.store.geometry && this.#feed.epoch !== null) this.#begin(viewer, nothingNew)
-    this.#watch.look()
+    if (this.#agent.framebuffer.geometry && this.#agent.current) this.#begin(client, nothingNew)
+    this.#watch.refresh()
   }
 
   [Symbol.dispose](): void {
     this.#watch[Symbol.dispose]()
-    this.#feed[Symbol.dispose]()
+    this.#agent[Symbol.dispose]()
   }
 
-  #path(viewer: number): InputPath {
-    const feed = this.#feed
-    return {
-      get epoch() {
-        return feed.epoch
-      },
-      confirmLease: () => this.#confirmLease(),
-      send: (fence, event) => feed.sendInput(viewer, fence, event),
-      drained: () => feed.drained(),
-    }
-  }
-
-  async #confirmLease() {
-    const machine = this.#seen?.machine
+  async #confirmLease(): Promise<ConfirmedLease | null> {
+    const machine = this.#snapshot?.machine
     if (!machine) return null
     const atMs = performance.now()
     try {
       return { lease: await announce(this.#app, machine), atMs }
     } catch (error) {
-      this.#app.log.warn({ err: error, machine_id: machine.id }, 'a lease could not be confirmed')
+      this.#app.log.warn(
+        { err: error, machine_id: machine.id },
+        'could not confirm the input lease; input is dropped until it can be',
+      )
       return null
     }
   }
 
-  #showFrame(change: Change): void {
-    for (const viewer of this.#viewers.values()) {
-      if (change.isFresh) this.#begin(viewer, change)
-      else viewer.show(change)
+  #showFrame(change: FramebufferChange): void {
+    for (const client of this.#clients.values()) {
+      if (change.isFresh) this.#begin(client, change)
+      else client.show(change)
     }
-    // Nobody has to take what changed nothing.
-    if (!change.isFresh && change.tiles.length === 0) this.#feed.acknowledge()
+    // No client is going to take a frame that changed nothing.
+    if (!change.isFresh && change.tiles.length === 0) this.#agent.acknowledge()
   }
 
-  #begin(viewer: ScreenClient, change: Change): void {
-    viewer.begin(change, this.#cursor)
-    if (this.#seen) this.#tell(viewer, this.#seen)
+  #begin(client: ScreenClient, change: FramebufferChange): void {
+    client.begin(change, this.#cursor)
+    if (this.#snapshot) this.#sendState(client, this.#snapshot)
   }
 
-  #see(seen: Seen): void {
-    const { machine, lease, atMs } = seen
-    this.#seen = seen
-    // A machine that shuts down shows it for as long as it can.
-    if (machine?.state === 'running') this.#feed.follow(guestRef(machine))
-    else if (machine?.state !== 'stopping') this.#feed.follow(null)
-    for (const viewer of this.#viewers.values()) {
-      this.#tell(viewer, seen)
-      viewer.input?.judge(lease, atMs)
+  #update(snapshot: MachineSnapshot): void {
+    const { machine } = snapshot
+    this.#snapshot = snapshot
+    // While the machine shuts down, show it for as long as the agent responds.
+    if (machine?.state === 'running') this.#agent.follow(guestRef(machine))
+    else if (machine?.state !== 'stopping') this.#agent.follow(null)
+    for (const client of this.#clients.values()) {
+      this.#sendState(client, snapshot)
+      client.input.observeLease(snapshot)
     }
   }
 
-  #tell(viewer: ScreenClient, { machine, lease }: Seen): void {
-    if (machine) viewer.tell(machine.state, showLease(machine.id, lease))
+  #sendState(client: ScreenClient, { machine, lease }: MachineSnapshot): void {
+    if (machine) client.sendState(machine.state, showLease(machine.id, lease))
   }
 }
 
-/** For a viewer that joins: it has nothing yet. */
-const nothingNew: Change = { isFresh: true, isResized: false, tiles: [] }
+/** For a client that joins: its session begins with the whole framebuffer anyway. */
+const nothingNew: FramebufferChange = { isFresh: true, isResized: false, tiles: [] }

@@ -10,15 +10,16 @@ import type { Connection } from '../connection.ts'
 
 const touchEveryMs = 20_000
 
-type Noted = { readonly socket: SessionSocket; id: Promise<SocketId | null> }
+/** The id is null while the row could not be written. */
+type Entry = { readonly socket: SessionSocket; id: Promise<SocketId | null> }
 
 /**
- * Notes which sessions have sockets open here, for as long as they have. What cannot be noted is tried
- * again with the next touch; what cannot be taken back is forgotten by the worker.
+ * Records which sessions have open sockets in this process. A row that could not be written is retried
+ * with the next touch. A row that could not be deleted expires, and the worker removes it.
  */
 export class SessionSockets implements AsyncDisposable {
   readonly #app: Pick<App, 'db' | 'changes' | 'log'>
-  readonly #open = new Set<Noted>()
+  readonly #open = new Set<Entry>()
   readonly #closing = new Set<Promise<void>>()
   readonly #timer: NodeJS.Timeout
 
@@ -28,18 +29,18 @@ export class SessionSockets implements AsyncDisposable {
   }
 
   add(connection: Connection, socket: SessionSocket): void {
-    const noted = { socket, id: this.#noteOpened(socket) }
-    this.#open.add(noted)
-    connection.onClose(() => this.#remove(noted))
+    const entry = { socket, id: this.#recordOpened(socket) }
+    this.#open.add(entry)
+    connection.onClose(() => this.#remove(entry))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer)
-    for (const noted of this.#open) this.#remove(noted)
+    for (const entry of this.#open) this.#remove(entry)
     await Promise.all(this.#closing)
   }
 
-  async #noteOpened(socket: SessionSocket): Promise<SocketId | null> {
+  async #recordOpened(socket: SessionSocket): Promise<SocketId | null> {
     try {
       return await noteSocketOpened(this.#app, socket)
     } catch (error) {
@@ -48,16 +49,16 @@ export class SessionSockets implements AsyncDisposable {
     }
   }
 
-  #remove(noted: Noted): void {
-    if (!this.#open.delete(noted)) return
-    const closing = this.#noteClosed(noted).finally(() => this.#closing.delete(closing))
+  #remove(entry: Entry): void {
+    if (!this.#open.delete(entry)) return
+    const closing = this.#recordClosed(entry).finally(() => this.#closing.delete(closing))
     this.#closing.add(closing)
   }
 
-  async #noteClosed({ socket, id }: Noted): Promise<void> {
+  async #recordClosed({ socket, id }: Entry): Promise<void> {
     try {
-      const noted = await id
-      if (noted) await noteSocketClosed(this.#app, socket, noted)
+      const socketId = await id
+      if (socketId) await noteSocketClosed(this.#app, socket, socketId)
     } catch (error) {
       this.#warn(error, socket)
     }
@@ -68,18 +69,21 @@ export class SessionSockets implements AsyncDisposable {
     const ids = await Promise.all(all.map(({ id }) => id))
     const known = ids.filter((id) => id !== null)
     try {
-      const seen = known.length > 0 ? await touchSockets(this.#app.db, known) : new Set<SocketId>()
-      for (const [index, noted] of all.entries()) {
+      const kept = known.length > 0 ? await touchSockets(this.#app.db, known) : new Set<SocketId>()
+      for (const [index, entry] of all.entries()) {
         const id = ids[index] ?? null
-        const isNoted = id !== null && seen.has(id)
-        if (!isNoted && this.#open.has(noted)) noted.id = this.#noteOpened(noted.socket)
+        const isRecorded = id !== null && kept.has(id)
+        if (!isRecorded && this.#open.has(entry)) entry.id = this.#recordOpened(entry.socket)
       }
     } catch (error) {
-      this.#app.log.warn({ err: error }, 'sockets were not noted; the next time tries again')
+      this.#app.log.warn({ err: error }, 'could not touch the sockets of sessions; will retry')
     }
   }
 
   #warn(error: unknown, { sessionId }: SessionSocket): void {
-    this.#app.log.warn({ err: error, session_id: sessionId }, 'a socket was not noted')
+    this.#app.log.warn(
+      { err: error, session_id: sessionId },
+      'could not record a socket of a session',
+    )
   }
 }
