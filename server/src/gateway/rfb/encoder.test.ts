@@ -4,7 +4,7 @@ import { formatOf16Bits } from '../../../test/rfb-format.ts'
 import { rfb } from '../../../test/rfb-messages.ts'
 import { paintTile, pictures } from '../../../test/rfb-pictures.ts'
 import { startViewing } from '../../../test/rfb-viewing.ts'
-import type { Cursor } from './session.ts'
+import type { Cursor } from './cursor.ts'
 
 const tileArea = { x: 0, y: 0, width: 64, height: 32 }
 const pixels = Buffer.from(

@@ -48,7 +48,7 @@ test('nothing is sent that was not asked for', async () => {
   assert.equal(viewer.wantsUpdate, false)
   assert.equal(viewer.hasPendingState, true)
   assert.equal(sent.length, before)
-  await assert.rejects(viewer.sendUpdate([tile]), /no update is wanted/)
+  await assert.rejects(viewer.sendUpdate([tile]), /no update was requested/)
 
   client.requestUpdate(true)
   assert.ok(viewer.wantsUpdate)

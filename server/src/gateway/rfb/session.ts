@@ -3,29 +3,27 @@ import type { GuestInputEvent } from '@computer/contract/guest-streams'
 import { ByteQueue } from './byte-queue.ts'
 import { takeMessage, type ClientMessage } from './client-messages.ts'
 import { RfbClipboard } from './clipboard.ts'
+import type { Cursor } from './cursor.ts'
+import { RfbEncoder } from './encoder.ts'
 import { readAbilities } from './encodings.ts'
 import { desktopMessage, Handshake } from './handshake.ts'
 import { sizeStatus, type SizeStatus } from './rectangles.ts'
-import type { Geometry, Rectangle, Tile } from './tile.ts'
-import { RfbEncoder, type Cursor } from './encoder.ts'
-
-export type { Cursor } from './encoder.ts'
+import { intersects, type Geometry, type Rectangle, type Tile } from './tile.ts'
 
 export type RfbEvents = {
   /**
-   * The viewer did something, in the order it did it: whether it may is for the listener to say.
-   * True if it was passed on. One that asked for another size is told so; and the new size once
-   * `setGeometry` says it.
+   * Input events in order. The listener decides whether the client may send them and returns true if
+   * it accepted the event. A resize is then reported as forwarded; its result comes by `setGeometry`.
    */
   readonly input: (event: GuestInputEvent) => boolean
-  /** It has nothing of this area: every tile that touches it is to be sent anew. */
+  /** The client lost this area: every tile that intersects it must be sent again. */
   readonly refresh: (area: Rectangle) => void
-  /** `wantsUpdate` has become true, or more is wanted. */
+  /** `wantsUpdate` became true, or the wanted area grew. */
   readonly wanted: () => void
 }
 
 export type RfbSessionOptions = {
-  /** The desktop's name, for the title of the viewer's window. */
+  /** The desktop name, which clients show as the window title. */
   readonly name: string
   readonly geometry: Geometry
   readonly send: (bytes: Buffer) => void
@@ -33,9 +31,9 @@ export type RfbSessionOptions = {
 }
 
 /**
- * One viewer's conversation in RFB 3.8: bytes in, bytes out. It sends nothing that was not asked for,
- * but for copied text. What a viewer has not got yet is for the caller to remember as a set of tiles,
- * and here as the newest geometry and cursor, so that nothing piles up.
+ * The server side of RFB 3.8 with one client: bytes in, bytes out. Apart from copied text it sends
+ * updates only on request. The caller tracks the tiles that the client lacks, the session tracks the
+ * newest geometry and cursor, so nothing is queued.
  */
 export class RfbSession {
   readonly #name: string
@@ -44,24 +42,24 @@ export class RfbSession {
   readonly #queue = new ByteQueue()
   readonly #handshake: Handshake
   readonly #clipboard: RfbClipboard
-  readonly #screen: RfbEncoder
+  readonly #encoder: RfbEncoder
   #can = readAbilities([])
   #isReady = false
   #isSending = false
-  /** What was asked for and not answered yet. */
+  /** The area of the update request that is not answered yet. */
   #wanted: Rectangle | undefined
 
-  /** Says the protocol's version. */
+  /** Sends the protocol version. */
   constructor({ name, geometry, send, on }: RfbSessionOptions) {
     this.#name = name
     this.#send = send
     this.#on = on
-    this.#screen = new RfbEncoder(send, geometry)
+    this.#encoder = new RfbEncoder(send, geometry)
     this.#clipboard = new RfbClipboard(send, (text) => on.input({ type: 'clipboard', text }))
     this.#handshake = new Handshake(send)
   }
 
-  /** Any cut of the byte stream. Throws RfbError, after which it is of no more use. */
+  /** Takes any chunk of the byte stream. After an RfbError the session must not be used again. */
   receive(bytes: Buffer): void {
     this.#queue.push(bytes)
     if (!this.#isReady && !this.#finishHandshake()) return
@@ -72,84 +70,80 @@ export class RfbSession {
     }
   }
 
-  /** The handshake is done: the viewer knows the geometry, and may be sent copied text. */
+  /** The handshake is complete: the client knows the geometry and may receive copied text. */
   get isReady(): boolean {
     return this.#isReady
   }
 
-  /** An update was asked for and none is on its way. */
+  /** An update was requested and none is being sent. */
   get wantsUpdate(): boolean {
     return this.#wanted !== undefined && !this.#isSending
   }
 
-  /** There is a geometry or a cursor to be told: worth an update that has no tiles. */
+  /** A new geometry or cursor is worth an update without tiles. */
   get hasPendingState(): boolean {
-    return this.#isReady && this.#screen.hasPendingState
+    return this.#isReady && this.#encoder.hasPendingState
   }
 
-  /** The update that was asked for may show some of this area. */
-  wants({ x, y, width, height }: Rectangle): boolean {
-    const wanted = this.#wanted
-    if (!wanted) return false
-    const isBeside = x + width <= wanted.x || wanted.x + wanted.width <= x
-    const isAbove = y + height <= wanted.y || wanted.y + wanted.height <= y
-    return !isBeside && !isAbove
+  /** The requested update covers some of this area. */
+  wants(area: Rectangle): boolean {
+    return this.#wanted !== undefined && intersects(this.#wanted, area)
   }
 
-  /** How many bytes the tile takes for this viewer, whose encoding may not be the tile's own. */
+  /** The size of the tile in the encoding of this client. */
   sizeOf(tile: Tile): number {
-    return this.#screen.sizeOf(tile)
+    return this.#encoder.sizeOf(tile)
   }
 
-  /** Told with the next update. The viewer has none of its tiles then. */
+  /** Sent with the next update. The client has none of its tiles then. */
   setGeometry(geometry: Geometry): void {
-    this.#screen.geometry = geometry
+    this.#encoder.geometry = geometry
   }
 
-  /** Told with the next update. What is no picture is left out: the machine can send anything. */
+  /** Sent with the next update. */
   setCursor(cursor: Cursor): void {
-    this.#screen.setCursor(cursor)
+    this.#encoder.setCursor(cursor)
   }
 
   /**
-   * Answers what was asked for, with what is new of geometry and cursor; without any of these and
-   * without tiles it does nothing. Call it only while `wantsUpdate`. If the viewer takes tiles as they
-   * are, it is sent when this returns. Of tiles that have to be decoded first, those of a geometry
-   * that is not the newest any more are left out. Rejects with RfbError if the viewer cannot follow
-   * a new geometry, with TileError if a tile cannot be decoded.
+   * Answers the update request with the tiles and any new geometry and cursor; does nothing if there
+   * are none of these. Call it only while `wantsUpdate`. If the client takes the tiles as they are, they
+   * are sent before this returns. Otherwise they are decoded first, and dropped if the geometry changes
+   * meanwhile. Rejects with RfbError if the client does not support a new geometry, with TileError if
+   * a tile cannot be decoded.
    */
   async sendUpdate(tiles: readonly Tile[]): Promise<void> {
-    if (!this.wantsUpdate) throw new Error('no update is wanted')
+    if (!this.wantsUpdate) throw new Error('no update was requested')
     if (tiles.length === 0 && !this.hasPendingState) return
-    const asked = this.#wanted!
+    const requested = this.#wanted!
     this.#wanted = undefined
     this.#isSending = true
     try {
-      if (!(await this.#screen.show(tiles))) this.#addWanted(asked)
+      if (!(await this.#encoder.sendUpdate(tiles))) this.#addWanted(requested)
     } finally {
       this.#isSending = false
     }
     if (this.#wanted) this.#on.wanted()
   }
 
-  /** Offered, and given to a viewer that asks for it; to one that cannot ask, given. */
+  /** Offered, so that the client can request it; sent right away to clients that cannot. */
   sendCopiedText(text: string): void {
     if (this.#isReady) this.#clipboard.offer(text)
   }
 
   #finishHandshake(): boolean {
     this.#isReady = this.#handshake.advance(this.#queue)
-    if (this.#isReady) this.#send(desktopMessage(this.#name, this.#screen.tellGeometry()))
+    if (this.#isReady) this.#send(desktopMessage(this.#name, this.#encoder.takeGeometry()))
     return this.#isReady
   }
 
   #take(message: ClientMessage): void {
     switch (message.type) {
       case 'pixel_format':
-        return this.#screen.setFormat(message.format)
+        return this.#encoder.setFormat(message.format)
       case 'encodings':
         this.#can = readAbilities(message.encodings)
-        this.#screen.setAbilities(this.#can)
+        this.#encoder.setAbilities(this.#can)
         return this.#clipboard.setForm(this.#can.extendedClipboard)
       case 'update_request':
         return this.#want(message.area, message.isIncremental)
@@ -162,33 +156,33 @@ export class RfbSession {
       case 'clipboard':
         return this.#clipboard.receiveExtended(message.bytes)
       case 'desktop_size':
-        return this.#screen.sendResizeReply(this.#requestResize(message.size, message.screens))
+        return this.#encoder.sendResizeReply(this.#requestResize(message.size, message.screens))
     }
   }
 
   #want(area: Rectangle, isIncremental: boolean): void {
     this.#addWanted(area)
     if (!isIncremental) {
-      // How a viewer learns that it may ask for another size. What it asked for is still to come.
-      if (this.#can.resize === 'extended') this.#screen.sendGeometry()
+      // Tells the client that it may request a size. The requested update is still to come.
+      if (this.#can.resize === 'extended') this.#encoder.sendGeometry()
       this.#on.refresh(area)
     }
     if (this.wantsUpdate) this.#on.wanted()
   }
 
   #addWanted(area: Rectangle): void {
-    this.#wanted = this.#wanted ? joined(this.#wanted, area) : area
+    this.#wanted = this.#wanted ? union(this.#wanted, area) : area
   }
 
-  /** Only the machine can tell whether it takes the size: then that is told as any new one is. */
+  /** Only the machine knows whether it accepts the size; if so, it arrives like any other resize. */
   #requestResize(size: Geometry, screens: number): SizeStatus {
     if (screens !== 1 || !ResizeBody.safeParse(size).success) return sizeStatus.invalid
-    const isPassedOn = this.#on.input({ type: 'resize', ...size })
-    return isPassedOn ? sizeStatus.forwarded : sizeStatus.prohibited
+    const isForwarded = this.#on.input({ type: 'resize', ...size })
+    return isForwarded ? sizeStatus.forwarded : sizeStatus.prohibited
   }
 }
 
-function joined(a: Rectangle, b: Rectangle): Rectangle {
+function union(a: Rectangle, b: Rectangle): Rectangle {
   const [x, y] = [Math.min(a.x, b.x), Math.min(a.y, b.y)]
   const right = Math.max(a.x + a.width, b.x + b.width)
   const bottom = Math.max(a.y + a.height, b.y + b.height)
