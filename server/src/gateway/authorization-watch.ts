@@ -1,6 +1,6 @@
 import type { App } from '../app.ts'
 import { recheckAuthorization } from '../domain/control/connection-authorization.ts'
-import { oneAtATime } from '../pace.ts'
+import { coalesce } from '../pace.ts'
 import type { OpenConnections } from './open-connections.ts'
 
 /** Bounds the delay when a NOTIFY is lost, and catches expiry by time, which sends none. */
@@ -33,7 +33,7 @@ export function watchAuthorization(
     }
   }
 
-  const wake = oneAtATime(recheck)
+  const wake = coalesce(recheck)
   const timer = setInterval(wake, pollMs)
   const unsubscribe = [
     app.changes.subscribe(wake, 'principals'),

@@ -1,50 +1,48 @@
 import type { App } from '../../app.ts'
 import { readCookies } from '../../domain/previews/credentials.ts'
 import { readPublished, type PreviewTarget } from '../../domain/previews/hosts.ts'
-import { oneAtATime } from '../../pace.ts'
+import { coalesce } from '../../pace.ts'
 
-/** A request that is being answered, or an open WebSocket. */
+/** A request that is being served, or an open WebSocket. */
 export type ActiveRequest = {
   readonly target: PreviewTarget
-  /** Of the cookie that it was let in by. */
+  /** The cookie that admitted it; null for a public preview or a secret. */
   readonly cookieHash: Buffer | null
-  /** Ends it in the middle. */
-  cut(): void
+  abort(): void
 }
 
-/** What a lost hint may cost; what expires by the clock sends none. */
+/** Bounds the delay when a NOTIFY is lost, and catches expiry by time, which sends none. */
 const pollMs = 500
 
-/** Every open active of this process. Those that lost what they stand on are cut off. */
+/** The active requests of this process. Aborts those that lose their access while they are open. */
 export class ActiveRequests implements Disposable {
   readonly #app: Pick<App, 'db' | 'log'>
   readonly #open = new Set<ActiveRequest>()
   readonly #timer: NodeJS.Timeout
-  /** Looks at what each of them stands on. */
-  readonly look = oneAtATime(() => this.#judge())
+  readonly recheck = coalesce(() => this.#recheck())
 
   constructor(app: Pick<App, 'db' | 'log'>) {
     this.#app = app
-    this.#timer = setInterval(this.look, pollMs)
+    this.#timer = setInterval(this.recheck, pollMs)
   }
 
-  has(isMeant: (active: ActiveRequest) => boolean): boolean {
-    return [...this.#open].some(isMeant)
+  some(matches: (request: ActiveRequest) => boolean): boolean {
+    return [...this.#open].some(matches)
   }
 
-  add(active: ActiveRequest): void {
-    this.#open.add(active)
+  add(request: ActiveRequest): void {
+    this.#open.add(request)
   }
 
-  remove(active: ActiveRequest): void {
-    this.#open.delete(active)
+  remove(request: ActiveRequest): void {
+    this.#open.delete(request)
   }
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer)
   }
 
-  async #judge(): Promise<void> {
+  async #recheck(): Promise<void> {
     const open = [...this.#open]
     if (open.length === 0) return
     try {
@@ -56,16 +54,13 @@ export class ActiveRequests implements Disposable {
         readPublished(this.#app.db, [...ids]),
         readCookies(this.#app.db, [...hashes.values()]),
       ])
-      for (const active of open) {
-        const { target, cookieHash } = active
-        const isLetIn = cookieHash === null || cookies.has(keyOf(cookieHash))
-        if (!published.has(target.id) || !isLetIn) active.cut()
+      for (const request of open) {
+        const { target, cookieHash } = request
+        const isAdmitted = cookieHash === null || cookies.has(keyOf(cookieHash))
+        if (!published.has(target.id) || !isAdmitted) request.abort()
       }
     } catch (error) {
-      this.#app.log.warn(
-        { err: error },
-        'previews were not looked after; the next look tries again',
-      )
+      this.#app.log.warn({ err: error }, 'could not recheck access to previews; will retry')
     }
   }
 }

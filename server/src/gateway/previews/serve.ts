@@ -9,7 +9,7 @@ import {
   type PreviewTarget,
 } from '../../domain/previews/hosts.ts'
 import { answerReserved } from './access.ts'
-import { admit, isNavigation, memberRedirect } from './admission.ts'
+import { admit, isNavigation, signInRedirect } from './admission.ts'
 import type { CookieCache, TargetCache } from './caches.ts'
 import type { ActiveRequest, ActiveRequests } from './active-requests.ts'
 import { forward, type ProxiedRequest } from './forward.ts'
@@ -31,12 +31,12 @@ export type PreviewContext = {
   readonly ports: PortConnections
 }
 
-/** OpenConnections that end with the answer that is under way. */
+/** Sockets that close after the response to a malformed request. */
 const refusedSockets = new WeakSet<Socket>()
 
 /**
- * All that happens to a request. A host has one spelling, which is checked before anything is looked
- * up; the port is the row's. Whoever may not see a preview is not told how its machine is.
+ * All that happens to a request. A host has one valid spelling, checked before any lookup; the port
+ * comes from the row. The state of the machine is revealed only to those who may see the preview.
  */
 export async function serveRequest(
   app: Pick<App, 'db' | 'config'>,
@@ -44,7 +44,7 @@ export async function serveRequest(
   incoming: PreviewRequest,
 ): Promise<void> {
   const { request, response } = incoming
-  // Behind a request that was refused nothing is trusted to be one.
+  // After a malformed request, nothing on the socket can be trusted to be a request.
   if (refusedSockets.has(request.socket)) return
   const refusal = validateRequest(request)
   if (refusal) {
@@ -59,14 +59,14 @@ export async function serveRequest(
   }
   const admission = await admit(context.cookies, target, request)
   if (!admission) return denyAccess(app.config.baseUrl, target, incoming)
-  // Once more: it may have been unpublished meanwhile. What is open is cut off from now on.
+  // Again, because it may have been unpublished meanwhile. Later changes abort the active request.
   const current = await context.targets.find(target.label)
   if (!current) return sendNotFound(response)
-  if (current.state !== 'running') return sendResting(response, current.state)
-  pass(context, incoming, current, admission.cookieHash)
+  if (current.state !== 'running') return sendNotRunning(response, current.state)
+  proxy(context, incoming, current, admission.cookieHash)
 }
 
-function pass(
+function proxy(
   { activeRequests, traffic, proxies, ports }: PreviewContext,
   { request, response, upgrade }: PreviewRequest,
   target: PreviewTarget,
@@ -74,37 +74,38 @@ function pass(
 ): void {
   const ending = upgrade?.socket ?? response
   if (ending.destroyed) return
-  const active: ActiveRequest = { target, cookieHash, cut: () => request.socket.destroy() }
+  const active: ActiveRequest = { target, cookieHash, abort: () => request.socket.destroy() }
   activeRequests.add(active)
   ending.once('close', () => activeRequests.remove(active))
-  traffic.reached(target)
+  traffic.countRequest(target)
   const proxied: ProxiedRequest = {
     target,
     request,
     response,
     host: request.headers.host!,
     client: proxies.clientOf(request),
-    served: (bytes) => traffic.served(target, bytes),
+    countServed: (bytes) => traffic.countServed(target, bytes),
   }
   if (upgrade) forwardUpgrade(ports, proxied, upgrade)
   else forward(ports, proxied)
 }
 
-/** A person is sent to where members are known; a program is told what it lacks. */
+/** Redirects a person to sign in, and tells a program which credential it lacks. */
 function denyAccess(
   baseUrl: string,
   target: PreviewTarget,
   { request, response }: PreviewRequest,
 ): void {
   if (isNavigation(request)) {
-    const { location, cookie } = memberRedirect(baseUrl, target, request)
+    const { location, cookie } = signInRedirect(baseUrl, target, request)
     return sendRedirect(response, location, [cookie])
   }
-  const text = 'Members of its organization may see it, and who has its secret.'
+  const text =
+    'This preview is private: sign in as a member of its organization, or send its secret.'
   sendPage(response, 401, text, { 'www-authenticate': 'Bearer' })
 }
 
-function sendResting(response: ServerResponse, state: MachineState): void {
+function sendNotRunning(response: ServerResponse, state: MachineState): void {
   if (state === 'creating' || state === 'starting') {
     const text = 'The machine behind this address is starting. Try again shortly.'
     return sendPage(response, 503, text, { 'retry-after': '5' })

@@ -1,7 +1,7 @@
 import type { App } from '../../app.ts'
 import type { PreviewDomain } from '../../domain/previews/hosts.ts'
 import { GuestChannels } from '../../guest/channels.ts'
-import { createCookieCache, createTargetCache } from './caches.ts'
+import { CookieCache, TargetCache } from './caches.ts'
 import { ActiveRequests } from './active-requests.ts'
 import { listen, type PreviewRequest } from './listener.ts'
 import { sendPage } from './pages.ts'
@@ -11,11 +11,11 @@ import { TrustedProxies } from './trusted-proxies.ts'
 import { PortConnections } from './port-connections.ts'
 
 /*
- * Previews: published ports at hostnames of their own, on a listener on which nothing else answers. A
- * request goes through serve.ts once, top to bottom: is it well formed (refuse.ts), is its host a
- * preview's, may its sender see it (admission.ts), does the machine run. Then it is written anew to a
- * connection to the port (forward.ts, upgrade.ts, ports.ts), with the headers that may pass
- * (headers.ts). What is open while the preview is unpublished is cut off (activeRequests.ts).
+ * Previews: published ports at their own hostnames, on a listener of their own. Read serve.ts from top
+ * to bottom to follow a request: is it well formed (validate-request.ts), is its host a preview, may the
+ * client see it (admission.ts), is the machine running. It is then written anew to a connection to the
+ * port (forward.ts, upgrade.ts, port-connections.ts) with filtered headers (headers.ts). Requests that
+ * are open when the preview is unpublished are aborted (active-requests.ts).
  */
 
 export type PreviewServer = {
@@ -24,33 +24,33 @@ export type PreviewServer = {
   close(): Promise<void>
 }
 
-/** What a visitor who reads nothing may have waiting here. */
+/** Upper bound on what is buffered here for a client that does not read. */
 const streamWindowBytes = 256 * 1024
 
 export async function startPreviewServer(
   app: Pick<App, 'config' | 'db' | 'changes' | 'log' | 'driver'>,
   domain: PreviewDomain,
 ): Promise<PreviewServer> {
-  // Sessions of their own, so that no visitor takes the room of a call to the machine.
+  // Separate channels, so that preview traffic never delays calls to the machine.
   const channels = new GuestChannels(app.driver, { streamWindowBytes })
   const context: PreviewContext = {
     domain,
-    targets: createTargetCache(app),
-    cookies: createCookieCache(app),
+    targets: new TargetCache(app),
+    cookies: new CookieCache(app),
     activeRequests: new ActiveRequests(app),
     traffic: new Traffic(app),
     proxies: new TrustedProxies(app.config.trustProxy),
     ports: new PortConnections(channels),
   }
   const { activeRequests, traffic } = context
-  const take = (incoming: PreviewRequest) => {
+  const handle = (incoming: PreviewRequest) => {
     serveRequest(app, context, incoming).catch((error: unknown) => {
-      app.log.error({ err: error }, 'a request to a preview failed')
+      app.log.error({ err: error }, 'could not serve a request to a preview')
       sendPage(incoming.response, 503, 'Try again shortly.', { 'retry-after': '2' })
     })
   }
   const stopWatching = watchChanges(app, context)
-  const listener = await listen(app, domain, context.proxies, take)
+  const listener = await listen(app, domain, context.proxies, handle)
   return {
     port: listener.port,
     traffic,
@@ -70,12 +70,12 @@ function watchChanges(
 ): () => void {
   const unsubscribe = [
     changes.subscribe((id) => {
-      targets.forget((target) => target?.machine_id === id)
-      if (activeRequests.has(({ target }) => target.machine_id === id)) activeRequests.look()
+      targets.invalidateMachine(id)
+      if (activeRequests.some(({ target }) => target.machine_id === id)) activeRequests.recheck()
     }),
     changes.subscribe(() => {
-      cookies.forget(() => true)
-      activeRequests.look()
+      cookies.invalidate()
+      activeRequests.recheck()
     }, 'principals'),
   ]
   return () => {

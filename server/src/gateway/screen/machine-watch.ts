@@ -2,7 +2,7 @@ import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
 import { readLease, type Lease } from '../../domain/control/leases.ts'
 import { readMachine, type MachineKey } from '../../domain/find-machine.ts'
-import { oneAtATime } from '../../pace.ts'
+import { coalesce } from '../../pace.ts'
 
 /** Bounds the delay when a NOTIFY is lost. */
 const pollMs = 2_000
@@ -29,7 +29,7 @@ export class MachineWatch implements Disposable {
   #expiry: NodeJS.Timeout | undefined
   #isDisposed = false
   /** Reads now, or right after the read that is in progress. */
-  readonly refresh = oneAtATime(() => this.#refresh())
+  readonly refresh = coalesce(() => this.#refresh())
 
   constructor(
     app: Pick<App, 'db' | 'changes' | 'log'>,
