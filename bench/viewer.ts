@@ -201,7 +201,7 @@ export async function viewScreen(
   options: ViewerOptions & { readonly lease?: Lease } = {},
 ): Promise<Viewer> {
   const { gateway_url } = await api.ok<{ gateway_url: string }>('GET', '/v1/auth/me')
-  const path = channels.screen.replace('{machine_id}', machineId)
+  const path = channels.screen.path.replace('{machine_id}', machineId)
   const query = options.lease ? `?session_id=${options.lease.sessionId}` : ''
   const headers = { authorization: `Bearer ${api.key}` }
   const { socket, viewer } = viewWebSocket(`${gateway_url}${path}${query}`, options, headers)

@@ -86,7 +86,9 @@ async function openTerminal(api: ApiClient, machineId: string): Promise<Terminal
   const body = { command: [program] }
   const { id } = await api.ok<{ id: string }>('POST', `/v1/machines/${machineId}/terminals`, body)
   const { gateway_url } = await api.ok<{ gateway_url: string }>('GET', '/v1/auth/me')
-  const path = channels.terminal.replace('{machine_id}', machineId).replace('{terminal_id}', id)
+  const path = channels.terminal.path
+    .replace('{machine_id}', machineId)
+    .replace('{terminal_id}', id)
   const headers = { authorization: `Bearer ${api.key}` }
   const socket = new WebSocket(`${gateway_url}${path}`, { headers, perMessageDeflate: false })
   await once(socket, 'open')

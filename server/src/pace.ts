@@ -17,7 +17,7 @@ export function pace(everyMs: number): () => Promise<void> {
  * Does the work whenever it is asked for, once at a time: what is asked for meanwhile is done once more
  * after it. What the work throws is its own to catch.
  */
-export function oneAtATime(work: () => Promise<void>): () => void {
+export function coalesce(work: () => Promise<void>): () => void {
   let isWorking = false
   let isAskedAgain = false
 

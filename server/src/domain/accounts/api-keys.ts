@@ -127,7 +127,7 @@ async function findUsable(db: Database, which: RawBuilder<boolean>) {
     .select(['k.id', 'k.name', 'k.organization_id', 'k.scopes', 'k.created_by', 'm.role'])
     .select(
       sql<boolean>`k.last_used_at is null or k.last_used_at < now() - interval '1 minute'`.as(
-        'use_is_news',
+        'should_record_use',
       ),
     )
     .where(which)

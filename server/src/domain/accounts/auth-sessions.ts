@@ -62,7 +62,7 @@ async function findUsable(db: Database, which: RawBuilder<boolean>) {
     .select(['u.name', 'm.role'])
     .select(
       sql<boolean>`s.last_used_at < now() - interval '1 minute'
-        or s.organization_id <> m.organization_id`.as('use_is_news'),
+        or s.organization_id <> m.organization_id`.as('should_record_use'),
     )
     .where(which)
     .where('u.disabled_at', 'is', null)

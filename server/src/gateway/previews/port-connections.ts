@@ -13,10 +13,10 @@ const maxIdle = 64
 const openTimeoutMs = 15_000
 
 /**
- * Connections to ports inside machines, each a stream of the machine's guest channel. Those that are
- * idle are used again: to open one takes a way to the machine and back.
+ * Connections to ports inside machines, each a stream of the machine's guest channel. Idle ones are
+ * reused, which saves a round trip to the machine.
  */
-export class Upstreams {
+export class PortConnections {
   readonly #channels: GuestChannels
   readonly #agents = new Map<string, PortAgent>()
 
@@ -24,7 +24,7 @@ export class Upstreams {
     this.#channels = channels
   }
 
-  /** Of a port of a machine in its present run. */
+  /** The pool for a port of a machine in its current boot. */
   agentOf(target: PreviewTarget): Agent {
     const key = `${target.machine_id} ${target.generation} ${target.boots} ${target.port}`
     const known = this.#agents.get(key)
@@ -35,7 +35,7 @@ export class Upstreams {
     return agent
   }
 
-  /** Throws GuestRefusal where nothing listens, GuestUnavailable where the machine is silent. */
+  /** Throws GuestRefusal if nothing is listening, GuestUnavailable if the machine does not respond. */
   open(target: PreviewTarget): Promise<ClientHttp2Stream> {
     const ref: GuestRef = {
       id: target.machine_id,
@@ -56,9 +56,9 @@ export class Upstreams {
         answer.stream.destroy()
         throw error
       }
-      // As a socket does, it closes when the server has ended: it is idle no more, and what came is all.
+      // Close with the server's end, as a socket does, so that it leaves the pool of idle ones.
       answer.stream.once('end', () => answer.stream.destroy())
-      return writingBuffers(answer.stream)
+      return withBufferWrites(answer.stream)
     })
   }
 
@@ -71,10 +71,10 @@ export class Upstreams {
 }
 
 /**
- * A stream to which strings go as buffers. Of a string that is written together with a buffer, Node's
- * HTTP/2 was seen to send memory that it had freed (24.21), and a request's head is such a string.
+ * Converts written strings to buffers. Node's HTTP/2 (24.21) can send freed memory for a string that is
+ * written together with a buffer, and the head of a request is such a string.
  */
-function writingBuffers(stream: ClientHttp2Stream): ClientHttp2Stream {
+function withBufferWrites(stream: ClientHttp2Stream): ClientHttp2Stream {
   const write = stream.write.bind(stream) as (chunk: unknown, ...rest: unknown[]) => boolean
   return Object.assign(stream, {
     write: (chunk: string | Buffer, ...rest: unknown[]) => {
@@ -88,7 +88,7 @@ function writingBuffers(stream: ClientHttp2Stream): ClientHttp2Stream {
   })
 }
 
-/** Node's pool, over streams that are no sockets and need not be kept alive. */
+/** Node's pool over streams, which lack the keep-alive methods of sockets. */
 class PortAgent extends Agent {
   readonly #connect: (done: Done) => void
 

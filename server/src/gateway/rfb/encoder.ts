@@ -1,27 +1,26 @@
+import { cursorRectangle, isValidCursor, type Cursor } from './cursor.ts'
 import { readAbilities, type Abilities } from './encodings.ts'
 import { RfbError } from './error.ts'
 import { hasTightPixels, naturalFormat, pixelPacker, type PixelFormat } from './pixel-format.ts'
 import {
-  cursorRectangle,
   rawRectangle,
   rectangleHeadBytes,
+  resizeReplyRectangle,
   sendUpdate,
   sizeRectangle,
   tightRectangle,
-  wishRectangle,
   type SizeStatus,
-  type Cursor,
 } from './rectangles.ts'
 import { decodeTile } from './tile-pixels.ts'
 import { isJpeg, type Geometry, type Tile } from './tile.ts'
 
-/** What one viewer is shown: how it wants pixels, and what of geometry and cursor it was told. */
-export class ViewerScreen {
+/** Encodes updates for one client. Tracks its pixel format and which geometry and cursor it has. */
+export class RfbEncoder {
   readonly #send: (bytes: Buffer) => void
   geometry: Geometry
-  #toldGeometry: Geometry
+  #sentGeometry: Geometry
   #cursor: Cursor | undefined
-  #toldCursor: Cursor | undefined
+  #sentCursor: Cursor | undefined
   #can: Abilities = readAbilities([])
   #format: PixelFormat = naturalFormat
   #pack = pixelPacker(naturalFormat)
@@ -29,7 +28,7 @@ export class ViewerScreen {
   constructor(send: (bytes: Buffer) => void, geometry: Geometry) {
     this.#send = send
     this.geometry = geometry
-    this.#toldGeometry = geometry
+    this.#sentGeometry = geometry
   }
 
   setFormat(format: PixelFormat): void {
@@ -38,15 +37,17 @@ export class ViewerScreen {
   }
 
   setAbilities(can: Abilities): void {
-    if (can.cursor !== this.#can.cursor) this.#toldCursor = undefined
+    if (can.cursor !== this.#can.cursor) this.#sentCursor = undefined
     this.#can = can
   }
 
+  /** Ignores invalid cursors. */
   setCursor(cursor: Cursor): void {
-    if (isPicture(cursor)) this.#cursor = cursor
+    if (isValidCursor(cursor)) this.#cursor = cursor
   }
 
-  get hasNews(): boolean {
+  /** The client lacks the newest geometry or cursor. */
+  get hasPendingState(): boolean {
     return this.#hasNewGeometry || this.#hasNewCursor
   }
 
@@ -56,71 +57,63 @@ export class ViewerScreen {
     return rectangleHeadBytes + (this.#takes(tile) ? body.length : width * height * pixelBytes)
   }
 
-  /** The newest, which the viewer knows from now on. */
-  tellGeometry(): Geometry {
-    return (this.#toldGeometry = this.geometry)
+  /** Marks the newest geometry as sent and returns it. */
+  takeGeometry(): Geometry {
+    return (this.#sentGeometry = this.geometry)
   }
 
-  /** In an update of its own: with a size there may be no pixels. */
+  /** Sent as an update of its own, because a size may not share one with pixels. */
   sendGeometry(): void {
     const { resize } = this.#can
-    if (!resize) throw new RfbError('the screen has a new size, which this viewer cannot take')
-    sendUpdate([sizeRectangle(resize, this.tellGeometry())], this.#send)
+    if (!resize) throw new RfbError('the screen was resized, but the client does not support that')
+    sendUpdate([sizeRectangle(resize, this.takeGeometry())], this.#send)
   }
 
-  /** How the viewer's wish for a size went. The geometry in it tells the viewer nothing. */
-  answerWish(status: SizeStatus): void {
-    sendUpdate([wishRectangle(this.#toldGeometry, status)], this.#send)
+  /** Repeats the geometry that the client has. */
+  sendResizeReply(status: SizeStatus): void {
+    sendUpdate([resizeReplyRectangle(this.#sentGeometry, status)], this.#send)
   }
 
   /**
-   * At once if the viewer takes all tiles as they are. False when there is nothing to be sent, since
-   * the tiles are of a geometry that has come and gone. See RfbViewer.
+   * Sends before it returns if the client takes all tiles as they are. Resolves to false if there was
+   * nothing to send, because the tiles belong to an outdated geometry. See RfbSession.
    */
-  async show(tiles: readonly Tile[]): Promise<boolean> {
+  async sendUpdate(tiles: readonly Tile[]): Promise<boolean> {
     const { geometry } = this
     const pixels = new Map<Tile, Buffer>()
-    // The viewer may change its mind about the format while tiles are decoded.
+    // The client may change its format while tiles are being decoded.
     for (;;) {
       const encoded = tiles.filter((tile) => !this.#takes(tile) && !pixels.has(tile))
       if (encoded.length === 0) break
       const decoded = await Promise.all(encoded.map(decodeTile))
       for (const [index, tile] of encoded.entries()) pixels.set(tile, decoded[index]!)
     }
-    const { hasNews } = this
+    const { hasPendingState } = this
     if (this.#hasNewGeometry) this.sendGeometry()
-    const rectangles = this.#hasNewCursor ? [this.#tellCursor()] : []
+    const rectangles = this.#hasNewCursor ? [this.#takeCursor()] : []
     for (const tile of geometry === this.geometry ? tiles : []) {
       if (this.#takes(tile)) rectangles.push(tightRectangle(tile))
       else rectangles.push(rawRectangle(tile, this.#pack(pixels.get(tile)!, 3)))
     }
     if (rectangles.length > 0) sendUpdate(rectangles, this.#send)
-    return hasNews || rectangles.length > 0
+    return hasPendingState || rectangles.length > 0
   }
 
-  #tellCursor(): Buffer[] {
-    this.#toldCursor = this.#cursor
+  #takeCursor(): Buffer[] {
+    this.#sentCursor = this.#cursor
     return cursorRectangle(this.#can.cursor!, this.#cursor!, this.#pack)
   }
 
   get #hasNewGeometry(): boolean {
-    const told = this.#toldGeometry
-    return told.width !== this.geometry.width || told.height !== this.geometry.height
+    const sent = this.#sentGeometry
+    return sent.width !== this.geometry.width || sent.height !== this.geometry.height
   }
 
   get #hasNewCursor(): boolean {
-    return this.#can.cursor !== undefined && this.#cursor !== this.#toldCursor
+    return this.#can.cursor !== undefined && this.#cursor !== this.#sentCursor
   }
 
   #takes(tile: Tile): boolean {
     return this.#can.tight && hasTightPixels(this.#format) && (this.#can.jpeg || !isJpeg(tile))
   }
 }
-
-function isPicture({ x, y, width, height, pixels }: Cursor): boolean {
-  const isPlace = (value: number) => value >= 0 && value <= mostCursorSide
-  const bytes = Buffer.from(pixels, 'base64').length
-  return [x, y, width, height].every(isPlace) && bytes === width * height * 4
-}
-
-const mostCursorSide = 1024

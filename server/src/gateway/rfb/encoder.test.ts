@@ -4,7 +4,7 @@ import { formatOf16Bits } from '../../../test/rfb-format.ts'
 import { rfb } from '../../../test/rfb-messages.ts'
 import { paintTile, pictures } from '../../../test/rfb-pictures.ts'
 import { startViewing } from '../../../test/rfb-viewing.ts'
-import type { Cursor } from './viewer.ts'
+import type { Cursor } from './cursor.ts'
 
 const tileArea = { x: 0, y: 0, width: 64, height: 32 }
 const pixels = Buffer.from(
@@ -45,7 +45,7 @@ for (const encoding of [rfb.desktopSize, rfb.extendedDesktopSize]) {
     const encodings = [rfb.tight, encoding]
     const { client, viewer } = await startViewing({ encodings, follows: false })
     viewer.setGeometry({ width: 200, height: 32 })
-    assert.ok(viewer.hasNews)
+    assert.ok(viewer.hasPendingState)
     client.requestUpdate(true)
     await viewer.sendUpdate([tile])
     await client.settled()
@@ -55,14 +55,14 @@ for (const encoding of [rfb.desktopSize, rfb.extendedDesktopSize]) {
       [[encoding], [rfb.tight]],
     )
     assert.equal(client.pixel(100, 0), pictures.fill())
-    assert.equal(viewer.hasNews, false)
+    assert.equal(viewer.hasPendingState, false)
   })
 }
 
 test('a geometry that comes before the handshake is over is told with it', async () => {
   const { client, viewer } = await startViewing({ geometry: { width: 320, height: 200 } })
   assert.equal(client.width, 320)
-  assert.equal(viewer.hasNews, false)
+  assert.equal(viewer.hasPendingState, false)
 })
 
 test('a wish for a size is passed on, refused or not possible', async () => {
@@ -101,7 +101,7 @@ test('the answer to a wish does not tell the size that the screen has meanwhile'
   const { client, viewer } = await startViewing({ follows: false })
   viewer.setGeometry({ width: 800, height: 600 })
   client.setDesktopSize({ width: 1024, height: 768 })
-  assert.ok(viewer.hasNews)
+  assert.ok(viewer.hasPendingState)
   client.requestUpdate(true)
   await viewer.sendUpdate([])
   await client.settled()
@@ -166,11 +166,11 @@ test('a cursor is told once, and again to a viewer that understands another form
   viewer.setCursor(cursor)
   await viewer.sendUpdate([])
   await client.until((shown) => shown.cursor)
-  assert.equal(viewer.hasNews, false)
+  assert.equal(viewer.hasPendingState, false)
   client.setEncodings([rfb.cursor, rfb.quality6])
-  assert.equal(viewer.hasNews, false)
+  assert.equal(viewer.hasPendingState, false)
   client.setEncodings([rfb.cursorWithAlpha])
-  assert.equal(viewer.hasNews, true)
+  assert.equal(viewer.hasPendingState, true)
 })
 
 test('what is no picture of a cursor is left out', async () => {
@@ -185,7 +185,7 @@ test('what is no picture of a cursor is left out', async () => {
     { pixels: '!'.repeat(16) },
   ]
   for (const part of wrong) viewer.setCursor({ ...cursor, ...part })
-  assert.equal(viewer.hasNews, false)
+  assert.equal(viewer.hasPendingState, false)
   viewer.setCursor({ ...cursor, width: 0, height: 0, pixels: '' })
-  assert.equal(viewer.hasNews, true, 'none is one')
+  assert.equal(viewer.hasPendingState, true, 'none is one')
 })

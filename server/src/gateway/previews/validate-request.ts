@@ -1,22 +1,23 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Why a request is none that we pass on: a status and a word for its sender. */
-export type Refusal = { readonly status: number; readonly text: string }
+/** Why a request is not forwarded. */
+type Refusal = { readonly status: number; readonly text: string }
 
 const maxHeaders = 100
 
 /**
- * The parser has read the request strictly; here goes what it lets pass and two servers might read in
- * two ways. What is sent on is written anew from what remains, so both sides mean the same request.
+ * Refuses requests that the strict parser accepts but two servers might read differently (request
+ * smuggling). Forwarded requests are written anew from the rest, so both sides see the same request.
  */
-export function refuseRequest(request: IncomingMessage): Refusal | null {
+export function validateRequest(request: IncomingMessage): Refusal | null {
   const { method = '', url = '', headersDistinct: headers, rawHeaders } = request
   if (rawHeaders.length > 2 * maxHeaders) return { status: 431, text: 'Too many headers.' }
-  if (method === 'TRACE') return { status: 405, text: 'TRACE is not served.' }
-  if (headers['host']?.length !== 1) return bad('There must be one Host.')
-  if (!/^\/[\x21\x22\x24-\x7e]*$/.test(url)) return bad('The address of the request is malformed.')
+  if (method === 'TRACE') return { status: 405, text: 'TRACE is not supported.' }
+  if (headers['host']?.length !== 1) return bad('Exactly one Host header is required.')
+  if (!/^\/[\x21\x22\x24-\x7e]*$/.test(url)) return bad('The request target is malformed.')
   if (!isFramedOnce(request)) return bad('The length of the body is ambiguous.')
-  if (isUpgrade(request) && !isWebSocket(request)) return bad('That is no WebSocket handshake.')
+  if (isUpgrade(request) && !isWebSocket(request))
+    return bad('This is not a valid WebSocket handshake.')
   return null
 }
 
@@ -25,7 +26,7 @@ export function hasBody({ headersDistinct: headers }: IncomingMessage): boolean 
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }
 
-/** Other upgrades may be declined by going on as if they were not asked for, so they are. */
+/** Other upgrades are ignored, which declines them. */
 export function isUpgrade({ headersDistinct: headers }: IncomingMessage): boolean {
   return headers['upgrade']?.some((value) => value.toLowerCase() === 'websocket') ?? false
 }
@@ -38,7 +39,7 @@ function isFramedOnce({ headersDistinct: headers, httpVersion }: IncomingMessage
   return true
 }
 
-/** A handshake has no body: what follows it would be read as one by one side alone. */
+/** A handshake must have no body: only one of two servers might read what follows as one. */
 function isWebSocket(request: IncomingMessage): boolean {
   const { method, httpVersion, headersDistinct: headers } = request
   return (

@@ -1,75 +1,60 @@
-import type { GuestInputEvent, ScreenFromGuest } from '@computer/contract'
+import type { ScreenFromGuest } from '@computer/contract'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { App } from '../../app.ts'
 import type { GuestRef } from '../../guest/channels.ts'
 import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
 import { openScreen, type ScreenStream } from '../../guest/screens.ts'
 import { readTile } from '../rfb/tile.ts'
-import { ScreenStore, type Change } from './screen-store.ts'
+import { Framebuffer, type FramebufferChange } from './framebuffer.ts'
 
 const firstRetryMs = 100
-const longestRetryMs = 2_000
+const maxRetryMs = 2_000
 
-export type FeedListener = {
-  readonly onFrame: (change: Change) => void
+export type AgentStreamListener = {
+  readonly onFrame: (change: FramebufferChange) => void
   readonly onCursor: (cursor: Extract<ScreenFromGuest, { type: 'cursor' }>) => void
   readonly onCopiedText: (text: string) => void
   readonly onRefused: (refused: Extract<ScreenFromGuest, { type: 'refused' }>) => void
 }
 
 /**
- * The stream to the agent of one machine, for all who view it here. While it is told in which run the
- * machine is, it keeps one open: a stream that breaks is opened again, after a pause that grows.
+ * The screen stream to the agent of one machine, shared by all clients in this process. While the
+ * machine runs, one stream is kept open and reopened with back-off when it breaks.
  */
-export class ScreenFeed implements Disposable {
-  readonly store = new ScreenStore()
+export class AgentStream implements Disposable {
+  readonly framebuffer = new Framebuffer()
   readonly #app: Pick<App, 'guests' | 'log'>
-  readonly #listener: FeedListener
+  readonly #listener: AgentStreamListener
   #target: { readonly ref: GuestRef; readonly abort: AbortController } | null = null
   #stream: ScreenStream | null = null
-  #streams = 0
   #retryMs = firstRetryMs
-  /** The last whole frame that came, and the last that the agent was told of. */
-  #frame = 0
-  #takenFrame = 0
+  #lastFrame = 0
+  #acknowledgedFrame = 0
 
-  constructor(app: Pick<App, 'guests' | 'log'>, listener: FeedListener) {
+  constructor(app: Pick<App, 'guests' | 'log'>, listener: AgentStreamListener) {
     this.#app = app
     this.#listener = listener
   }
 
-  /** Names the stream that is open now; null while none is. */
-  get epoch(): number | null {
-    return this.#stream && !this.#stream.closed ? this.#streams : null
+  /** The open stream; null while there is none. Each reconnection is a new object. */
+  get current(): ScreenStream | null {
+    return this.#stream && !this.#stream.closed ? this.#stream : null
   }
 
-  get ref(): GuestRef | null {
-    return this.#target && this.#target.ref
-  }
-
-  /** Null: the machine is not running. */
+  /** Names the boot of the machine to stream from; null while it is not running. */
   follow(ref: GuestRef | null): void {
-    if (isSameRun(this.ref, ref)) return
+    if (isSameBoot(this.#target && this.#target.ref, ref)) return
     this.#target?.abort.abort()
     this.#target = ref && { ref, abort: new AbortController() }
     this.#retryMs = firstRetryMs
     if (this.#target) void this.#keepOpen(this.#target.ref, this.#target.abort.signal)
   }
 
-  /** The agent may go on: somebody has what it sent. */
+  /** Lets the agent send the next frame. */
   acknowledge(): void {
-    if (this.#frame === this.#takenFrame) return
-    this.#takenFrame = this.#frame
-    this.#stream?.send({ type: 'taken', frame: this.#frame })
-  }
-
-  /** False when the agent should be given time: go on after `drained`. */
-  sendInput(viewer: number, fence: number, event: GuestInputEvent): boolean {
-    return this.#stream?.send({ type: 'input', viewer, fence, event }) ?? true
-  }
-
-  async drained(): Promise<void> {
-    await this.#stream?.drained()
+    if (this.#lastFrame === this.#acknowledgedFrame) return
+    this.#acknowledgedFrame = this.#lastFrame
+    this.#stream?.send({ type: 'taken', frame: this.#lastFrame })
   }
 
   [Symbol.dispose](): void {
@@ -81,18 +66,20 @@ export class ScreenFeed implements Disposable {
       try {
         await this.#read(ref, signal)
       } catch (error) {
-        const isAway = error instanceof GuestUnavailable || error instanceof GuestRefusal
-        if (!isAway && !signal.aborted) {
-          this.#app.log.warn({ err: error, machine_id: ref.id }, 'a screen stream was broken off')
+        const isExpected = error instanceof GuestUnavailable || error instanceof GuestRefusal
+        if (!isExpected && !signal.aborted) {
+          this.#app.log.warn(
+            { err: error, machine_id: ref.id },
+            'the screen stream to the agent failed; will reconnect',
+          )
         }
       }
-      // It resolves at once when the run is over.
       await pause(this.#retryMs, undefined, { signal }).catch(() => {})
-      this.#retryMs = Math.min(2 * this.#retryMs, longestRetryMs)
+      this.#retryMs = Math.min(2 * this.#retryMs, maxRetryMs)
     }
   }
 
-  /** Until the stream ends. */
+  /** Resolves when the stream has ended. */
   async #read(ref: GuestRef, signal: AbortSignal): Promise<void> {
     using stream = await openScreen(this.#app.guests.channels, ref, signal)
     const end = () => stream[Symbol.dispose]()
@@ -100,13 +87,12 @@ export class ScreenFeed implements Disposable {
     try {
       signal.throwIfAborted()
       this.#stream = stream
-      this.#streams += 1
-      this.#frame = 0
-      this.#takenFrame = 0
-      this.store.breakOff()
+      this.#lastFrame = 0
+      this.#acknowledgedFrame = 0
+      this.framebuffer.discardPending()
       for await (const message of stream) {
         if (signal.aborted) return
-        if ('payload' in message) this.store.addTile(readTile(message.payload))
+        if ('payload' in message) this.framebuffer.addTile(readTile(message.payload))
         else this.#take(message.control)
       }
     } finally {
@@ -118,11 +104,11 @@ export class ScreenFeed implements Disposable {
   #take(message: ScreenFromGuest): void {
     switch (message.type) {
       case 'geometry':
-        return this.store.setGeometry(message)
+        return this.framebuffer.setGeometry(message)
       case 'frame':
-        this.#frame = message.frame
+        this.#lastFrame = message.frame
         this.#retryMs = firstRetryMs
-        return this.#listener.onFrame(this.store.endFrame())
+        return this.#listener.onFrame(this.framebuffer.endFrame())
       case 'cursor':
         return this.#listener.onCursor(message)
       case 'clipboard':
@@ -133,6 +119,6 @@ export class ScreenFeed implements Disposable {
   }
 }
 
-function isSameRun(a: GuestRef | null, b: GuestRef | null): boolean {
+function isSameBoot(a: GuestRef | null, b: GuestRef | null): boolean {
   return a?.id === b?.id && a?.generation === b?.generation && a?.run === b?.run
 }

@@ -12,32 +12,27 @@ import { attachTerminal } from '../guest/terminals.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
 import type { Connection } from './connection.ts'
 
-/** What a client may type or paste in one frame. */
+/** Upper bound on what a client may type or paste in one frame. */
 const maxInputBytes = 1024 * 1024
 
 /**
- * A pty's bytes, unmodified. The pty lives in the machine: a client that loses its connection, or the
- * gateway, connects again and is shown the last 256 KiB. Nothing gathers here: a client that is slow
- * holds the agent back, and a program that reads nothing holds the client back.
+ * The bytes of a pty, unmodified. The pty lives in the machine: after a lost connection the client
+ * reconnects and gets the last 256 KiB again. Nothing is buffered here: a slow client slows the agent
+ * down, and a program that does not read slows the client down.
  */
 export function mountTerminalChannel(
   http: FastifyInstance,
   app: Pick<App, 'db' | 'guests'>,
   context: GatewayContext,
 ): void {
-  mountChannel(http, context, {
-    path: channels.terminal,
+  mountChannel(http, context, channels.terminal, {
     params: z.object({ machine_id: MachineId, terminal_id: TerminalId }),
     query: z.strictObject({}),
     admit: async (actor, { params }) => {
-      if (!actor.permissions.has('machines:control')) {
-        throw new ApiError('permission_denied', 'this needs the permission machines:control')
-      }
       const machine = await getRunningMachine(app.db, actor, params.machine_id)
       const ref = guestRef(machine)
       await callGuest(() => app.guests.readTerminal(ref, params.terminal_id))
-      const footing = { machineId: machine.id, sessionId: null, controls: true }
-      return { ...footing, ref, terminalId: params.terminal_id }
+      return { machineId: machine.id, sessionId: null, ref, terminalId: params.terminal_id }
     },
     open: async (connection, { ref, terminalId }) => {
       const attaching = attach(app, connection, ref, terminalId)
@@ -48,20 +43,20 @@ export function mountTerminalChannel(
       for await (const message of stream) {
         if ('payload' in message) {
           connection.sendPayload(message.payload)
-          if (!connection.isRoomy) await connection.drained()
+          if (!connection.hasRoom) await connection.drained()
         } else if (message.control.type === 'exit') {
           connection.sendControl(message.control)
           return connection.close(1000, 'the command has exited')
         }
       }
-      await closeCutOff(app, connection, ref.id)
+      await closeWithoutExit(app, connection, ref.id)
     },
   })
 }
 
 type Stream = Awaited<ReturnType<typeof attachTerminal>>
 
-/** Null when it cannot be attached to, which the connection is closed for. */
+/** Null when it cannot be attached; the connection is then closed with the reason. */
 async function attach(
   app: Pick<App, 'guests'>,
   connection: Connection,
@@ -72,17 +67,17 @@ async function attach(
     return await attachTerminal(app.guests.channels, ref, id)
   } catch (error) {
     if (error instanceof GuestRefusal && error.code === 'conflict') {
-      connection.close('conflict', 'the terminal has a client already')
+      connection.close('conflict', 'another client is connected to the terminal')
     } else if (error instanceof GuestRefusal && error.code === 'not_found') {
       connection.close('gone', 'the terminal is gone')
     } else if (error instanceof GuestRefusal || error instanceof GuestUnavailable) {
-      connection.close('goingAway', 'the machine does not answer; connect again')
+      connection.close('goingAway', 'the machine does not respond; reconnect')
     } else throw error
     return null
   }
 }
 
-/** What comes before the stream is there waits for it, in order. */
+/** Input that arrives before the stream is attached waits for it, in order. */
 function takeInput(connection: Connection, attaching: Promise<Stream | null>): void {
   const forward = async (send: (stream: Stream) => boolean) => {
     const stream = await attaching.catch(() => null)
@@ -101,19 +96,23 @@ function takeInput(connection: Connection, attaching: Promise<Stream | null>): v
   )
 }
 
-/** The stream ended without an exit: with the machine, or only the way to it. */
-async function closeCutOff(
+/** The stream ended without an exit: either the machine stopped, or only its channel broke. */
+async function closeWithoutExit(
   app: Pick<App, 'db'>,
   connection: Connection,
   machineId: MachineId,
 ): Promise<void> {
   if (!connection.isOpen) return
-  const isRunning = await findIsRunning(app, connection.footing.actor, machineId)
-  if (isRunning) connection.close('goingAway', 'the machine does not answer; connect again')
-  else connection.close('gone', 'the machine is not running any more')
+  if (await isMachineRunning(app, connection.authorization.actor, machineId))
+    connection.close('goingAway', 'the machine does not respond; reconnect')
+  else connection.close('gone', 'the machine is no longer running')
 }
 
-async function findIsRunning(app: Pick<App, 'db'>, actor: Actor, id: MachineId): Promise<boolean> {
+async function isMachineRunning(
+  app: Pick<App, 'db'>,
+  actor: Actor,
+  id: MachineId,
+): Promise<boolean> {
   try {
     await getRunningMachine(app.db, actor, id)
     return true

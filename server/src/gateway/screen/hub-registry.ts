@@ -1,11 +1,11 @@
-import type { MachineId } from '@computer/contract'
+import type { MachineId, SessionId } from '@computer/contract'
 import type { App } from '../../app.ts'
 import type { MachineKey } from '../../domain/find-machine.ts'
 import type { Connection } from '../connection.ts'
-import { ScreenHub } from './screen-hub.ts'
+import { ScreenHub } from './hub.ts'
 
-/** The hubs of this process: one for each machine that somebody views; others cost nothing. */
-export class ScreenHubs implements Disposable {
+/** One hub for each machine that is being watched through this process. */
+export class ScreenHubRegistry implements Disposable {
   readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>
   readonly #hubs = new Map<MachineId, ScreenHub>()
 
@@ -13,11 +13,15 @@ export class ScreenHubs implements Disposable {
     this.#app = app
   }
 
-  join(connection: Connection, machine: MachineKey & { readonly name: string }): void {
+  join(
+    connection: Connection,
+    machine: MachineKey & { readonly name: string },
+    inputSession: SessionId | null,
+  ): void {
     const { id, organizationId } = machine
     const hub = this.#hubs.get(id) ?? new ScreenHub(this.#app, { id, organizationId })
     this.#hubs.set(id, hub)
-    hub.join(connection, machine.name, () => {
+    hub.join(connection, machine.name, inputSession, () => {
       if (!hub.isIdle || this.#hubs.get(id) !== hub) return
       this.#hubs.delete(id)
       hub[Symbol.dispose]()

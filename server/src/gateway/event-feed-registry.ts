@@ -7,8 +7,8 @@ import { showEvent } from '../http/show-event.ts'
 import type { Connection } from './connection.ts'
 import { EventFeed, type EventSource } from './event-feed.ts'
 
-/** The feeds of this process: one for each machine and organization that somebody follows. */
-export class EventFeeds implements Disposable {
+/** One feed for each machine and organization that is being followed through this process. */
+export class EventFeedRegistry implements Disposable {
   readonly #app: Pick<App, 'db' | 'changes' | 'log'>
   readonly #feeds = new Map<string, EventFeed<EventRow>>()
   readonly #unsubscribe: readonly (() => void)[]
@@ -25,8 +25,8 @@ export class EventFeeds implements Disposable {
     after: number,
   ): Promise<void> {
     return this.#follow(where.machineId, connection, after, {
-      read: (place, limit) => readMachineEvents(this.#app.db, where, place, limit),
-      placeOf: (row) => row.sequence,
+      read: (after, limit) => readMachineEvents(this.#app.db, where, after, limit),
+      cursorOf: (row) => row.sequence,
       isLast: (row) => row.type === 'machine.deleted',
       show: showEvent,
     })
@@ -34,8 +34,8 @@ export class EventFeeds implements Disposable {
 
   followOrganization(connection: Connection, id: OrganizationId, after: number): Promise<void> {
     return this.#follow(id, connection, after, {
-      read: (place, limit) => readOrganizationEvents(this.#app.db, id, place, limit),
-      placeOf: (row) => row.position!,
+      read: (after, limit) => readOrganizationEvents(this.#app.db, id, after, limit),
+      cursorOf: (row) => row.position!,
       isLast: () => false,
       show: (row) => ({ ...showEvent(row), cursor: encodeCursor(String(row.position)) }),
     })

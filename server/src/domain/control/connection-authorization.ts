@@ -5,6 +5,7 @@ import {
   type AuthSessionId,
   type MachineId,
   type OrganizationId,
+  type Permission,
   type Role,
   type SessionId,
   type UserId,
@@ -12,46 +13,45 @@ import {
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { Database } from '../../db/database.ts'
+import { hasPermission } from '../accounts/permissions.ts'
 import { abandonedAfter } from './sessions.ts'
 
 /*
- * Whether what long-lived connections stand on still holds. Asked for all connections of a process at
- * once, so that a thousand sockets cost no more queries than one.
+ * Rechecks what long-lived connections were authorized by. All connections of a process are checked
+ * with the same few queries, however many there are.
  */
 
-/** What a connection was opened by and for. */
-export type Footing = {
+export type ConnectionAuthorization = {
   readonly actor: Actor
+  /** The connection ends with the machine, if it is bound to one. */
   readonly machineId: MachineId | null
   readonly sessionId: SessionId | null
-  /** It does what needs machines:control. */
-  readonly controls: boolean
+  readonly requires: 'member' | Permission
 }
 
-/** What is gone, if anything is: the credential, the right, the session or the machine. */
-export type Loss = 'unauthenticated' | 'permissionDenied' | 'sessionClosed' | 'gone'
+export type RevocationReason = 'unauthenticated' | 'permissionDenied' | 'sessionClosed' | 'gone'
 
-/** A judge of footings, from one look at the database. */
-export async function readStanding(
+/** Reads the database once. The result says for each connection why it must end, or null. */
+export async function recheckAuthorization(
   db: Database,
-  footings: readonly Footing[],
-): Promise<(footing: Footing) => Loss | null> {
-  const actors = footings.map(({ actor }) => actor)
+  authorizations: readonly ConnectionAuthorization[],
+): Promise<(authorization: ConnectionAuthorization) => RevocationReason | null> {
+  const actors = authorizations.map(({ actor }) => actor)
   const [keys, authSessions, roles, openSessions, machines] = await Promise.all([
     readKeys(db, actors.flatMap(keyIdOf)),
     readAuthSessions(db, definite(actors.map(({ authSessionId }) => authSessionId))),
     readRoles(db, unique(actors.map(({ userId }) => userId))),
-    readOpenSessions(db, definite(footings.map(({ sessionId }) => sessionId))),
-    readMachines(db, definite(footings.map(({ machineId }) => machineId))),
+    readOpenSessions(db, definite(authorizations.map(({ sessionId }) => sessionId))),
+    readMachines(db, definite(authorizations.map(({ machineId }) => machineId))),
   ])
-  return ({ actor, machineId, sessionId, controls }) => {
+  return ({ actor, machineId, sessionId, requires }) => {
     const [keyId] = keyIdOf(actor)
     const scopes = keyId && keys.get(keyId)
     const { authSessionId } = actor
     const isCredentialGood = keyId ? scopes : authSessionId && authSessions.has(authSessionId)
-    const role = roles.get(placeOf(actor.userId, actor.organizationId))
+    const role = roles.get(membershipKey(actor.userId, actor.organizationId))
     if (!isCredentialGood) return 'unauthenticated'
-    if (!role || (controls && !permissionsOf(role, scopes).has('machines:control'))) {
+    if (!role || !hasPermission({ permissions: permissionsOf(role, scopes) }, requires)) {
       return 'permissionDenied'
     }
     if (machineId && !machines.has(machineId)) return 'gone'
@@ -94,7 +94,7 @@ async function readRoles(db: Database, ids: readonly UserId[]) {
     .select(['user_id', 'organization_id', 'role'])
     .where('user_id', 'in', ids)
     .execute()
-  return new Map(rows.map((row) => [placeOf(row.user_id, row.organization_id), row.role]))
+  return new Map(rows.map((row) => [membershipKey(row.user_id, row.organization_id), row.role]))
 }
 
 async function readOpenSessions(db: Database, ids: readonly SessionId[]) {
@@ -124,7 +124,7 @@ function keyIdOf({ principal }: Actor): ApiKeyId[] {
   return principal.type === 'api_key' ? [principal.id] : []
 }
 
-function placeOf(userId: UserId, organizationId: OrganizationId): string {
+function membershipKey(userId: UserId, organizationId: OrganizationId): string {
   return `${userId} ${organizationId}`
 }
 

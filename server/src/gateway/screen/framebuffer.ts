@@ -1,31 +1,31 @@
 import { TileError, type Geometry, type Tile } from '../rfb/tile.ts'
 import { isEqual, TileSet, type TileKey } from './tile-set.ts'
 
-/** More pixels no screen has. */
-const mostWide = 16_384
+/** No screen is larger in either direction. */
+const maxSide = 16_384
 
 /** What a frame changed of what is shown. */
-export type Change = {
-  /** The first whole screen after a geometry: of a stream that began, or of another size. */
+export type FramebufferChange = {
+  /** The first complete screen of a stream or of a new size. */
   readonly isFresh: boolean
-  /** It has another size: nothing of before is left. */
+  /** The size changed, so all earlier content is gone. */
   readonly isResized: boolean
   readonly tiles: readonly TileKey[]
 }
 
 /**
- * The screen as the agent last showed it. What comes counts from the end of its frame on, all at once;
- * after a geometry nothing counts before every part of the screen has come. Throws TileError at what
- * cannot be.
+ * The screen as the agent last showed it. Tiles take effect together at the end of their frame; after
+ * a geometry, nothing takes effect until the whole screen has arrived. Throws TileError on invalid
+ * input.
  */
-export class ScreenStore {
+export class Framebuffer {
   #shown: TileSet | null = null
-  /** From a geometry until it is whole. */
-  #coming: TileSet | null = null
+  /** Set from a geometry until its screen is complete. */
+  #pending: TileSet | null = null
   #frame: Tile[] = []
   #frameArea = 0
 
-  /** Null before the first whole screen. */
+  /** Null before the first complete screen. */
   get geometry(): Geometry | null {
     return this.#shown && this.#shown.geometry
   }
@@ -40,10 +40,10 @@ export class ScreenStore {
 
   setGeometry(geometry: Geometry): void {
     const { width, height } = geometry
-    if (Math.min(width, height) < 1 || Math.max(width, height) > mostWide) {
+    if (Math.min(width, height) < 1 || Math.max(width, height) > maxSide) {
       throw new TileError(`a screen of ${width}x${height}`)
     }
-    this.#coming = new TileSet(geometry)
+    this.#pending = new TileSet(geometry)
     this.#clearFrame()
   }
 
@@ -51,39 +51,38 @@ export class ScreenStore {
     const { width, height } = this.#target.geometry
     this.#frame.push(tile)
     this.#frameArea += tile.width * tile.height
-    // Each tile comes at most once in a frame.
-    if (this.#frameArea > width * height) throw new TileError('a frame of more than the screen')
+    // A frame contains each tile at most once.
+    if (this.#frameArea > width * height) throw new TileError('a frame larger than the screen')
   }
 
-  /** What viewers have not got of what is shown from now on. */
-  endFrame(): Change {
+  endFrame(): FramebufferChange {
     const target = this.#target
     const tiles = this.#frame.flatMap((tile) => target.put(tile) ?? [])
     this.#clearFrame()
     if (target === this.#shown) return { isFresh: false, isResized: false, tiles }
-    if (!target.isWhole) return { isFresh: false, isResized: false, tiles: [] }
+    if (!target.isComplete) return { isFresh: false, isResized: false, tiles: [] }
     return this.#show(target)
   }
 
-  /** What comes next is of another stream. */
-  breakOff(): void {
-    this.#coming = null
+  /** Drops what an ended stream left incomplete. */
+  discardPending(): void {
+    this.#pending = null
     this.#clearFrame()
   }
 
-  #show(next: TileSet): Change {
+  #show(next: TileSet): FramebufferChange {
     const before = this.#shown
     this.#shown = next
-    this.#coming = null
+    this.#pending = null
     const { width, height } = next.geometry
     const isResized = before?.geometry.width !== width || before.geometry.height !== height
-    // Of a stream that broke and is there again, most is what it was.
+    // After a reconnect most tiles are unchanged; send only those that differ.
     const tiles = [...next.keys()].filter((key) => !isEqual(before?.get(key), next.get(key)))
     return { isFresh: true, isResized, tiles: isResized ? [...next.keys()] : tiles }
   }
 
   get #target(): TileSet {
-    const target = this.#coming ?? this.#shown
+    const target = this.#pending ?? this.#shown
     if (target) return target
     throw new TileError('a tile or a frame before any geometry')
   }

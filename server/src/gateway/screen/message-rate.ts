@@ -1,9 +1,9 @@
 import { inputMessageBurst, inputMessagesPerSecond } from '@computer/contract'
 
-/** How many messages a socket may still send: so many a second, after a burst. */
+/** Token bucket for the input messages of one connection. */
 export class MessageRate {
   readonly #now: () => number
-  #left = inputMessageBurst
+  #tokens = inputMessageBurst
   #atMs: number
 
   constructor(now: () => number = () => performance.now()) {
@@ -11,14 +11,14 @@ export class MessageRate {
     this.#atMs = now()
   }
 
-  /** Counts one. False if it is too many. */
+  /** Counts one message. False if it is over the limit. */
   take(): boolean {
     const nowMs = this.#now()
     const gained = ((nowMs - this.#atMs) / 1000) * inputMessagesPerSecond
-    this.#left = Math.min(inputMessageBurst, this.#left + gained)
+    this.#tokens = Math.min(inputMessageBurst, this.#tokens + gained)
     this.#atMs = nowMs
-    if (this.#left < 1) return false
-    this.#left -= 1
+    if (this.#tokens < 1) return false
+    this.#tokens -= 1
     return true
   }
 }

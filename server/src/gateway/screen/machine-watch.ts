@@ -1,48 +1,49 @@
 import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
-import { readMachine, type MachineKey } from '../../domain/find-machine.ts'
 import { readLease, type Lease } from '../../domain/control/leases.ts'
-import { oneAtATime } from '../../pace.ts'
+import { readMachine, type MachineKey } from '../../domain/find-machine.ts'
+import { coalesce } from '../../pace.ts'
 
-/** What a lost hint may cost. */
+/** Bounds the delay when a NOTIFY is lost. */
 const pollMs = 2_000
+const minExpiryWaitMs = 10
 
-export type Seen = {
-  /** Undefined: it is deleted. */
+export type MachineSnapshot = {
+  /** Undefined once it is deleted. */
   readonly machine: MachineRow | undefined
   readonly lease: Lease
-  /** When the look began, by the clock of this process (performance.now). */
+  /** When the read began (performance.now). */
   readonly atMs: number
 }
 
 /**
- * Looks at the rows of a machine and its lease: on every hint, when the lease runs out, and now and
- * then. One look at a time, each told to the listener, so that what it is told never goes back.
+ * Reads the rows of a machine and its lease after every notification, when the lease expires, and as a
+ * poll. Reads never overlap, so snapshots reach the listener in order.
  */
 export class MachineWatch implements Disposable {
   readonly #app: Pick<App, 'db' | 'log'>
   readonly #key: MachineKey
-  readonly #onSeen: (seen: Seen) => void
+  readonly #onSnapshot: (snapshot: MachineSnapshot) => void
   readonly #poll: NodeJS.Timeout
   readonly #unsubscribe: () => void
   #expiry: NodeJS.Timeout | undefined
   #isDisposed = false
-  /** The look begins now, or when the one that is under way is over. */
-  readonly look = oneAtATime(() => this.#look())
+  /** Reads now, or right after the read that is in progress. */
+  readonly refresh = coalesce(() => this.#refresh())
 
   constructor(
     app: Pick<App, 'db' | 'changes' | 'log'>,
     key: MachineKey,
-    onSeen: (seen: Seen) => void,
+    onSnapshot: (snapshot: MachineSnapshot) => void,
   ) {
     this.#app = app
     this.#key = key
-    this.#onSeen = onSeen
-    this.#poll = setInterval(this.look, pollMs)
+    this.#onSnapshot = onSnapshot
+    this.#poll = setInterval(this.refresh, pollMs)
     this.#unsubscribe = app.changes.subscribe((id) => {
-      if (id === key.id) this.look()
+      if (id === key.id) this.refresh()
     })
-    this.look()
+    this.refresh()
   }
 
   [Symbol.dispose](): void {
@@ -52,22 +53,22 @@ export class MachineWatch implements Disposable {
     this.#isDisposed = true
   }
 
-  async #look(): Promise<void> {
+  async #refresh(): Promise<void> {
     if (this.#isDisposed) return
     try {
-      const seen = await this.#read()
+      const snapshot = await this.#read()
       if (this.#isDisposed) return
-      this.#awaitExpiry(seen.lease)
-      this.#onSeen(seen)
+      this.#refreshOnExpiry(snapshot.lease)
+      this.#onSnapshot(snapshot)
     } catch (error) {
       this.#app.log.warn(
         { err: error, machine_id: this.#key.id },
-        'a machine was not looked after; the next look tries again',
+        'could not refresh machine state; will retry',
       )
     }
   }
 
-  async #read(): Promise<Seen> {
+  async #read(): Promise<MachineSnapshot> {
     const atMs = performance.now()
     const [machine, lease] = await Promise.all([
       readMachine(this.#app.db, this.#key),
@@ -76,10 +77,9 @@ export class MachineWatch implements Disposable {
     return { machine, lease, atMs }
   }
 
-  #awaitExpiry({ holder, remainingMs }: Lease): void {
+  #refreshOnExpiry({ holder, remainingMs }: Lease): void {
     clearTimeout(this.#expiry)
-    if (holder) this.#expiry = setTimeout(this.look, Math.max(remainingMs, leastWaitMs))
+    if (!holder) return
+    this.#expiry = setTimeout(this.refresh, Math.max(remainingMs, minExpiryWaitMs))
   }
 }
-
-const leastWaitMs = 10

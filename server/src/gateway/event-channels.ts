@@ -6,30 +6,28 @@ import { readLastPosition, readLastSequence } from '../domain/events/outbox.ts'
 import { getMachine } from '../domain/find-machine.ts'
 import { decode } from '../domain/page.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
-import type { EventFeeds } from './event-feeds.ts'
+import type { EventFeedRegistry } from './event-feed-registry.ts'
 
 /**
- * One event a text frame, in order. Whoever names the last one it had gets everything after it; whoever
- * names none gets what is committed from the handshake on.
+ * One event per text frame, in order. A client that names the last event it received gets everything
+ * after it; without one it gets what is committed from the handshake on.
  */
 export function mountEventChannels(
   http: FastifyInstance,
-  app: App,
+  app: Pick<App, 'db'>,
   context: GatewayContext,
-  feeds: EventFeeds,
+  feeds: EventFeedRegistry,
 ): void {
-  mountChannel(http, context, {
-    path: channels.machineEvents,
+  mountChannel(http, context, channels.machineEvents, {
     params: z.object({ machine_id: MachineId }),
     query: z.strictObject({ after_sequence: z.coerce.number().int().min(-1).optional() }),
     admit: async (actor, { params, query }) => {
       const machine = await getMachine(app.db, actor, params.machine_id)
       return {
-        // The feed ends with the machine's last event, not before it.
+        // Not bound to the machine: the feed itself closes it, after the machine's last event.
         machineId: null,
         followedId: machine.id,
         sessionId: null,
-        controls: false,
         organizationId: machine.organization_id,
         after: query.after_sequence ?? (await readLastSequence(app.db, machine.id)),
       }
@@ -38,14 +36,12 @@ export function mountEventChannels(
       feeds.followMachine(connection, { organizationId, machineId }, after),
   })
 
-  mountChannel(http, context, {
-    path: channels.organizationEvents,
+  mountChannel(http, context, channels.organizationEvents, {
     params: z.object({}),
     query: z.strictObject({ after: z.string().min(1).max(100).optional() }),
     admit: async (actor, { query }) => ({
       machineId: null,
       sessionId: null,
-      controls: false,
       organizationId: actor.organizationId,
       after:
         query.after === undefined

@@ -1,17 +1,17 @@
 import { TileError, type Geometry, type Tile } from '../rfb/tile.ts'
 
-/** A place on the screen, by its left top corner: what is newest there replaces what was. */
+/** The top left corner of a tile. A new tile replaces the one with the same key. */
 export type TileKey = number
 
-/** Of an 8K screen in tiles of 256x128 there are a thousand. */
-const mostTiles = 4096
-/** A body of Tight is hardly longer than its pixels. */
+/** An 8K screen has about a thousand tiles of 256x128. */
+const maxTiles = 4096
+/** A Tight body is at most slightly longer than its pixels. */
 const bytesPerPixel = 4
 const bytesPerTile = 1024
 
 /**
- * The newest tile of each place of a screen. The agent is not believed: what is kept is bounded by the
- * size of the screen, since tiles lie within it and do not overlap.
+ * The newest tile at each place of a screen. The agent is not trusted: because tiles must lie within
+ * the screen and must not overlap, its size bounds what is kept.
  */
 export class TileSet {
   readonly geometry: Geometry
@@ -22,8 +22,7 @@ export class TileSet {
     this.geometry = { width, height }
   }
 
-  /** Every part of the screen is there. */
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.#area === this.geometry.width * this.geometry.height
   }
 
@@ -35,7 +34,7 @@ export class TileSet {
     return this.#tiles.get(key)
   }
 
-  /** Its key if the place looks otherwise now. Throws TileError. */
+  /** Returns the key if the content changed. Throws TileError. */
   put(tile: Tile): TileKey | undefined {
     const { x, y, width, height, body } = tile
     const key = y * 0x1_00_00 + x
@@ -43,14 +42,14 @@ export class TileSet {
     if (isEqual(before, tile)) return undefined
     const area = this.#area + width * height - (before ? before.width * before.height : 0)
     const isWithin = x + width <= this.geometry.width && y + height <= this.geometry.height
-    if (!isWithin) throw new TileError('a tile beyond the screen')
-    if (area > this.geometry.width * this.geometry.height) throw new TileError('tiles that overlap')
+    if (!isWithin) throw new TileError('a tile outside the screen')
+    if (area > this.geometry.width * this.geometry.height) throw new TileError('overlapping tiles')
     if (body.length > bytesPerTile + bytesPerPixel * width * height) {
       throw new TileError(`${body.length} bytes for a tile of ${width}x${height}`)
     }
-    // A copy: what came shares its memory with all that came together.
+    // Copied, because the body shares memory with everything that arrived together with it.
     this.#tiles.set(key, { x, y, width, height, body: Buffer.from(body) })
-    if (this.#tiles.size > mostTiles) throw new TileError('too many tiles')
+    if (this.#tiles.size > maxTiles) throw new TileError('too many tiles')
     this.#area = area
     return key
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MessageRate } from './message-rate.ts'
 
-test('400 at once, 200 a second after that, and no more gathered than 400', () => {
+test('allows a burst of 400, then 200 a second, and saves up at most 400', () => {
   let nowMs = 5
   const rate = new MessageRate(() => nowMs)
   const countTaken = () => {
