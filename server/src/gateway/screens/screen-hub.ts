@@ -1,7 +1,7 @@
 import type { App } from '../../app.ts'
 import type { MachineKey } from '../../domain/find-machine.ts'
 import { guestRef } from '../../domain/guests/calls.ts'
-import { announce } from '../../domain/control/leases.ts'
+import { pushFence } from '../../domain/control/leases.ts'
 import { showLease } from '../../http/show-lease.ts'
 import type { Connection } from '../connection.ts'
 import type { Cursor } from '../rfb/viewer.ts'
@@ -97,7 +97,7 @@ export class ScreenHub implements Disposable {
     if (!machine) return null
     const atMs = performance.now()
     try {
-      return { lease: await announce(this.#app, machine), atMs }
+      return { lease: await pushFence(this.#app, machine), atMs }
     } catch (error) {
       this.#app.log.warn({ err: error, machine_id: machine.id }, 'a lease could not be confirmed')
       return null
