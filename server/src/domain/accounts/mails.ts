@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database, MailRow, Tx } from '../../db/database.ts'
 import { newUlid } from '../../ids.ts'
+import { anyLocked, inMs } from '../claims.ts'
 
 /** A claim outlasts the time that the worker gives one mail. */
 const claimedFor = sql`interval '3 minutes'`
@@ -27,22 +28,15 @@ export function oneLine(text: string): string {
 
 /** The mail that is due the longest, kept from other workers for a while. */
 export async function claimMail(db: Database): Promise<MailRow | undefined> {
+  const due = db
+    .selectFrom('mails')
+    .select('id')
+    .where('next_attempt_at', '<=', sql<Date>`now()`)
+    .orderBy('next_attempt_at')
   return db
     .updateTable('mails')
-    .set({
-      attempts: sql`attempts + 1`,
-      next_attempt_at: sql`now() + ${claimedFor}`,
-    })
-    .where('id', '=', (eb) =>
-      eb
-        .selectFrom('mails')
-        .select('id')
-        .where('next_attempt_at', '<=', sql<Date>`now()`)
-        .orderBy('next_attempt_at')
-        .limit(1)
-        .forUpdate()
-        .skipLocked(),
-    )
+    .set({ attempts: sql`attempts + 1`, next_attempt_at: sql`now() + ${claimedFor}` })
+    .where('id', '=', anyLocked(due, 'mails', 1))
     .returningAll()
     .executeTakeFirst()
 }
@@ -52,14 +46,17 @@ export async function forgetMail(db: Database, { id }: MailRow): Promise<void> {
   await db.deleteFrom('mails').where('id', '=', id).execute()
 }
 
-/** Has it tried again, later each time; false when it is too old for that, and gone. */
-export async function postponeMail(db: Database, mail: MailRow, reason: string): Promise<boolean> {
+/** Schedules another try of a mail; false if the mail is too old, and was deleted. */
+export async function postponeMail(
+  db: Database,
+  mail: MailRow,
+  { reason, delayMs }: { readonly reason: string; readonly delayMs: number },
+): Promise<boolean> {
   const postponed = await db
     .updateTable('mails')
     .set({
       last_error: reason,
-      next_attempt_at: sql`now() + least(
-        interval '1 hour', interval '15 seconds' * power(2, least(attempts, 16)))`,
+      next_attempt_at: inMs(delayMs),
     })
     .where('id', '=', mail.id)
     .where('created_at', '>', sql<Date>`now() - ${keptFor}`)

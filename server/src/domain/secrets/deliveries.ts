@@ -2,40 +2,30 @@ import type { MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
-import { claimOf, isUnclaimed } from '../claims.ts'
+import { claimDue, inMs } from '../claims.ts'
 
 /* Which running machines lack what their secrets are now. Workers share them by claims of their own. */
 
 export type Delivery = { readonly id: MachineId; readonly attempts: number }
 
 export async function claimDeliveries(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'timing'>,
   workerId: string,
   limit: number,
 ): Promise<Delivery[]> {
-  return app.db
-    .updateTable('secret_deliveries')
-    .set(claimOf(workerId))
-    .where('id', 'in', (due) =>
-      due
-        .selectFrom('secret_deliveries as d')
-        .innerJoin('machines as m', 'm.id', 'd.id')
-        .select('d.id')
-        .where('m.state', '=', 'running')
-        .where('m.deleted_at', 'is', null)
-        .where('d.next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
-        .where(isUnclaimed('d'))
-        .where(
-          sql<boolean>`(d.delivered_revision < d.revision
-            or d.delivered_run is distinct from m.generation || '.' || m.boots)`,
-        )
-        .orderBy('d.next_attempt_at')
-        .limit(limit)
-        .forUpdate('d')
-        .skipLocked(),
+  const due = app.db
+    .selectFrom('secret_deliveries')
+    .innerJoin('machines as m', 'm.id', 'secret_deliveries.id')
+    .select('secret_deliveries.id')
+    .where('m.state', '=', 'running')
+    .where('m.deleted_at', 'is', null)
+    .where('secret_deliveries.next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
+    .where(
+      sql<boolean>`(delivered_revision < revision
+        or delivered_run is distinct from m.generation || '.' || m.boots)`,
     )
-    .returning(['id', 'attempts'])
-    .execute()
+    .orderBy('secret_deliveries.next_attempt_at')
+  return claimDue(app, 'secret_deliveries', due, { workerId, limit })
 }
 
 /** The next try of a delivery that failed, unless the set changed meanwhile, which is due at once. */
@@ -49,7 +39,7 @@ export async function postponeDelivery(
     .updateTable('secret_deliveries')
     .set({
       attempts: sql`attempts + 1`,
-      next_attempt_at: sql<Date>`clock_timestamp() + make_interval(secs => ${delayMs / 1000})`,
+      next_attempt_at: inMs(delayMs),
     })
     .where('id', '=', id)
     .where('revision', '=', revision)

@@ -1,6 +1,6 @@
 import type { SessionId } from '@computer/contract'
 import type { App } from '../../app.ts'
-import { announce } from '../../domain/control/leases.ts'
+import { pushFence } from '../../domain/control/leases.ts'
 import type { MachineKey } from '../../domain/find-machine.ts'
 import { guestRef } from '../../domain/guests/calls.ts'
 import { showLease } from '../../http/show-lease.ts'
@@ -95,7 +95,7 @@ export class ScreenHub implements Disposable {
     if (!machine) return null
     const atMs = performance.now()
     try {
-      return { lease: await announce(this.#app, machine), atMs }
+      return { lease: await pushFence(this.#app, machine), atMs }
     } catch (error) {
       this.#app.log.warn(
         { err: error, machine_id: machine.id },

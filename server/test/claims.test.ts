@@ -1,0 +1,75 @@
+import { CreateMachine } from '@computer/contract'
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import { openDatabase } from '../src/db/database.ts'
+import { claimMail } from '../src/domain/accounts/mails.ts'
+import { claimReleasedCaptures } from '../src/domain/disks/capture-work.ts'
+import { createMachine } from '../src/domain/machines/creation.ts'
+import { claimMachines } from '../src/domain/machines/work-queue.ts'
+import { claimDeliveries } from '../src/domain/secrets/deliveries.ts'
+import { newId } from '../src/ids.ts'
+import { startTestServer } from './harness.ts'
+
+/* Claims on connections whose planner has nothing but nested loops to join with. */
+
+const rowsOfEach = 6
+const server = await startTestServer({ after }, { worker: false, plan: 'startup' })
+const db = openNestingDatabase()
+const app = { db, timing: server.app.timing }
+after(() => db.destroy())
+await insertDueRows()
+
+const queues = {
+  machines: (limit: number) => claimMachines(app, randomUUID(), limit),
+  captures: (limit: number) => claimReleasedCaptures(app, randomUUID(), limit),
+  secret_deliveries: (limit: number) => claimDeliveries(app, randomUUID(), limit),
+} as const
+
+for (const [table, claim] of Object.entries(queues)) {
+  test(`a claim of ${table} takes as many as there is room for, each once`, async () => {
+    assert.deepEqual(await claim(0), [])
+    assert.deepEqual(await claim(-1), [])
+    const claimed: string[] = []
+    for (const limit of [1, 2, 1]) {
+      const rows = await claim(limit)
+      assert.equal(rows.length, limit)
+      claimed.push(...rows.map(({ id }) => id))
+    }
+    assert.equal(new Set(claimed).size, 4)
+    assert.equal((await claim(rowsOfEach)).length, rowsOfEach - 4)
+    assert.deepEqual(await claim(rowsOfEach), [])
+  })
+}
+
+test('a claim of mails takes one', async () => {
+  assert.ok(await claimMail(db))
+  const { rows } = await sql`select from mails where attempts = 1`.execute(db)
+  assert.equal(rows.length, 1)
+})
+
+/** The same rows as the server's, joined by nested loops that keep nothing of an earlier turn. */
+function openNestingDatabase() {
+  const off = ['hashjoin', 'mergejoin', 'material', 'hashagg', 'sort', 'memoize']
+  const url = new URL(server.databaseUrl)
+  url.searchParams.set('options', off.map((name) => `-c enable_${name}=off`).join(' '))
+  return openDatabase(url.href, { log: server.app.log, maxConnections: 2 })
+}
+
+async function insertDueRows(): Promise<void> {
+  const owner = await server.user('owner')
+  for (let number = 0; number < rowsOfEach; number++) {
+    await createMachine(server.app, owner, newId('mch'), CreateMachine.parse({}))
+  }
+  await sql`insert into captures
+    (id, organization_id, machine_id, generation, image_id, disk_gb, state)
+    select 'cap_' || substr(id, 5), organization_id, id, generation, image_id, disk_gb, 'deleting'
+    from machines`.execute(db)
+  // Machines that run, and so receive secrets, and whose desktop is still awaited.
+  await sql`update machines set state = 'running'`.execute(db)
+  await sql`insert into secret_deliveries (id, revision) select id, 1 from machines`.execute(db)
+  await sql`insert into mails (id, recipient, subject, body)
+    select number::text, 'a@example.com', '', '' from generate_series(1, ${rowsOfEach}) as number
+  `.execute(db)
+}
