@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { buildCli } from '../cli/build.ts'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import { soakSize } from '../scripts/soak/sizes.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
@@ -176,7 +176,7 @@ async function shows(pattern: RegExp): Promise<void> {
   let screen = ''
   await eventually(`the screen shows ${pattern}`, async () => {
     screen = await tmux('capture-pane', '-p')
-    return pattern.test(screen) || undefined
+    return pattern.test(screen)
   }).catch((error: Error) => {
     throw new Error(`${error.message}:\n${screen}`)
   })

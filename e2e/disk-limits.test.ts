@@ -13,7 +13,7 @@ import {
 } from '../server/src/drivers/machine-driver.ts'
 import { soakSize } from '../scripts/soak/sizes.ts'
 import { startTestEngine, type TestEngine } from './harness/engine.ts'
-import { runInGuest } from './harness/guest-exec.ts'
+import { runInGuest } from './guest/exec.ts'
 
 const project = 'limits'
 const sizeBytes = 2 ** 30

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import { medianOf, quantile } from '../bench/measure.ts'
 import { soakSize } from '../scripts/soak/sizes.ts'
-import { createDiskSteps } from './harness/disk-steps.ts'
-import { closeBrowser, showCookie, takeCookie } from './harness/guest-browser.ts'
+import { createDiskSteps } from './guest/disk-steps.ts'
+import { closeBrowser, showCookie, takeCookie } from './guest/browser.ts'
 import { runAdmin } from './harness/person.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
@@ -149,7 +149,7 @@ test('what came of a machine outlives it', async () => {
   await server.api.ok('DELETE', `/v1/machines/${source}`)
   await eventually('the source is gone', async () => {
     const { status } = await server.api.call('GET', `/v1/machines/${source}`)
-    return status === 404 || undefined
+    return status === 404
   })
   assert.equal((await server.api.ok('GET', `/v1/snapshots/${snapshot}`)).state, 'ready')
   assert.equal(await steps.read(forks[0]!), 'second stop')

@@ -1,9 +1,19 @@
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
 import { MachineState } from './machines.ts'
+import type { Permission } from './permissions.ts'
 import { InputLease } from './sessions.ts'
 import { TerminalColumns, TerminalRows } from './terminals.ts'
 import { Timestamp } from './text.ts'
+
+/** One channel as data: the gateway mounts it and enforces its permissions while it is open. */
+export type Channel = {
+  readonly path: `/v1/${string}`
+  /** `member`: any member of the organization, signed in or by API key. Otherwise that permission. */
+  readonly requires: 'member' | Permission
+  /** Also needed to send input. Without it the channel is view-only. */
+  readonly requiresForInput?: Permission
+}
 
 /**
  * The real-time gateway (wire, Real-time gateway). Text frames are JSON control messages, binary
@@ -11,14 +21,21 @@ import { Timestamp } from './text.ts'
  */
 export const channels = {
   /** RFB 3.8 as binary frames. Query: session_id. */
-  screen: '/v1/machines/{machine_id}/screen',
+  screen: {
+    path: '/v1/machines/{machine_id}/screen',
+    requires: 'member',
+    requiresForInput: 'machines:control',
+  },
   /** The bytes of a pty as binary frames. */
-  terminal: '/v1/machines/{machine_id}/terminals/{terminal_id}',
+  terminal: {
+    path: '/v1/machines/{machine_id}/terminals/{terminal_id}',
+    requires: 'machines:control',
+  },
   /** Events of one machine, one per text frame. Query: after_sequence. */
-  machineEvents: '/v1/machines/{machine_id}/events',
+  machineEvents: { path: '/v1/machines/{machine_id}/events', requires: 'member' },
   /** Events of the organization, one per text frame with its cursor. Query: after. */
-  organizationEvents: '/v1/events',
-} as const
+  organizationEvents: { path: '/v1/events', requires: 'member' },
+} as const satisfies Record<string, Channel>
 
 export const closeCode = {
   /** The server is shutting down: reconnect. */

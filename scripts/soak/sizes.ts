@@ -5,7 +5,7 @@
 const small = {
   leases: { histories: 30, operations: 40 },
   faults: { operations: 30, kills: 10 },
-  flipping: { tries: 20_000 },
+  flipping: { tries: 10_000 },
   lifecycle: { rounds: 150 },
   // Several times what a process may hold of it, so that holding it all shows.
   gigabyte: { mebibytes: 384 },

@@ -5,10 +5,12 @@ import type { Database } from './db/database.ts'
 import type { MachineDriver } from './drivers/machine-driver.ts'
 import type { GuestClient } from './guest/client.ts'
 import type { PrincipalCache } from './http/principal-cache.ts'
+import type { Timing } from './timing.ts'
 
 /** The dependencies of a process, created in its main and passed down explicitly. */
 export type App = {
   readonly config: Config
+  readonly timing: Timing
   readonly db: Database
   readonly changes: Changes
   readonly log: Logger

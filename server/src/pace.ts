@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Keeps what a burst of hints asks for from being done once for each of them. Await it before the
- * work: the first turn is at once, and each begins `everyMs` or more after the one before it.
+ * Throttles repeated work. Await the returned function before each run: the first call resolves at
+ * once, and each later one at least `everyMs` after the one before.
  */
-export function pace(everyMs: number): () => Promise<void> {
+export function throttle(everyMs: number): () => Promise<void> {
   let next = -Infinity
   return async () => {
     const waitMs = next - performance.now()
@@ -14,32 +14,32 @@ export function pace(everyMs: number): () => Promise<void> {
 }
 
 /**
- * Does the work whenever it is asked for, once at a time: what is asked for meanwhile is done once more
- * after it. What the work throws is its own to catch.
+ * Runs the work on each call, one run at a time; calls during a run are coalesced into one more run
+ * after it. The work must not throw.
  */
-export function oneAtATime(work: () => Promise<void>): () => void {
-  let isWorking = false
-  let isAskedAgain = false
+export function coalesce(work: () => Promise<void>): () => void {
+  let isRunning = false
+  let isCalledAgain = false
 
   async function run(): Promise<void> {
-    isWorking = true
+    isRunning = true
     try {
       do {
-        isAskedAgain = false
+        isCalledAgain = false
         await work()
-      } while (isAskedAgain)
+      } while (isCalledAgain)
     } finally {
-      isWorking = false
+      isRunning = false
     }
   }
 
   return () => {
-    if (isWorking) isAskedAgain = true
+    if (isRunning) isCalledAgain = true
     else void run()
   }
 }
 
-/** Sleeps, but not past the abortion of the signal. */
+/** Sleeps until the time is over or the signal is aborted. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {})
 }

@@ -12,8 +12,9 @@ import { createGuestClient } from './guest/client.ts'
 import { engineDirectory, engineSocketPath } from './host/engine.ts'
 import { databaseUrl } from './host/postgres.ts'
 import { createPrincipalCache } from './http/principal-cache.ts'
+import { timing } from './timing.ts'
 
-/** What a service does: serves until it is stopped, and answers how to stop it. */
+/** Starts one service of the server; the result stops it. */
 export type Service = (app: App) => Promise<{ stop(): Promise<void> }>
 
 /** Runs one service of the server as this process, from its configuration to a clean end. */
@@ -21,17 +22,17 @@ export async function runService(name: string, service: Service): Promise<void> 
   const config = readConfig(process.env)
   const log = pino({ name, level: config.logLevel })
   process.on('unhandledRejection', (error) => {
-    log.fatal({ err: error }, 'a promise was forgotten')
+    log.fatal({ err: error }, 'unhandled promise rejection')
     process.exit(1)
   })
   const app = await createApp(config, log)
   const { stop } = await service(app)
   log.info('up')
 
-  const { promise: asked, resolve } = Promise.withResolvers<void>()
+  const { promise: stopRequested, resolve } = Promise.withResolvers<void>()
   process.once('SIGTERM', resolve)
   process.once('SIGINT', resolve)
-  await asked
+  await stopRequested
   await stop()
   await closeApp(app)
   log.info('down')
@@ -45,7 +46,8 @@ async function createApp(config: Config, log: Logger): Promise<App> {
   await changes.listen()
   const driver = await createDriver(config, log)
   const principals = createPrincipalCache(changes)
-  return { config, db, changes, log, principals, driver, guests: createGuestClient(driver) }
+  const guests = createGuestClient(driver)
+  return { config, timing, db, changes, log, principals, driver, guests }
 }
 
 async function closeApp(app: App): Promise<void> {
@@ -83,12 +85,12 @@ export async function createDriver(config: Config, log: Logger): Promise<Machine
   return createIncusDriver({ ...shared, access })
 }
 
-/** Where the guest agent lies on the host; machines mount it read-only. */
+/** The folder of the guest agent on the host; machines mount it read-only. */
 export function guestDir(config: Config): string {
   return join(config.dataDir, 'guest')
 }
 
-/** A bridge for each data folder, so that two servers on one host do not meet. */
+/** A bridge per data folder, so that two servers on one host do not share one. */
 export function networkName(dataDir: string): string {
   if (dataDir === '/var/lib/computer') return 'computer0'
   return `cmp${createHash('sha256').update(dataDir).digest('hex').slice(0, 10)}`

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import { newId } from '../src/ids.ts'
-import { observeAll } from '../src/worker/observe.ts'
+import { reconcileAll } from '../src/worker/reconcile.ts'
 import { assertRefused, hurry, onDisksOf } from './disks.ts'
 import { startTestServer } from './harness.ts'
 import { checkMeters } from './meter-checks.ts'
@@ -101,9 +101,9 @@ test('a copy in the engine that no row knows is removed, but not while it may be
   await disks.snapshot(id)
   const known = await disks.settledCaptures()
   await driver.capture(ref(id), newId('cap'))
-  await observeAll(app)
+  await reconcileAll(app)
   assert.equal((await driver.listCaptures()).length, known + 1)
-  await observeAll(app, Date.now() + 11 * 60_000)
+  await reconcileAll(app, Date.now() + 11 * 60_000)
   assert.equal((await driver.listCaptures()).length, known)
   assert.equal(await disks.settledCaptures(), known)
 })
@@ -115,13 +115,13 @@ test('a machine that was left frozen is thawed, unless it is being captured', as
   const hold = controls.hangNext('capture')
   const { body: asked } = await call('POST', '/v1/snapshots', { machine_id: id })
   await hold.reached
-  await observeAll(app)
+  await reconcileAll(app)
   assert.equal(await isFrozen(id), true)
   hold.release()
   await disks.snapshotIn(asked.id, 'ready')
   controls.freeze(ref(id))
   await eventually(async () => {
-    await observeAll(app)
+    await reconcileAll(app)
     return !(await isFrozen(id)) || undefined
   })
 })

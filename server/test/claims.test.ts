@@ -17,13 +17,14 @@ import { startTestServer } from './harness.ts'
 const rowsOfEach = 6
 const server = await startTestServer({ after }, { worker: false, plan: 'startup' })
 const db = openNestingDatabase()
+const app = { db, timing: server.app.timing }
 after(() => db.destroy())
 await insertDueRows()
 
 const queues = {
-  machines: (limit: number) => claimMachines({ db }, randomUUID(), limit),
-  captures: (limit: number) => claimReleasedCaptures({ db }, randomUUID(), limit),
-  secret_deliveries: (limit: number) => claimDeliveries({ db }, randomUUID(), limit),
+  machines: (limit: number) => claimMachines(app, randomUUID(), limit),
+  captures: (limit: number) => claimReleasedCaptures(app, randomUUID(), limit),
+  secret_deliveries: (limit: number) => claimDeliveries(app, randomUUID(), limit),
 } as const
 
 for (const [table, claim] of Object.entries(queues)) {

@@ -1,4 +1,4 @@
-import { observeAll } from '../src/worker/observe.ts'
+import { reconcileAll } from '../src/worker/reconcile.ts'
 import { testCrashes } from './crash/crash-steps.ts'
 import { restoreOf } from './crash/restore.ts'
 import { onDisksOf } from './disks.ts'
@@ -17,7 +17,7 @@ testCrashes(
     state: 'error',
     bring: async (server, id) => {
       server.engine.controls.die({ id, generation: 1 })
-      await observeAll(server.app)
+      await reconcileAll(server.app)
     },
     calls: [],
     times: { started: 1, stopped: 1 },

@@ -1,5 +1,6 @@
 import {
   ApiKeyScope,
+  channels,
   Role,
   rolePermissions,
   scopePermissions,
@@ -15,25 +16,27 @@ import { disableUser } from '../src/domain/operator/users.ts'
 import { ownOrigin } from './browser.ts'
 import type { Answer } from './call.ts'
 import { addColleague, emailOf, membershipOf } from './colleague.ts'
-import { allEndpoints, assertRefused, invalidRequest, send } from './endpoint-calls.ts'
+import { allEndpoints, assertRefused, invalidRequest, pathOf, send } from './endpoint-calls.ts'
+import { HandshakeRefused, startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
 
 /*
- * Calls every endpoint of the contract with every kind of credential, and compares the response with the
- * tables of roles and scopes.
+ * The permission matrix: every endpoint and every channel of the contract, called by every kind of
+ * caller, answers as the tables of roles and scopes say.
  */
 
 const server = await startTestServer({ after }, { worker: false })
+const gateway = await startTestGateway({ after }, server.app)
 const owner = await server.user('owner')
 const asOwner = server.as(owner)
 const { db } = server.app
 
 type Headers = Record<string, string>
-/** The headers of a credential, and what it grants; null if it is invalid. */
-type Credential = { readonly headers: Headers; readonly grants: Grants | null }
-type Grants = { readonly by: 'key' | 'browser'; readonly permissions: readonly Permission[] }
+/** A credential and what it allows; null if it is not valid. */
+type Caller = { readonly headers: Headers; readonly may: Access | null }
+type Access = { readonly by: 'key' | 'browser'; readonly permissions: readonly Permission[] }
 
-test('no credential, and invalid credentials', async () => {
+test('no credential, and strings that look like one', async () => {
   const { key } = server
   const broken = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
   const session = await cookieOf(owner)
@@ -49,16 +52,16 @@ test('no credential, and invalid credentials', async () => {
     { cookie: `computer_session=${session.token.slice(0, -1)}`, origin: ownOrigin },
     { cookie: `computer_session=${session.token}; computer_session=other`, origin: ownOrigin },
   ]
-  for (const headers of none) await expectMatrix({ headers, grants: null })
+  for (const headers of none) await expectMatrix({ headers, may: null })
 })
 
-test('expired and revoked keys and browser sessions', async () => {
+test('expired and revoked API keys and browser sessions', async () => {
   const [revoked, expired] = [await server.apiKey(), await server.apiKey()]
   await asOwner('DELETE', `/v1/api-keys/${revoked.id}`)
   const past = sql<Date>`now() - interval '1 second'`
   await db.updateTable('api_keys').set({ expires_at: past }).where('id', '=', expired.id).execute()
-  await expectMatrix({ headers: bearer(revoked.secret), grants: null })
-  await expectMatrix({ headers: bearer(expired.secret), grants: null })
+  await expectMatrix({ headers: bearer(revoked.secret), may: null })
+  await expectMatrix({ headers: bearer(expired.secret), may: null })
 
   const [ended, stale] = [await cookieOf(owner), await cookieOf(owner)]
   const end = await asOwner('DELETE', `/v1/auth/sessions/${ended.id}`)
@@ -68,8 +71,8 @@ test('expired and revoked keys and browser sessions', async () => {
     .set({ expires_at: past })
     .where('id', '=', stale.id)
     .execute()
-  await expectMatrix({ headers: ended.headers, grants: null })
-  await expectMatrix({ headers: stale.headers, grants: null })
+  await expectMatrix({ headers: ended.headers, may: null })
+  await expectMatrix({ headers: stale.headers, may: null })
 })
 
 for (const role of Role.options) {
@@ -79,7 +82,7 @@ for (const role of Role.options) {
     const user = await server.user(role)
     await expectMatrix({
       headers: (await cookieOf(user)).headers,
-      grants: { by: 'browser', permissions },
+      may: { by: 'browser', permissions },
     })
     await expectMatrix(await keyOf(user, ApiKeyScope.options, role))
   })
@@ -90,18 +93,18 @@ for (const role of Role.options) {
   })
 }
 
-test('a key of a demoted creator keeps only the permissions of the new role', async () => {
+test('a key whose creator was demoted keeps only what the new role allows', async () => {
   const creator = await server.user('owner')
   const { headers } = await keyOf(creator, ApiKeyScope.options, 'owner')
   const membership = await membershipOf(server, creator)
   for (const role of ['admin', 'member'] as const) {
     const answer = await asOwner('PATCH', `/v1/members/${membership}`, { role })
     assert.equal(answer.status, 200)
-    await expectMatrix({ headers, grants: byKey(ApiKeyScope.options, role) })
+    await expectMatrix({ headers, may: byKey(ApiKeyScope.options, role) })
   }
 })
 
-test('a user who was removed or left has no access, and their keys are refused', async () => {
+test('a member who was removed or left loses the organization, and their keys stop working', async () => {
   const removed = await addColleague(server, owner, 'admin')
   const left = await addColleague(server, owner, 'admin')
   const membership = await membershipOf(server, removed)
@@ -115,10 +118,10 @@ test('a user who was removed or left has no access, and their keys are refused',
     const browser = await cookieOf(creator)
     await expectMatrix(key)
     assert.equal((await go()).status, 204)
-    await expectMatrix({ ...key, grants: null })
-    // Their browser session goes on in their personal organization.
+    await expectMatrix({ ...key, may: null })
+    // Their browser session continues in the organization that they own.
     const permissions = rolePermissions.owner
-    await expectMatrix({ headers: browser.headers, grants: { by: 'browser', permissions } })
+    await expectMatrix({ headers: browser.headers, may: { by: 'browser', permissions } })
   }
 })
 
@@ -128,41 +131,52 @@ test('a disabled account, in a browser and by its keys', async () => {
   const browser = await cookieOf(user)
   const operator = { type: 'operator', id: 'operator', name: 'root' } as const
   await disableUser(server.app, operator, await emailOf(server, user))
-  await expectMatrix({ headers: key.headers, grants: null })
-  await expectMatrix({ headers: browser.headers, grants: null })
+  await expectMatrix({ headers: key.headers, may: null })
+  await expectMatrix({ headers: browser.headers, may: null })
 })
 
-async function expectMatrix({ headers, grants }: Credential): Promise<void> {
+async function expectMatrix({ headers, may }: Caller): Promise<void> {
   for (const { name, endpoint } of allEndpoints) {
     const answer = await send(server.anonymous, endpoint, invalidRequest, headers)
-    const expected = predict(endpoint, grants)
-    assertRefused(answer, expected, `${name} by ${JSON.stringify({ headers, grants })}`)
+    const expected = predict(endpoint, may)
+    assertRefused(answer, expected, `${name} by ${JSON.stringify({ headers, may })}`)
     if (expected === 'unauthenticated') assert.equal(answer.headers['www-authenticate'], 'Bearer')
+  }
+  for (const [name, channel] of Object.entries(channels)) {
+    const refusal = await connectInVain(pathOf(channel, invalidRequest), headers)
+    assertRefused(refusal, predict(channel, may), `${name} by ${JSON.stringify({ headers, may })}`)
   }
 }
 
-/** An authorized caller gets `invalid_request`, because the request is invalid. */
-function predict({ requires }: Endpoint, grants: Grants | null) {
+async function connectInVain(path: string, sent: Headers): Promise<HandshakeRefused> {
+  // The cookie works from pages of the same host as the gateway.
+  const headers = sent['origin'] ? { ...sent, origin: gateway.origin } : sent
+  const refusal: unknown = await gateway.connect(path, { headers }).then(
+    () => assert.fail(`the handshake at ${path} was accepted`),
+    (error: unknown) => error,
+  )
+  if (refusal instanceof HandshakeRefused) return refusal
+  throw refusal
+}
+
+/** Authorized callers learn that the request is invalid. */
+function predict({ requires }: Pick<Endpoint, 'requires'>, may: Access | null) {
   if (requires === 'public') return 'invalid_request'
-  if (grants === null) return 'unauthenticated'
+  if (may === null) return 'unauthenticated'
   const isOpen =
     requires === 'member' ||
-    (requires === 'user' ? grants.by === 'browser' : grants.permissions.includes(requires))
+    (requires === 'user' ? may.by === 'browser' : may.permissions.includes(requires))
   return isOpen ? 'invalid_request' : 'permission_denied'
 }
 
-function byKey(scopes: readonly ApiKeyScope[], role: Role): Grants {
+function byKey(scopes: readonly ApiKeyScope[], role: Role): Access {
   const granted = scopes.flatMap((scope) => scopePermissions[scope])
   return { by: 'key', permissions: rolePermissions[role].filter((one) => granted.includes(one)) }
 }
 
-async function keyOf(
-  creator: Actor,
-  scopes: readonly ApiKeyScope[],
-  role: Role,
-): Promise<Credential> {
+async function keyOf(creator: Actor, scopes: readonly ApiKeyScope[], role: Role): Promise<Caller> {
   const { secret } = await server.apiKey({ creator, scopes })
-  return { headers: bearer(secret), grants: byKey(scopes, role) }
+  return { headers: bearer(secret), may: byKey(scopes, role) }
 }
 
 /** A browser on one of the service's own pages. */

@@ -22,10 +22,12 @@ import { createGuestClient } from '../src/guest/client.ts'
 import { newId } from '../src/ids.ts'
 import { addKey } from '../src/domain/secrets/keyring-file.ts'
 import { createPrincipalCache } from '../src/http/principal-cache.ts'
+import type { Timing } from '../src/timing.ts'
 import { runWorker } from '../src/worker/loop.ts'
 import { signUp } from './browser.ts'
 import { callWith, type Answer, type Call } from './call.ts'
 import { startTestPostgres, type TestPostgres } from './postgres.ts'
+import { testTiming } from './timing.ts'
 
 export type { Answer, Call }
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>
@@ -40,6 +42,8 @@ export async function startTestServer(
   options: {
     readonly worker?: boolean
     readonly plan?: string
+    /** Times that the test depends on. */
+    readonly timing?: Partial<Timing>
     /** What the server is configured with beside the defaults. */
     readonly env?: Readonly<Record<string, string>>
   } = {},
@@ -60,7 +64,8 @@ export async function startTestServer(
   const driver = engine.driver()
   const guests = createGuestClient(driver)
   const principals = createPrincipalCache(changes)
-  const app: App = { config, db, changes, log, principals, driver, guests }
+  const timing = { ...testTiming, ...options.timing }
+  const app: App = { config, timing, db, changes, log, principals, driver, guests }
 
   const imageId = await registerImage(db, {
     recipeHash: 'test',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { observeAll } from '../src/worker/observe.ts'
+import { reconcileAll } from '../src/worker/reconcile.ts'
 import { hurry, onDisksOf } from './disks.ts'
 import { startTestServer } from './harness.ts'
 import { checkMeters } from './meter-checks.ts'
@@ -47,7 +47,7 @@ test('a disk that cannot be made leaves the one of before, which is booted again
   await disks.mark(id, 'later')
   assert.equal((await disks.restore(id, latest.id, '?wait=20')).body.state, 'running')
   assert.equal(await disks.readMark(id), 'latest')
-  await observeAll(server.app)
+  await reconcileAll(server.app)
   assert.deepEqual(await disks.generationsOf(id), [3])
 })
 
@@ -106,7 +106,7 @@ test('the disk of before goes later when it cannot go at once', async () => {
   controls.failNext('destroy')
   await disks.restore(id, snapshot.id, '?wait=20')
   assert.deepEqual(await disks.generationsOf(id), [1, 2])
-  await observeAll(server.app)
+  await reconcileAll(server.app)
   assert.deepEqual(await disks.generationsOf(id), [2])
   assert.equal(await disks.readMark(id), 'before')
 })

@@ -2,7 +2,7 @@ import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test, type TestContext } from 'node:test'
 import { sql } from 'kysely'
-import { observeAll } from '../src/worker/observe.ts'
+import { reconcileAll } from '../src/worker/reconcile.ts'
 import { machineSpec } from './fake-machine.ts'
 import { startTestServer, type TestServer } from './harness.ts'
 import { eventually, gone, settled } from './settled.ts'
@@ -143,7 +143,7 @@ test('what the engine did while nobody looked is found by the pass over everythi
   await still.stopWorkers()
   still.engine.controls.powerOff(ref(id))
   await still.app.driver.start(ref(stray))
-  await observeAll(still.app)
+  await reconcileAll(still.app)
   assert.equal((await still.call('GET', `/v1/machines/${id}`)).body.state, 'stopped')
   assert.equal(await still.app.driver.inspect(ref(stray)), 'stopped')
 })
@@ -152,9 +152,9 @@ test('an instance that no row knows is removed, but not while it may be new', as
   const { id } = await server.machine({ start: false })
   const orphan = { ...machineSpec(999_999), imageId: server.imageId }
   await server.app.driver.create(orphan)
-  await observeAll(server.app)
+  await reconcileAll(server.app)
   assert.equal(await instancesOf(server, orphan.id), 1)
-  await observeAll(server.app, Date.now() + 11 * 60_000)
+  await reconcileAll(server.app, Date.now() + 11 * 60_000)
   assert.equal(await instancesOf(server, orphan.id), 0)
   assert.equal(await instancesOf(server, id), 1)
 })

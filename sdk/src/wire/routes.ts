@@ -52,7 +52,7 @@ import type {
   WrittenFile,
 } from './records.ts'
 
-/** Every endpoint: what it takes and what it answers, in the SDK's camelCase. */
+/** Input and output of every endpoint, in the SDK's camelCase. */
 export interface Routes {
   /** Get the caller, the organization it acts in, and its permissions. */
   'GET /v1/auth/me': { input: object; output: Principal }

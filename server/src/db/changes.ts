@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { pace } from '../pace.ts'
+import { throttle } from '../pace.ts'
 import type { Database } from './database.ts'
 
 /**
@@ -34,7 +34,7 @@ export class Changes implements AsyncDisposable {
     events: new Set(),
     principals: new Set(),
   }
-  readonly #turn = pace(sendEveryMs)
+  readonly #turn = throttle(sendEveryMs)
   #sending: Promise<void> | null = null
   #client: pg.Client | null = null
   #retry: NodeJS.Timeout | null = null

@@ -9,9 +9,6 @@ import type { Schema } from '../db/database.ts'
  * and renews its claims while it works; the claims of a worker that died expire by the database's clock.
  */
 
-const claimedUntil = sql<Date>`clock_timestamp() + interval '5 seconds'`
-export const renewEveryMs = 1_000
-
 /** The tables whose rows are claimed, and their ids. */
 type ClaimedTables = {
   readonly machines: MachineId
@@ -25,7 +22,7 @@ type DueIds<Id> = SelectQueryBuilder<any, any, { id: Id }>
 
 /** Claims up to `limit` of the due rows that nobody else works on, in the order of `due`. */
 export async function claimDue<Table extends keyof ClaimedTables>(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'timing'>,
   table: Table,
   due: DueIds<ClaimedTables[Table]>,
   claim: { readonly workerId: string; readonly limit: number },
@@ -33,7 +30,7 @@ export async function claimDue<Table extends keyof ClaimedTables>(
   if (claim.limit <= 0) return []
   const unclaimed = due.where(isUnclaimed(table))
   const { rows } = await sql<Selectable<Schema[Table]>>`
-    update ${sql.table(table)} set claimed_by = ${claim.workerId}, claimed_until = ${claimedUntil}
+    update ${sql.table(table)} set claimed_by = ${claim.workerId}, claimed_until = ${inMs(app.timing.claimMs)}
     where id = ${anyLocked(unclaimed, table, claim.limit)}
     returning *
   `.execute(app.db)
@@ -52,7 +49,7 @@ export function anyLocked<Id>(due: DueIds<Id>, table: keyof Schema, limit: numbe
 
 /** Works on a machine under a claim of its own, or not at all while somebody else has one. */
 export async function withClaim(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'timing'>,
   id: MachineId,
   work: () => Promise<void>,
 ): Promise<void> {
@@ -68,14 +65,14 @@ export async function withClaim(
 }
 
 export async function renewClaims<Table extends keyof ClaimedTables>(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'timing'>,
   table: Table,
   workerId: string,
   ids: readonly ClaimedTables[Table][],
 ): Promise<void> {
   if (ids.length === 0) return
   await sql`
-    update ${sql.table(table)} set claimed_until = ${claimedUntil}
+    update ${sql.table(table)} set claimed_until = ${inMs(app.timing.claimMs)}
     where claimed_by = ${workerId} and id = any(${ids})
   `.execute(app.db)
 }
@@ -91,6 +88,11 @@ export async function releaseClaim<Table extends keyof ClaimedTables>(
     update ${sql.table(table)} set claimed_by = null, claimed_until = null
     where claimed_by = ${workerId} and id = ${id}
   `.execute(app.db)
+}
+
+/** That many milliseconds from now, by the database's clock. */
+export function inMs(ms: number): RawBuilder<Date> {
+  return sql<Date>`clock_timestamp() + make_interval(secs => ${ms / 1000})`
 }
 
 function isUnclaimed(table: keyof ClaimedTables) {

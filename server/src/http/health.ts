@@ -4,7 +4,7 @@ import { pingDatabase } from '../db/readiness.ts'
 import { getDefaultImage } from '../domain/disks/images.ts'
 import { ApiError } from '../errors.ts'
 
-/** Routes every role has: alive, and able to serve. */
+/** Liveness and readiness, served by every process. */
 export function addHealthRoutes(http: FastifyInstance, app: Pick<App, 'db' | 'driver'>): void {
   http.get('/healthz', async () => ({ status: 'ok' }))
   http.get('/readyz', async () => {
@@ -13,7 +13,8 @@ export function addHealthRoutes(http: FastifyInstance, app: Pick<App, 'db' | 'dr
     await check('the machine image', async () => {
       const image = await getDefaultImage(app.db)
       if (!image) throw new Error('no image is registered')
-      if (!(await app.driver.hasImage(image.id))) throw new Error('the image is being unpacked')
+      if (!(await app.driver.hasImage(image.id)))
+        throw new Error('the engine is still unpacking the image')
     })
     return { status: 'ready' }
   })
@@ -23,7 +24,7 @@ async function check(what: string, probe: () => Promise<unknown>): Promise<void>
   try {
     await probe()
   } catch (cause) {
-    throw new ApiError('compute_unavailable', `${what} is not usable yet`, {
+    throw new ApiError('compute_unavailable', `${what} is not ready`, {
       cause,
       retryAfter: 1,
     })

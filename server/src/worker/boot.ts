@@ -3,16 +3,16 @@ import type { MachineRow } from '../db/database.ts'
 import { guestRef } from '../domain/guests/calls.ts'
 import { hasNotMoved } from '../domain/machines/work-queue.ts'
 import { DriverError } from '../drivers/machine-driver.ts'
-import type { WorkerApp } from './app.ts'
 import { deliverAtBoot } from './secrets.ts'
+import type { WorkerApp } from './worker-app.ts'
 
 const bootTimeoutMs = 90_000
-const tryForMs = 5_000
+const attemptTimeoutMs = 5_000
 
 /**
- * Waits until the agent of a machine that was just started answers, gives it the machine's secrets and
- * tells it the name, upon which it lets the boot go on to what users run there.
- * False when the row moved on meanwhile; throws when the machine went down or never answered.
+ * Waits until the agent of a machine that was just started answers, delivers the machine's secrets and
+ * then its name, which makes the agent release the boot to what users run there. Resolves to false
+ * when the row moved meanwhile; throws when the machine went down or its agent never answered.
  */
 export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<boolean> {
   const ref = guestRef(machine)
@@ -20,7 +20,7 @@ export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<bo
   let hasSecrets = false
   for (;;) {
     try {
-      const signal = AbortSignal.timeout(tryForMs)
+      const signal = AbortSignal.timeout(attemptTimeoutMs)
       if (!hasSecrets) await deliverAtBoot(app, machine, signal)
       hasSecrets = true
       await app.guests.setIdentity(ref, { machine: machine.id, hostname: machine.name }, { signal })
@@ -40,7 +40,7 @@ export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<bo
           cause: error,
         })
       }
-      await sleep(50)
+      await sleep(app.timing.bootPollMs)
     }
   }
 }

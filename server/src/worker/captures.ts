@@ -1,19 +1,23 @@
 import type { CaptureRow, MachineRow } from '../db/database.ts'
 import { completeCapture, failCapture } from '../domain/disks/capture-outcome.ts'
-import { claimReleasedCaptures, finishRemoval, retryCapture } from '../domain/disks/capture-work.ts'
+import {
+  claimReleasedCaptures,
+  finishRemoval,
+  postponeCapture,
+} from '../domain/disks/capture-work.ts'
 import { releaseClaim, renewClaims } from '../domain/claims.ts'
 import { guestRef } from '../domain/guests/calls.ts'
 import { DriverError, MachineFull, PoolFull, type MachineRef } from '../drivers/machine-driver.ts'
-import type { WorkerApp } from './app.ts'
+import { backoffMs } from '../timing.ts'
 import type { Queue } from './queue.ts'
+import type { WorkerApp } from './worker-app.ts'
 
 /*
  * Captures of machines. `takeCapture` runs under the claim of its machine and before the machine's own
- * step, so nothing starts, stops or removes a disk while it is copied. Repeated, the engine's copy is
- * the same one. Copies that nobody names any more are removed by a queue of their own.
+ * step, so nothing starts, stops or removes a disk while it is copied. A repeated call finds the copy
+ * that the engine already has. Copies that no row names any more are removed by their own queue.
  */
 
-const flushTimeoutMs = 5_000
 const maxAttempts = 3
 const maxRemovalsAtOnce = 2
 
@@ -29,12 +33,12 @@ export async function takeCapture(
     await completeCapture(app, capture, writtenBytes)
   } catch (error) {
     const fields = { machine_id: machine.id, capture_id: capture.id, attempts: capture.attempts }
-    app.log.warn({ err: error, ...fields }, 'a machine was not captured')
+    app.log.warn({ err: error, ...fields }, 'could not capture a machine')
     await recordFailure(app, ref, capture, error)
   }
 }
 
-/** Tries again later, or tells whoever asked why there is none. The machine runs on either way. */
+/** Schedules a retry or gives the capture up with a reason. The machine runs on either way. */
 async function recordFailure(
   app: WorkerApp,
   ref: MachineRef,
@@ -43,19 +47,19 @@ async function recordFailure(
 ): Promise<void> {
   const { driver } = app
   const { id, attempts } = capture
-  const retry = () => retryCapture(app, capture, Math.min(2_000 * 4 ** attempts, 30_000))
+  const retry = () => postponeCapture(app, capture, backoffMs(app.timing.captureRetry, attempts))
   try {
-    const seen = await driver.inspect(ref)
-    if (seen === 'running') await driver.thaw(ref)
+    const state = await driver.inspect(ref)
+    if (state === 'running') await driver.thaw(ref)
     const isFinal = error instanceof DriverError && !error.retryable
     if (!isFinal && attempts + 1 < maxAttempts) return await retry()
-    const isDiskGone = seen === 'absent'
+    const isDiskGone = state === 'absent'
     const failure = { reason: reasonOf(error, isDiskGone), isDiskGone }
-    // Another worker may have made it while this one was held up: then its copy is somebody's.
+    // False if another worker finished the capture while this one was held up: its copy is in use.
     if (await failCapture(app, capture, failure)) await driver.removeCapture(id)
   } catch (cause) {
-    // An engine that does not even answer that is down: nothing is given up before it is back.
-    app.log.warn({ err: cause, capture_id: id }, 'a failed capture was not settled yet')
+    // The engine does not answer: nothing is given up before it is back.
+    app.log.warn({ err: cause, capture_id: id }, 'could not record a failed capture; will retry')
     await retry()
   }
 }
@@ -76,18 +80,19 @@ async function remove(app: WorkerApp, capture: CaptureRow): Promise<void> {
     await finishRemoval(app, capture.id)
   } catch (error) {
     const { id, attempts } = capture
-    app.log.warn({ err: error, capture_id: id, attempts }, 'a capture was not removed yet')
-    await retryCapture(app, capture, Math.min(500 * 2 ** attempts, 30_000))
+    app.log.warn({ err: error, capture_id: id, attempts }, 'could not remove a capture; will retry')
+    await postponeCapture(app, capture, backoffMs(app.timing.removalRetry, attempts))
   }
 }
 
-/** What the guest has not written yet would be missing. One that is silent is copied as it is. */
+/** Makes the guest write out its caches. If its agent does not answer, the disk is copied as it is. */
 async function flush(app: WorkerApp, machine: MachineRow): Promise<void> {
   if (!['running', 'stopping', 'deleting'].includes(machine.state)) return
   try {
-    await app.guests.flush(guestRef(machine), { timeoutMs: flushTimeoutMs })
+    const { flushTimeoutMs: timeoutMs } = app.timing
+    await app.guests.flush(guestRef(machine), { timeoutMs })
   } catch (error) {
-    app.log.info({ err: error, machine_id: machine.id }, 'captured without a flush')
+    app.log.info({ err: error, machine_id: machine.id }, 'capturing a machine without a flush')
   }
 }
 

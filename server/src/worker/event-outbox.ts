@@ -1,31 +1,30 @@
 import type { App } from '../app.ts'
 import { placeEvents } from '../domain/events/outbox.ts'
-import { pace, pause } from '../pace.ts'
+import { pause, throttle } from '../pace.ts'
 
-/** Without a hint, new events are looked for that often. */
 const pollMs = 100
-/** What is committed meanwhile is placed together. */
+/** Events that are committed within this time are placed together. */
 const placeEveryMs = 10
 const retryMs = 1_000
 
-/** Places events soon after their commit, for as long as the signal lets it. */
+/** Gives new events their positions soon after their commit, until the signal is aborted. */
 export async function placeNewEvents(
   app: Pick<App, 'db' | 'changes' | 'log'>,
   signal: AbortSignal,
 ): Promise<void> {
-  let wake = Promise.withResolvers<void>()
-  const unsubscribe = app.changes.subscribe(() => wake.resolve())
-  const turn = pace(placeEveryMs)
+  let woken = Promise.withResolvers<void>()
+  const unsubscribe = app.changes.subscribe(() => woken.resolve())
+  const turn = throttle(placeEveryMs)
   try {
     while (!signal.aborted) {
       await turn()
-      wake = Promise.withResolvers()
+      woken = Promise.withResolvers()
       const more = await placeEvents(app).catch(async (error: unknown) => {
-        app.log.warn({ err: error }, 'events were not placed; the next pass tries again')
+        app.log.warn({ err: error }, 'could not place new events; will retry')
         await pause(retryMs, signal)
         return true
       })
-      if (!more) await Promise.race([wake.promise, pause(pollMs, signal)])
+      if (!more) await Promise.race([woken.promise, pause(pollMs, signal)])
     }
   } finally {
     unsubscribe()

@@ -1,18 +1,16 @@
 import { getDefaultImage } from '../domain/disks/images.ts'
 import { pause } from '../pace.ts'
-import type { WorkerApp } from './app.ts'
+import type { WorkerApp } from './worker-app.ts'
 
-const retryMs = 5_000
-
-/** Adds the image that new machines are made from to the engine, whenever it lacks it. */
+/** Adds the default image to the engine whenever the engine lacks it. */
 export async function prepareImages(app: WorkerApp, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
       await addMissing(app)
     } catch (error) {
-      app.log.warn({ err: error }, 'the machine image is not in the engine yet')
+      app.log.warn({ err: error }, 'could not add the machine image to the engine; will retry')
     }
-    await pause(retryMs, signal)
+    await pause(app.timing.imagePollMs, signal)
   }
 }
 

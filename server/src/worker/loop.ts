@@ -2,7 +2,7 @@ import { measureEveryMs, recordPool } from '../domain/disks/pool.ts'
 import { sweepAccounts } from '../domain/accounts/sweep.ts'
 import { compactEgress } from '../domain/previews/egress.ts'
 import { forgetGatewayTokens } from '../domain/accounts/gateway-tokens.ts'
-import { forgetPreviewCredentials } from '../domain/previews/credentials.ts'
+import { deleteExpiredPreviewCredentials } from '../domain/previews/credentials.ts'
 import { forgetOldKeys } from '../domain/idempotency.ts'
 import { expireLeases } from '../domain/control/leases.ts'
 import { closeAbandonedSessions } from '../domain/control/session-closing.ts'
@@ -12,38 +12,38 @@ import { placeNewEvents } from './event-outbox.ts'
 import { pause } from '../pace.ts'
 import { prepareImages } from './images.ts'
 import { deliverMails } from './mails.ts'
-import type { WorkerApp } from './app.ts'
 import { machineQueue } from './machines.ts'
-import { greetDelivered, observeAll, observeMachine } from './observe.ts'
-import { runQueue, safely } from './queue.ts'
+import { redeliverSecrets, reconcileAll, reconcileMachine } from './reconcile.ts'
+import { logFailure, runQueue } from './queue.ts'
 import { secretQueue } from './secrets.ts'
+import type { WorkerApp } from './worker-app.ts'
 
 const watchAgainMs = 1_000
-const observeEveryMs = 60_000
-const sweepEveryMs = 2_000
+const reconcileEveryMs = 60_000
 const tendEveryMs = 2_000
 const graceMs = 5_000
 
 /**
- * Runs every reconciler until the signal is aborted, and resolves when nothing is in flight or a
- * short grace is over.
+ * Runs every reconciler until the signal is aborted, and resolves when no work is in flight or a short
+ * grace period is over.
  */
 export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<void> {
+  const { sweepMs } = app.timing
   const every = (ms: number, pass: () => Promise<void>) =>
-    setInterval(() => void safely(app, pass), ms)
+    setInterval(() => void logFailure(app, pass), ms)
   const measure = async () => recordPool(app, await app.driver.measurePool())
   const timers = [
-    every(observeEveryMs, () => observeAll(app)),
+    every(reconcileEveryMs, () => reconcileAll(app)),
     every(measureEveryMs, measure),
     every(tendEveryMs, () => app.driver.tendDisks()),
-    every(sweepEveryMs, () => expireLeases(app)),
-    every(sweepEveryMs, () => forgetUnseenSockets(app)),
-    every(observeEveryMs, () => closeAbandonedSessions(app)),
-    every(observeEveryMs, () => forgetOldKeys(app.db)),
-    every(observeEveryMs, () => forgetGatewayTokens(app.db)),
-    every(observeEveryMs, () => forgetPreviewCredentials(app.db)),
-    every(observeEveryMs, () => compactEgress(app.db)),
-    every(observeEveryMs, () => sweepAccounts(app.db)),
+    every(sweepMs, () => expireLeases(app)),
+    every(sweepMs, () => forgetUnseenSockets(app)),
+    every(reconcileEveryMs, () => closeAbandonedSessions(app)),
+    every(reconcileEveryMs, () => forgetOldKeys(app.db)),
+    every(reconcileEveryMs, () => forgetGatewayTokens(app.db)),
+    every(reconcileEveryMs, () => deleteExpiredPreviewCredentials(app.db)),
+    every(reconcileEveryMs, () => compactEgress(app.db)),
+    every(reconcileEveryMs, () => sweepAccounts(app.db)),
   ]
   const others = [
     prepareImages(app, signal),
@@ -51,9 +51,9 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
     placeNewEvents(app, signal),
     watchEngine(app, signal),
   ]
-  void safely(app, measure)
-  await safely(app, () => observeAll(app))
-  void safely(app, () => greetDelivered(app))
+  void logFailure(app, measure)
+  await logFailure(app, () => reconcileAll(app))
+  void logFailure(app, () => redeliverSecrets(app))
 
   const queues = [
     runQueue(app, machineQueue(app), signal),
@@ -66,15 +66,15 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   })
   for (const timer of timers) clearInterval(timer)
   const finished = Promise.all([...queues, ...others])
-  // A step that takes longer is left in its middle: whoever claims it next does it again.
+  // A longer step is abandoned halfway; the worker that claims the row next repeats it.
   await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
 }
 
 async function watchEngine(app: WorkerApp, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await safely(app, async () => {
+    await logFailure(app, async () => {
       for await (const ref of app.driver.watch(signal)) {
-        void safely(app, () => (ref === 'all' ? observeAll(app) : observeMachine(app, ref)))
+        void logFailure(app, () => (ref === 'all' ? reconcileAll(app) : reconcileMachine(app, ref)))
       }
     })
     await pause(watchAgainMs, signal)

@@ -2,40 +2,37 @@ import type { MachineRow } from '../db/database.ts'
 import { findNextCapture } from '../domain/disks/capture-work.ts'
 import { getCapture } from '../domain/disks/captures.ts'
 import { releaseClaim, renewClaims } from '../domain/claims.ts'
-import { announce } from '../domain/control/leases.ts'
+import { pushFence } from '../domain/control/leases.ts'
 import { getDefaultImage } from '../domain/disks/images.ts'
-import { moveMade } from '../domain/machines/base.ts'
+import { finishCreation } from '../domain/machines/base.ts'
 import { finishDeletion } from '../domain/machines/deletion.ts'
 import { moveMachine } from '../domain/events/machine-states.ts'
-import { claimMachines, noteReady, postpone } from '../domain/machines/work-queue.ts'
-import { comeToRest } from '../domain/disks/stop-snapshots.ts'
+import { claimMachines, postponeStep, recordReady } from '../domain/machines/work-queue.ts'
+import { enterStopped } from '../domain/disks/stop-snapshots.ts'
 import { DriverError, ImageMissing } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
 import { guestRef } from '../domain/guests/calls.ts'
-import type { WorkerApp } from './app.ts'
+import { backoffMs } from '../timing.ts'
 import { awaitBoot } from './boot.ts'
 import { takeCapture } from './captures.ts'
 import { reasonOf, StepFailed } from './failures.ts'
 import type { Queue } from './queue.ts'
 import { giveUpRestore, swapDisk } from './restores.ts'
 import { specOf, stopGraceMs } from './spec.ts'
+import type { WorkerApp } from './worker-app.ts'
 
 /*
- * The machine reconciler. `advance` looks at one claimed row that is not at rest, does the next
- * thing with the engine and moves the row. It takes no input but the row, and every step may run
- * again, so the way after a crash is the ordinary way. What is to be captured comes first: whatever
- * was asked for after it finds it made.
+ * The machine reconciler. `advance` takes one claimed row that is not at rest, performs its next step
+ * with the engine and moves the row. Its only input is the row, and every step may be repeated, so
+ * recovery after a crash is the ordinary path. Pending captures come before the machine's own step:
+ * whatever was requested after a capture finds it made.
  */
 
 const maxAtOnce = 8
 const maxAttempts = 6
-const desktopPollMs = 250
-const desktopTimeoutMs = 2_000
-const imagePollMs = 1_000
-/** A machine waits for an engine that is away, however long. */
-const enginePollMs = 1_000
-/** A desktop that has not come up in that time is asked for less often. */
+/** A desktop that is not up after this long is polled less often. */
 const desktopPatienceMs = 120_000
+const slowDesktopPollMs = 10_000
 
 export function machineQueue(app: WorkerApp): Queue<MachineRow> {
   return {
@@ -44,20 +41,19 @@ export function machineQueue(app: WorkerApp): Queue<MachineRow> {
     renew: (workerId, ids) => renewClaims(app, 'machines', workerId, ids),
     release: (workerId, id) => releaseClaim(app, 'machines', workerId, id),
     work: (machine) => advance(app, machine),
-    // A desktop coming up is looked at again that soon.
-    againAfterMs: desktopPollMs,
+    againAfterMs: app.timing.desktopPollMs,
   }
 }
 
 async function advance(app: WorkerApp, machine: MachineRow): Promise<void> {
   const capture = await findNextCapture(app, machine.id)
   if (capture?.isDue) return takeCapture(app, machine, capture)
-  // It moved on as it was claimed, and what is to be captured before that is yet to be tried again.
+  // The machine moved as it was claimed, and a capture from before that move still waits for a retry.
   if (capture && machine.state !== 'running') return
   try {
     await step(app, machine)
   } catch (error) {
-    // The row moved on while the engine worked: a deletion, say. The next claim sees it.
+    // The row moved while the engine worked, by a deletion for example. The next claim sees it.
     if (error instanceof ApiError && error.code === 'conflict') return
     await recordFailure(app, machine, error)
   }
@@ -69,24 +65,24 @@ async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
   switch (machine.state) {
     case 'creating':
       await makeDisk(app, machine)
-      if (machine.wanted === 'stopped') return arrive(app, machine, 'stopped')
+      if (machine.wanted === 'stopped') return finish(app, machine, 'stopped')
       await driver.start(machine)
-      return run(app, machine)
+      return finishBoot(app, machine)
     case 'starting':
-      // A machine whose creation failed never had a disk to lose.
+      // A machine whose creation failed never had a disk.
       if (!machine.started_at && !machine.stopped_at) await makeDisk(app, machine)
-      // It runs if a worker died after starting it, and was resized before that.
+      // If it runs already, a worker died after resizing and starting it.
       else if ((await driver.inspect(machine)) !== 'running') {
         await driver.resize(specOf(app, machine))
       }
       await driver.start(machine)
-      return run(app, machine)
+      return finishBoot(app, machine)
     case 'stopping':
       await driver.stop(machine, { graceMs: machine.stop_by_force ? 0 : stopGraceMs })
-      return stopped(app, machine)
+      return finishStop(app, machine)
     case 'deleting':
       await driver.destroy(machine)
-      // What a restore had begun to make.
+      // The disk that an unfinished restore began to make.
       await driver.destroy({ id: machine.id, generation: machine.last_generation })
       await finishDeletion(app, machine)
       return
@@ -97,7 +93,7 @@ async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
   }
 }
 
-/** Until it is deleted, a machine that is restored does nothing else. */
+/** A restore takes precedence over every other step except deletion. */
 function isRestoring(machine: MachineRow): boolean {
   return machine.restore_capture_id !== null && machine.state !== 'deleting'
 }
@@ -111,26 +107,26 @@ async function makeDisk(app: WorkerApp, machine: MachineRow): Promise<void> {
   await app.driver.create(specOf(app, machine))
 }
 
-/** Waits until the machine has booted: its agent answers and knows who it is. */
-async function run(app: WorkerApp, machine: MachineRow): Promise<void> {
-  // Whoever waits for the machine opens its own channel while the guest boots.
+/** Waits until the machine has booted: its agent answers and has its identity. */
+async function finishBoot(app: WorkerApp, machine: MachineRow): Promise<void> {
+  // Callers that wait for the machine open their channel to the guest while it boots.
   app.changes.publish(machine.id)
-  if (await awaitBoot(app, machine)) await arrive(app, machine, 'running')
+  if (await awaitBoot(app, machine)) await finish(app, machine, 'running')
 }
 
-async function arrive(
+async function finish(
   app: WorkerApp,
   machine: MachineRow,
-  at: 'running' | 'stopped',
+  to: 'running' | 'stopped',
 ): Promise<void> {
-  await app.db.transaction().execute((tx) => moveMade(tx, machine, at))
+  await app.db.transaction().execute((tx) => finishCreation(tx, machine, to))
   app.changes.publish(machine.id)
 }
 
-async function stopped(app: WorkerApp, machine: MachineRow): Promise<void> {
+async function finishStop(app: WorkerApp, machine: MachineRow): Promise<void> {
   await app.db.transaction().execute(async (tx) => {
-    if (machine.wanted === 'stopped') return comeToRest(tx, machine)
-    // A restart is a stop followed by a start, with no rest in between for anybody to see.
+    if (machine.wanted === 'stopped') return enterStopped(tx, machine)
+    // A restart passes through `stopped` within one transaction, so no reader sees it at rest.
     await moveMachine(tx, await moveMachine(tx, machine, 'stopped'), 'starting')
   })
   app.changes.publish(machine.id)
@@ -146,34 +142,39 @@ async function move(
   app.changes.publish(machine.id)
 }
 
-/** Notes when the desktop of a running machine answers (event machine.ready). */
+/** Records when the desktop of a running machine answers (event machine.ready). */
 async function watchDesktop(app: WorkerApp, machine: MachineRow): Promise<void> {
-  // What is to be captured waits for this, so a guest that is silent is not waited for.
-  const signal = AbortSignal.timeout(desktopTimeoutMs)
+  // Captures wait for this step, so the call has a short timeout.
+  const signal = AbortSignal.timeout(app.timing.desktopTimeoutMs)
   const isUp = await app.guests.display(guestRef(machine), { signal }).then(
     ({ up }) => up,
     () => false,
   )
   if (isUp) {
-    await announce(app, machine)
-    return noteReady(app, machine)
+    await pushFence(app, machine)
+    return recordReady(app, machine)
   }
   const runningForMs = Date.now() - (machine.started_at?.getTime() ?? 0)
-  await postpone(app, machine, runningForMs < desktopPatienceMs ? desktopPollMs : 10_000)
+  const isSlow = runningForMs > desktopPatienceMs
+  await postponeStep(app, machine, isSlow ? slowDesktopPollMs : app.timing.desktopPollMs)
 }
 
-/** Stores why a step failed and when it is tried again, or gives the machine up, its disk kept. */
+/** Records why a step failed and schedules a retry, or gives up; the disk is kept. */
 async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown): Promise<void> {
   const fields = { err: error, machine_id: machine.id, state: machine.state }
-  app.log.warn({ ...fields, attempts: machine.attempts }, 'a step failed')
+  app.log.warn({ ...fields, attempts: machine.attempts }, 'a machine step failed')
   const isFinal = error instanceof StepFailed || (error instanceof DriverError && !error.retryable)
   if (error instanceof ImageMissing && (await isImageComing(app, machine))) {
-    return postpone(app, machine, imagePollMs)
+    return postponeStep(app, machine, app.timing.enginePollMs)
   }
-  if (error instanceof DriverError && error.ofEngine) return postpone(app, machine, enginePollMs)
+  // An outage of the engine does not count as an attempt, however long it lasts.
+  if (error instanceof DriverError && error.ofEngine) {
+    return postponeStep(app, machine, app.timing.enginePollMs)
+  }
   const isOver = isFinal || machine.attempts + 1 >= maxAttempts
-  const retry = () => postpone(app, machine, Math.min(500 * 2 ** machine.attempts, 30_000), error)
-  // A deletion is never given up, and a desktop is not worth a machine.
+  const delayMs = backoffMs(app.timing.stepRetry, machine.attempts)
+  const retry = () => postponeStep(app, machine, delayMs, error)
+  // A deletion is never given up, and a missing desktop does not fail its machine.
   if (!isOver || machine.state === 'deleting' || machine.state === 'running') {
     return retry()
   }
@@ -185,20 +186,23 @@ async function recordFailure(app: WorkerApp, machine: MachineRow, error: unknown
         message: 'the machine could not be stopped and runs on',
       })
     }
-    const message = `the machine could not be ${aims[machine.state]}${reasonOf(error)}`
+    const message = `the machine could not be ${participles[machine.state]}${reasonOf(error)}`
     await move(app, machine, 'error', { message })
   } catch (cause) {
-    app.log.warn({ err: cause, machine_id: machine.id }, 'a failure was not recorded yet')
+    app.log.warn(
+      { err: cause, machine_id: machine.id },
+      'could not record a failed step; will retry',
+    )
     await retry()
   }
 }
 
-/** A server that has just been set up takes creations while it unpacks the image they need. */
+/** A new server accepts creations while the engine still unpacks the default image. */
 async function isImageComing(app: WorkerApp, machine: MachineRow): Promise<boolean> {
   return (await getDefaultImage(app.db))?.id === machine.image_id
 }
 
-const aims: Partial<Record<MachineRow['state'], string>> = {
+const participles: Partial<Record<MachineRow['state'], string>> = {
   creating: 'created',
   starting: 'started',
   stopping: 'stopped',

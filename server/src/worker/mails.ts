@@ -3,23 +3,24 @@ import type { App } from '../app.ts'
 import type { MailRow } from '../db/database.ts'
 import { claimMail, forgetMail, postponeMail } from '../domain/accounts/mails.ts'
 import { pause } from '../pace.ts'
+import { backoffMs } from '../timing.ts'
 
-const pollMs = 1_000
 const connectTimeoutMs = 20_000
 const mailTimeoutMs = 90_000
 
 /**
- * Hands mails to the mail server until the signal is aborted. Each goes out once however many workers
- * do this, unless one dies, or loses the server's answer, right after the server took it: the second
- * copy has the same Message-ID.
+ * Hands mails to the mail server until the signal is aborted. However many workers run, each mail is
+ * sent once, unless a worker dies or loses the answer just after the server accepted it: the second
+ * copy then has the same Message-ID.
  */
 export async function deliverMails(
-  app: Pick<App, 'config' | 'db' | 'log'>,
+  app: Pick<App, 'config' | 'timing' | 'db' | 'log'>,
   signal: AbortSignal,
 ): Promise<void> {
   const { smtpUrl, mailFrom, dashboardUrl } = app.config
+  const { pollMs } = app.timing
   if (smtpUrl === null) {
-    app.log.info('COMPUTER_SMTP_URL is not set: no mail is sent; pass the links of invitations on')
+    app.log.info('COMPUTER_SMTP_URL is not set, so no mail is sent; share invitation links by hand')
     return
   }
   const transport = createTransport(
@@ -42,14 +43,14 @@ export async function deliverMails(
       if (mail) await deliver(app, mail, send)
       else await pause(pollMs, signal)
     } catch (error) {
-      app.log.warn({ err: error }, 'mail could not be looked for; trying again')
+      app.log.warn({ err: error }, 'could not read the mail queue; will retry')
       await pause(pollMs, signal)
     }
   }
 }
 
 async function deliver(
-  app: Pick<App, 'db' | 'log'>,
+  app: Pick<App, 'timing' | 'db' | 'log'>,
   mail: MailRow,
   send: (mail: MailRow) => Promise<void>,
 ): Promise<void> {
@@ -57,16 +58,18 @@ async function deliver(
     await send(mail)
   } catch (error) {
     const { code, command, responseCode, permanent } = error as NodemailerError
-    // The server's words stay out of the log: they may quote the mail, and with it a token.
+    // The server's reply is not logged: it may quote the mail, and with it a token.
     const fields = { mail_id: mail.id, code, command, response_code: responseCode }
-    // What is said to the sender or the login is about the configuration, which can be mended.
+    // Other refusals are about the configuration, which the operator can correct.
     if (permanent && (command === 'RCPT TO' || command === 'DATA')) {
-      app.log.warn(fields, 'the mail server refused a mail for good')
+      app.log.warn(fields, 'the mail server refused a mail permanently; dropping it')
       return forgetMail(app.db, mail)
     }
     const reason = [code, command, responseCode].filter(Boolean).join(' ')
-    const isPostponed = await postponeMail(app.db, mail, reason)
-    app.log.warn(fields, isPostponed ? 'a mail waits for another try' : 'a mail was given up')
+    const delayMs = backoffMs(app.timing.mailRetry, mail.attempts - 1)
+    const isPostponed = await postponeMail(app.db, mail, { reason, delayMs })
+    const outcome = isPostponed ? 'could not send a mail; will retry' : 'gave up on sending a mail'
+    app.log.warn(fields, outcome)
     return
   }
   await forgetMail(app.db, mail)

@@ -1,87 +1,73 @@
 import { randomUUID } from 'node:crypto'
 import type { App } from '../app.ts'
-import { renewEveryMs } from '../domain/claims.ts'
-import { pace } from '../pace.ts'
+import { throttle } from '../pace.ts'
 
-/** Rows that need work and that all workers share: each is one worker's at a time, by a claim. */
+/** Rows that are due for work, shared by all workers: a claim gives each to one worker at a time. */
 export type Queue<Row extends { readonly id: string }> = {
   readonly maxAtOnce: number
   claim(workerId: string, limit: number): Promise<readonly Row[]>
   renew(workerId: string, ids: readonly Row['id'][]): Promise<void>
   release(workerId: string, id: Row['id']): Promise<void>
   work(row: Row): Promise<void>
-  /** What was worked on may be due again after that long; all else comes by hints and the poll. */
+  /** Rows may be due again this long after they were worked on, without a notification. */
   readonly againAfterMs?: number
 }
 
-type QueueApp = Pick<App, 'changes' | 'log'>
-
-const pollMs = 1_000
-/** Most hints are about rows that need no work, and there may be thousands in a second. */
-const heedEveryMs = 50
-
 /**
- * Works on what is due until the signal is aborted, and resolves when nothing is in flight. Woken by
- * hints and by a timer; either alone would do.
+ * Works on due rows until the signal is aborted, and resolves when no work is in flight. It wakes on
+ * notifications and polls as well; either alone is enough.
  */
 export async function runQueue<Row extends { readonly id: string }>(
-  app: QueueApp,
+  app: Pick<App, 'changes' | 'log' | 'timing'>,
   queue: Queue<Row>,
   signal: AbortSignal,
 ): Promise<void> {
+  const { pollMs, wakeEveryMs, renewClaimsMs } = app.timing
   const workerId = randomUUID()
-  const inWork = new Set<Row['id']>()
-  /** Those in work, and those that are being released. */
+  const running = new Set<Row['id']>()
+  /** The running rows, and rows whose claim is being released. */
   const inFlight = new Map<Row['id'], Promise<void>>()
-  let wake = Promise.withResolvers<void>()
-  const nudge = () => wake.resolve()
-  const turn = pace(heedEveryMs)
-  let isHeeding = false
-  const heed = () => {
-    if (isHeeding) return
-    isHeeding = true
-    void turn().then(() => {
-      isHeeding = false
-      nudge()
-    })
-  }
+  let woken = Promise.withResolvers<void>()
+  const wake = () => woken.resolve()
+  const wakeThrottled = throttleWakes(wake, wakeEveryMs)
 
-  const work = (row: Row) => {
-    inWork.add(row.id)
+  const start = (row: Row) => {
+    running.add(row.id)
     const done: Promise<void> = queue
       .work(row)
-      .finally(() => inWork.delete(row.id))
+      .finally(() => running.delete(row.id))
       .then(() => queue.release(workerId, row.id))
       .catch((error: unknown) => {
-        app.log.error({ err: error, id: row.id }, 'a row was left to its claim')
+        const fields = { err: error, id: row.id }
+        app.log.error(fields, 'work on a row failed; its claim will expire by itself')
       })
       .finally(() => {
-        // It may be in work again by now.
+        // The row may be running again by now.
         if (inFlight.get(row.id) === done) inFlight.delete(row.id)
-        nudge()
-        if (queue.againAfterMs !== undefined) setTimeout(nudge, queue.againAfterMs).unref()
+        wake()
+        if (queue.againAfterMs !== undefined) setTimeout(wake, queue.againAfterMs).unref()
       })
     inFlight.set(row.id, done)
   }
 
-  const unsubscribe = app.changes.subscribe(heed)
-  signal.addEventListener('abort', nudge)
+  const unsubscribe = app.changes.subscribe(wakeThrottled)
+  signal.addEventListener('abort', wake)
   const renewing = setInterval(
-    () => void safely(app, () => queue.renew(workerId, [...inFlight.keys()])),
-    renewEveryMs,
+    () => void logFailure(app, () => queue.renew(workerId, [...inFlight.keys()])),
+    renewClaimsMs,
   )
   while (!signal.aborted) {
     const room = queue.maxAtOnce - inFlight.size
-    const claimed = room > 0 ? await safely(app, () => queue.claim(workerId, room)) : []
+    const claimed = room > 0 ? await logFailure(app, () => queue.claim(workerId, room)) : []
     for (const row of claimed ?? []) {
-      // Where the process was held up, a claim may have run out during the work, and is ours again.
-      if (!inWork.has(row.id)) work(row)
+      // After the process was suspended, a claim may have expired and been taken by us once more.
+      if (!running.has(row.id)) start(row)
     }
     if ((claimed?.length ?? 0) < room || room <= 0) {
-      const timer = setTimeout(nudge, pollMs)
-      await wake.promise
+      const timer = setTimeout(wake, pollMs)
+      await woken.promise
       clearTimeout(timer)
-      wake = Promise.withResolvers<void>()
+      woken = Promise.withResolvers<void>()
     }
   }
   unsubscribe()
@@ -89,15 +75,28 @@ export async function runQueue<Row extends { readonly id: string }>(
   await Promise.all(inFlight.values())
 }
 
-/** For what runs again anyway: a failure is logged, and nothing more. */
-export async function safely<T>(
+function throttleWakes(wake: () => void, everyMs: number): () => void {
+  const turn = throttle(everyMs)
+  let isPending = false
+  return () => {
+    if (isPending) return
+    isPending = true
+    void turn().then(() => {
+      isPending = false
+      wake()
+    })
+  }
+}
+
+/** Runs work that is repeated anyway: a failure is logged and otherwise ignored. */
+export async function logFailure<T>(
   app: Pick<App, 'log'>,
   run: () => Promise<T>,
 ): Promise<T | undefined> {
   try {
     return await run()
   } catch (error) {
-    app.log.warn({ err: error }, 'a pass of the worker failed; the next one tries again')
+    app.log.warn({ err: error }, 'background work failed; will retry')
     return undefined
   }
 }

@@ -1,13 +1,13 @@
 import type { MachineRow } from '../db/database.ts'
 import { completeRestore, failRestore } from '../domain/disks/restores.ts'
 import { reasonOf } from './failures.ts'
-import type { WorkerApp } from './app.ts'
 import { specOf } from './spec.ts'
+import type { WorkerApp } from './worker-app.ts'
 
 /**
- * Puts a machine onto the disk it is restored to. What was to be kept of its disk of now has been
- * captured before this, so its programs are given no time to write more. The disk of the new generation is
- * made beside the old one, which goes when the row has changed over.
+ * Swaps the disk of a machine for the one it is restored to. The current disk has been captured before
+ * this, so its programs get no time to write more. The disk of the new generation is made beside the
+ * old one, which is destroyed once the row names the new generation.
  */
 export async function swapDisk(app: WorkerApp, machine: MachineRow): Promise<void> {
   const { driver } = app
@@ -20,14 +20,12 @@ export async function swapDisk(app: WorkerApp, machine: MachineRow): Promise<voi
   try {
     await driver.destroy(machine)
   } catch (error) {
-    app.log.warn(
-      { err: error, machine_id: machine.id },
-      'the disk of before a restore is still there',
-    )
+    const fields = { err: error, machine_id: machine.id }
+    app.log.warn(fields, 'could not remove the old disk of a restored machine; a sweep will')
   }
 }
 
-/** The machine keeps the disk it has. */
+/** Ends a restore that failed. The machine keeps the disk it has. */
 export async function giveUpRestore(
   app: WorkerApp,
   machine: MachineRow,

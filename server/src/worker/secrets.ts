@@ -12,19 +12,21 @@ import { contextOf, noteDelivered, readSecretSet, type SecretSet } from '../doma
 import { GuestRefusal, GuestUnavailable } from '../guest/errors.ts'
 import { readKeyring } from '../domain/secrets/keyring-file.ts'
 import { open, Unopenable } from '../domain/secrets/keyring.ts'
-import type { WorkerApp } from './app.ts'
+import { backoffMs } from '../timing.ts'
 import type { Queue } from './queue.ts'
+import type { WorkerApp } from './worker-app.ts'
 
 /*
- * Brings secrets into machines: at each boot before anything of a user runs there, and while a machine
- * runs whenever its set changed. They are decrypted here alone, on their way, and no error or log has
- * any of it: what a guest says of a delivery is not repeated, since it knows the values.
+ * Delivers secrets to machines: at each boot before any of the user's programs run, and to running
+ * machines whenever their set changed. Secrets are decrypted only here, for the delivery, and never
+ * reach an error or a log. A guest's own message about a delivery is not logged, since it may quote
+ * values.
  */
 
-type SecretApp = Pick<WorkerApp, 'config' | 'db' | 'guests' | 'log'>
+type SecretApp = Pick<WorkerApp, 'config' | 'timing' | 'db' | 'guests' | 'log'>
 
 const maxAtOnce = 8
-const deliverForMs = 5_000
+const deliveryTimeoutMs = 5_000
 
 export function secretQueue(app: SecretApp): Queue<Delivery> {
   return {
@@ -37,8 +39,8 @@ export function secretQueue(app: SecretApp): Queue<Delivery> {
 }
 
 /**
- * A machine whose agent does not answer yet is tried again by the caller. What cannot be delivered for
- * another reason keeps no machine from booting: it stays due, and is tried again while it runs.
+ * Throws if the agent does not answer yet, so that the caller retries. Any other failure does not keep
+ * the machine from booting: the delivery stays due and is retried while the machine runs.
  */
 export async function deliverAtBoot(
   app: SecretApp,
@@ -50,9 +52,9 @@ export async function deliverAtBoot(
     if (!set || (await deliver(app, machine, set, signal))) return
   } catch (error) {
     if (error instanceof GuestUnavailable || signal.aborted) throw error
-    noteFailure(app, machine, error)
+    logUndelivered(app, machine, error)
   }
-  // It may have rebooted by itself, in the run that it was delivered to.
+  // After a reboot from inside, the row still says that this boot has its secrets.
   await forgetDelivery(app, machine.id)
 }
 
@@ -60,17 +62,18 @@ async function deliverToRunning(app: SecretApp, { id, attempts }: Delivery): Pro
   const machine = await findRunning(app, id)
   const set = machine && (await readSecretSet(app, id))
   if (!set) return
-  const retry = () => postponeDelivery(app, id, set.revision, Math.min(500 * 2 ** attempts, 30_000))
+  const delayMs = backoffMs(app.timing.deliveryRetry, attempts)
+  const retry = () => postponeDelivery(app, id, set.revision, delayMs)
   try {
-    const isWhole = await deliver(app, machine, set, AbortSignal.timeout(deliverForMs))
+    const isWhole = await deliver(app, machine, set, AbortSignal.timeout(deliveryTimeoutMs))
     if (!isWhole) await retry()
   } catch (error) {
-    noteFailure(app, machine, error)
+    logUndelivered(app, machine, error)
     await retry()
   }
 }
 
-/** False when some of the set could not be opened: the machine has the rest. */
+/** False when the keyring could not open some of the set; the rest was delivered. */
 async function deliver(
   app: SecretApp,
   machine: MachineRow,
@@ -80,11 +83,11 @@ async function deliver(
   const { secrets, unopened } = await openAll(app, set)
   if (unopened.length > 0) {
     const fields = { machine_id: machine.id, secrets: unopened }
-    app.log.error(fields, 'secrets are not delivered: the keyring cannot open them')
+    app.log.error(fields, 'the keyring cannot open some secrets; they were not delivered')
   }
-  const told = { revision: set.revision, secrets }
-  const held = await app.guests.setSecrets(guestRef(machine), told, { signal })
-  // A worker that was stalled comes late: what is held is newer.
+  const delivery = { revision: set.revision, secrets }
+  const held = await app.guests.setSecrets(guestRef(machine), delivery, { signal })
+  // A worker that was stalled delivers too late: the machine holds a newer set.
   if (held.revision !== set.revision) throw new Error('the machine holds another set of secrets')
   const names = unopened.map(({ name }) => name)
   await noteDelivered(app, machine, set, names)
@@ -108,12 +111,12 @@ async function openAll(app: SecretApp, set: SecretSet) {
   return { secrets, unopened }
 }
 
-function noteFailure({ log }: SecretApp, machine: MachineRow, error: unknown): void {
+function logUndelivered({ log }: SecretApp, machine: MachineRow, error: unknown): void {
   const fields =
     error instanceof GuestRefusal
       ? { code: error.code }
       : error instanceof GuestUnavailable
         ? { reason: error.message }
         : { err: error }
-  log.warn({ machine_id: machine.id, ...fields }, 'secrets were not delivered yet')
+  log.warn({ machine_id: machine.id, ...fields }, 'could not deliver secrets; will retry')
 }

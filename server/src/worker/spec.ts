@@ -2,10 +2,10 @@ import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import type { MachineSpec } from '../drivers/machine-driver.ts'
 
-/** What a shutdown may take before the plug is pulled. */
+/** How long a guest may take to shut down before it is powered off. */
 export const stopGraceMs = 30_000
 
-/** The machine as the engine is to make it. */
+/** The driver's parameters for a machine. */
 export function specOf(app: Pick<App, 'config'>, machine: MachineRow): MachineSpec {
   return {
     id: machine.id,

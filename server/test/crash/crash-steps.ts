@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
-import { observeAll } from '../../src/worker/observe.ts'
+import { reconcileAll } from '../../src/worker/reconcile.ts'
 import { startTestServer, type Answer, type TestServer } from '../harness.ts'
 import { checkCleanSlate, untilRest } from './clean-slate.ts'
 import type { Ending, Fate, Point } from './life.ts'
@@ -26,8 +26,11 @@ export type Operation<Subject> = {
   readonly calls: readonly string[]
 }
 
+/** Cases side by side, each with a server of its own: they wait more than they compute. */
+const concurrency = 3
+
 export function testCrashes<Subject>(operation: Operation<Subject>): void {
-  test(`${operation.name}: a worker that dies at any step`, async (t) => {
+  test(`${operation.name}: a worker that dies at any step`, { concurrency }, async (t) => {
     const points = await run(operation, null)
     for (const call of operation.calls) {
       assert.ok(
@@ -36,9 +39,9 @@ export function testCrashes<Subject>(operation: Operation<Subject>): void {
       )
     }
     const fates = points.flatMap(fatesAt)
-    for (const fate of fates) {
-      await t.test(describe(fate), async () => void (await run(operation, fate)))
-    }
+    await Promise.all(
+      fates.map((fate) => t.test(describe(fate), async () => void (await run(operation, fate)))),
+    )
     t.diagnostic(`${points.length} steps, ${fates.length} crashes and repetitions`)
   })
 }
@@ -70,14 +73,15 @@ async function run<Subject>(
   operation: Operation<Subject>,
   fate: Fate | null,
 ): Promise<readonly Point[]> {
-  const stage = await setStage()
+  const stage = freeStages.pop() ?? (await setStage())
   try {
     const points = await play(stage, operation, fate)
     await clear(stage)
+    freeStages.push(stage)
     return points
   } catch (error) {
-    // What is left of it is not for the next case to stumble over.
-    await abandonStage(stage)
+    // The next case gets another stage: this one may have leftovers.
+    await stage.worker.stop()
     throw error
   }
 }
@@ -95,7 +99,7 @@ async function play<Subject>(
   const asked = operation.ask(server, subject)
   if (fate) await within(worker.life.met(), `the worker never came to ${describe(fate)}`)
   const isAlone = fate === null || fate.ending === 'twice'
-  const predecessor = isAlone ? undefined : (await succeed(stage)).predecessor
+  const predecessor = isAlone ? undefined : (await succeed(stage, fate)).predecessor
   const answer = await asked
   assert.ok(answer.status < 300, JSON.stringify(answer.body))
   await untilRest(server.app)
@@ -107,39 +111,37 @@ async function play<Subject>(
     worker.life.resume()
     await predecessor
     // What it still did to the engine is found by the pass over everything.
-    await observeAll(server.app, Date.now() + 3_600_000)
+    await reconcileAll(server.app, Date.now() + 3_600_000)
     await untilRest(server.app)
     await checkCleanSlate(server.app)
   }
   return points
 }
 
-/** A server and the worker of the moment. Cases that end well leave it for the next one. */
+/** A server and its current worker. Cases that pass leave it to the next one. */
 type Stage = { readonly server: TestServer; worker: MortalWorker }
-let standing: Stage | null = null
+const freeStages: Stage[] = []
 const ends: (() => void | Promise<void>)[] = []
 after(async () => {
   for (const end of ends.toReversed()) await end()
 })
 
 async function setStage(): Promise<Stage> {
-  if (standing) return standing
   const server = await startTestServer({ after: (end) => ends.push(end) }, { worker: false })
   const stage = { server, worker: startMortalWorker(server) }
   ends.push(() => stage.worker.stop())
-  standing = stage
   return stage
 }
 
-async function abandonStage({ worker }: Stage): Promise<void> {
-  standing = null
-  await worker.stop()
-}
-
-/** The worker does nothing more and its claims have run out: another takes over. */
-async function succeed(stage: Stage): Promise<{ readonly predecessor: Promise<void> }> {
+/** The worker does nothing more and its claims have expired: another takes over. */
+async function succeed(
+  stage: Stage,
+  { ending }: Fate,
+): Promise<{ readonly predecessor: Promise<void> }> {
   const { db } = stage.server.app
   const predecessor = stage.worker.stop()
+  // Claims that a dead worker had asked for may still be granted before it ends.
+  if (ending !== 'stalled') await predecessor
   for (const table of ['machines', 'captures'] as const) {
     await db
       .updateTable(table)

@@ -1,8 +1,6 @@
 import {
-  ColumnNode,
   DeleteQueryNode,
   InsertQueryNode,
-  RawNode,
   TableNode,
   UpdateQueryNode,
   type KyselyPlugin,
@@ -83,7 +81,7 @@ function livingRows(life: Life): KyselyPlugin {
   return {
     transformQuery({ node }) {
       const table = writtenTable(node)
-      if (table && stepped.test(table) && !isClaim(node)) life.write(`write.${table}`)
+      if (table && stepped.test(table)) life.write(`write.${table}`)
       else life.requireAlive()
       return node
     },
@@ -94,6 +92,7 @@ function livingRows(life: Life): KyselyPlugin {
   }
 }
 
+/** Undefined for reads, and for claims, whose statements are raw SQL. */
 function writtenTable(node: RootOperationNode): string | undefined {
   const target = InsertQueryNode.is(node)
     ? node.into
@@ -103,13 +102,4 @@ function writtenTable(node: RootOperationNode): string | undefined {
         ? node.from.froms[0]
         : undefined
   return target && TableNode.is(target) ? target.table.identifier.name : undefined
-}
-
-/** Claims are taken and renewed as the loop comes by; letting one go is the end of a step. */
-function isClaim(node: RootOperationNode): boolean {
-  if (!UpdateQueryNode.is(node)) return false
-  return (node.updates ?? []).some(
-    ({ column, value }) =>
-      ColumnNode.is(column) && column.column.name === 'claimed_until' && RawNode.is(value),
-  )
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database, MailRow, Tx } from '../../db/database.ts'
 import { newUlid } from '../../ids.ts'
-import { anyLocked } from '../claims.ts'
+import { anyLocked, inMs } from '../claims.ts'
 
 /** Longer than the worker's time limit for sending one mail. */
 const claimedFor = sql`interval '3 minutes'`
@@ -47,13 +47,16 @@ export async function forgetMail(db: Database, { id }: MailRow): Promise<void> {
 }
 
 /** Schedules another try of a mail; false if the mail is too old, and was deleted. */
-export async function postponeMail(db: Database, mail: MailRow, reason: string): Promise<boolean> {
+export async function postponeMail(
+  db: Database,
+  mail: MailRow,
+  { reason, delayMs }: { readonly reason: string; readonly delayMs: number },
+): Promise<boolean> {
   const postponed = await db
     .updateTable('mails')
     .set({
       last_error: reason,
-      next_attempt_at: sql`now() + least(
-        interval '1 hour', interval '15 seconds' * power(2, least(attempts, 16)))`,
+      next_attempt_at: inMs(delayMs),
     })
     .where('id', '=', mail.id)
     .where('created_at', '>', sql<Date>`now() - ${keptFor}`)

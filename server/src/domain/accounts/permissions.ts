@@ -2,7 +2,7 @@ import type { Permission } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import { ApiError } from '../../errors.ts'
 
-/** What the contract requires of a member of the organization. */
+/** The requirement of an endpoint or channel, apart from `public` and `user`. */
 type Requirement = 'member' | Permission
 
 export function hasPermission(

@@ -5,7 +5,7 @@ import type { MachineRow } from '../../db/database.ts'
 import { ApiError, conflict } from '../../errors.ts'
 import { GuestRefusal } from '../../guest/errors.ts'
 import { asApiError, askGuest, callGuest, guestRef } from '../guests/calls.ts'
-import { announce, heldBy, readLease, type Lease } from './leases.ts'
+import { pushFence, heldBy, readLease, type Lease } from './leases.ts'
 import { getRunningMachine } from '../find-machine.ts'
 import { getOwnSession, touchSession } from './sessions.ts'
 
@@ -59,7 +59,7 @@ export async function sendInput(
       const stale = reason === 'fence_stale' || reason === 'fence_unknown'
       if (!stale || attempt === maxTries) throw asApiError(error)
       // The agent has just started and knows no fence, or it knows a newer one than we read.
-      if (reason === 'fence_unknown') await callGuest(() => announce(app, machine))
+      if (reason === 'fence_unknown') await callGuest(() => pushFence(app, machine))
     }
   }
 }

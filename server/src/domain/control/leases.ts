@@ -83,7 +83,7 @@ export async function acquireLease(
     await touchSession(tx, session.id)
   })
   app.changes.publish(machineId)
-  const lease = await callGuest(() => announce(app, machine))
+  const lease = await callGuest(() => pushFence(app, machine))
   if (lease.holder?.sessionId === session.id) return lease
   // Taken over, or released, before the agent had heard of this grant: it was never usable.
   throw lease.holder ? heldBy(lease) : conflict('the lease was released as it was granted')
@@ -187,7 +187,7 @@ export async function tellFence(
 }
 
 /** Tells the agent the fence of the row as it is now, and answers the row. */
-export async function announce(
+export async function pushFence(
   app: Pick<App, 'db' | 'guests'>,
   machine: MachineRow,
 ): Promise<Lease> {
@@ -267,7 +267,7 @@ async function tellRunning(
 ): Promise<void> {
   try {
     // A way to the agent that has just broken off is no reason to leave it untold.
-    await announce(app, machine).catch(() => announce(app, machine))
+    await pushFence(app, machine).catch(() => pushFence(app, machine))
   } catch (error) {
     app.log.warn({ err: error, machine_id: machine.id }, 'a release was not told to the agent yet')
   }

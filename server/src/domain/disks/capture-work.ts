@@ -2,14 +2,14 @@ import type { CaptureId, MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { CaptureRow } from '../../db/database.ts'
-import { claimDue } from '../claims.ts'
+import { claimDue, inMs } from '../claims.ts'
 
 /*
- * Which captures have something to be done. Those to be made are done under the claim of their
- * machine (machines/work-queue.ts); those that nobody names any more are claimed by themselves.
+ * The captures that are due for work. Pending captures are made under the claim of their machine
+ * (machines/work-queue.ts); captures that no row names any more are claimed by themselves.
  */
 
-/** The capture of a machine that is to be made next: the oldest that is due, or else the oldest. */
+/** The next pending capture of a machine: the oldest that is due, or else the oldest. */
 export async function findNextCapture(
   app: Pick<App, 'db'>,
   machineId: MachineId,
@@ -40,8 +40,8 @@ export async function hasPendingCapture(
   return pending !== undefined
 }
 
-/** The next try of a capture that failed, or of a removal that did. */
-export async function retryCapture(
+/** Schedules the next try of a capture or a removal that failed. */
+export async function postponeCapture(
   app: Pick<App, 'db'>,
   capture: CaptureRow,
   delayMs: number,
@@ -50,16 +50,16 @@ export async function retryCapture(
     .updateTable('captures')
     .set({
       attempts: sql`attempts + 1`,
-      next_attempt_at: sql<Date>`clock_timestamp() + make_interval(secs => ${delayMs / 1000})`,
+      next_attempt_at: inMs(delayMs),
     })
     .where('id', '=', capture.id)
     .where('state', '=', capture.state)
     .execute()
 }
 
-/** Takes up to `limit` captures that nobody names any more. */
+/** Claims up to `limit` captures that no row names any more. */
 export async function claimReleasedCaptures(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'timing'>,
   workerId: string,
   limit: number,
 ): Promise<CaptureRow[]> {
@@ -72,7 +72,7 @@ export async function claimReleasedCaptures(
   return claimDue(app, 'captures', due, { workerId, limit })
 }
 
-/** The copy in the engine is gone: so are the capture and the snapshots that were deleted with it. */
+/** Deletes a capture whose copy in the engine is gone, with the snapshots that were deleted with it. */
 export async function finishRemoval(app: Pick<App, 'db'>, id: CaptureId): Promise<void> {
   await app.db.transaction().execute(async (tx) => {
     await tx.deleteFrom('snapshots').where('capture_id', '=', id).execute()
@@ -80,7 +80,7 @@ export async function finishRemoval(app: Pick<App, 'db'>, id: CaptureId): Promis
   })
 }
 
-/** Every capture whose copy the engine is to have, of all organizations. */
+/** The captures of all organizations whose copies the engine must keep. */
 export async function listCapturesToKeep(app: Pick<App, 'db'>): Promise<ReadonlySet<CaptureId>> {
   const rows = await app.db
     .selectFrom('captures')

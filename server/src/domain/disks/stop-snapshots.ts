@@ -5,8 +5,8 @@ import { generateSnapshotName } from '../names.ts'
 import { dropSnapshot } from './snapshot-deletion.ts'
 import { insertSnapshot } from './snapshots.ts'
 
-/** A machine that ran comes to rest: its disk is captured as the stop left it. */
-export async function comeToRest(
+/** Moves a machine that ran to `stopped` and requests a capture of its disk as the stop left it. */
+export async function enterStopped(
   tx: Tx,
   machine: MachineRow,
   change: Parameters<typeof moveMachine>[3] = {},
@@ -17,8 +17,8 @@ export async function comeToRest(
 }
 
 /**
- * Of the snapshots that its stops took a machine keeps the newest that is ready. One that failed
- * replaces those alone that failed before it.
+ * A machine keeps only the newest ready one of its stop snapshots. A failed one replaces only earlier
+ * failed ones.
  */
 export async function replaceEarlierStops(
   tx: Tx,

@@ -5,8 +5,8 @@ import { lockAnyMachine } from '../find-machine.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { requireDiskRoom } from '../disks/pool.ts'
 
-/** A machine whose disk is made arrives where it was wanted. It needs no longer what that came from. */
-export async function moveMade(
+/** Moves a machine whose disk is made to its wanted state, and detaches the capture it was made from. */
+export async function finishCreation(
   tx: Tx,
   machine: MachineRow,
   to: 'running' | 'stopped',
@@ -14,14 +14,14 @@ export async function moveMade(
   const captureId = machine.base_capture_id
   if (!captureId) return moveMachine(tx, machine, to)
   const { size_bytes: bytes } = await getCapture(tx, captureId)
-  const made = { base_capture_id: null, base_bytes: bytes ?? 0 }
-  const moved = await moveMachine(tx, machine, to, made)
+  const detached = { base_capture_id: null, base_bytes: bytes ?? 0 }
+  const moved = await moveMachine(tx, machine, to, detached)
   await releaseCapture(tx, captureId)
   return moved
 }
 
-/** Before a machine is tried again: if its source could not be captured, that is tried again too. */
-export async function renewBase(tx: Tx, machine: MachineRow): Promise<void> {
+/** Before a machine is started again: if capturing its source failed, requests another capture. */
+export async function retryBaseCapture(tx: Tx, machine: MachineRow): Promise<void> {
   const captureId = machine.base_capture_id
   if (!captureId) return
   const base = await getCapture(tx, captureId)

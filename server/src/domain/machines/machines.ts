@@ -8,7 +8,7 @@ import { isUniqueViolation } from '../../db/errors.ts'
 import { getEntitlements, getSize, requireNoShrink, requireSize } from '../accounts/plans.ts'
 import { appendEvent } from '../events/events.ts'
 import { getMachine, lockMachine } from '../find-machine.ts'
-import { renewBase } from './base.ts'
+import { retryBaseCapture } from './base.ts'
 import { requireRoomToRun } from './quota.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
@@ -83,7 +83,7 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
     }
     requireNoRestore(machine)
     await requireRoomToRun(tx, actor)
-    await renewBase(tx, machine)
+    await retryBaseCapture(tx, machine)
     return moveMachine(tx, machine, 'starting', { wanted: 'running' })
   }
   return change(app, actor, id, start, { counts: true })

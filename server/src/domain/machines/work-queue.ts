@@ -3,22 +3,21 @@ import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
 import type { MachineRef } from '../../drivers/machine-driver.ts'
-import { claimDue } from '../claims.ts'
+import { claimDue, inMs } from '../claims.ts'
 import { appendEvent } from '../events/events.ts'
 
 /*
- * Which machines have something to be done, by whom (claims.ts). There is never more than one step in
- * flight for a machine, however many workers share the database. (A worker that was stalled past its
- * claim may meet another at the engine, which is why every step can be repeated.)
+ * The machines that are due for a step. Claims (claims.ts) keep it to one step at a time for each
+ * machine, however many workers share the database. A worker that was stalled past its claim may run
+ * beside another, which is why every step can be repeated.
  */
 
 /**
- * Takes up to `limit` machines that have something to be done now. What is to be captured of a
- * machine comes before its own next step, and a machine that is to be made from a capture waits for
- * it: so neither is claimed in vain.
+ * Claims up to `limit` machines that are due. A machine's pending captures come before its own next
+ * step, and a machine that is made from a capture waits for it, so neither is claimed in vain.
  */
 export async function claimMachines(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'timing'>,
   workerId: string,
   limit: number,
 ): Promise<MachineRow[]> {
@@ -59,8 +58,8 @@ const dueMachines = sql<MachineId>`(
   where state = 'pending' and next_attempt_at <= clock_timestamp()
 )`
 
-/** The next try of a step that failed, or that found nothing to do yet. */
-export async function postpone(
+/** Schedules the next try of a step that failed, or that found nothing to do yet. */
+export async function postponeStep(
   app: Pick<App, 'db'>,
   machine: MachineRow,
   delayMs: number,
@@ -69,7 +68,7 @@ export async function postpone(
   await app.db
     .updateTable('machines')
     .set({
-      next_attempt_at: sql`clock_timestamp() + make_interval(secs => ${delayMs / 1000})`,
+      next_attempt_at: inMs(delayMs),
       ...(error !== undefined && { attempts: sql`attempts + 1`, last_error: String(error) }),
     })
     .where('id', '=', machine.id)
@@ -77,8 +76,8 @@ export async function postpone(
     .execute()
 }
 
-/** Notes that the desktop of a running machine answers, once for each run (event machine.ready). */
-export async function noteReady(
+/** Records that the desktop of a running machine answers, once per boot (event machine.ready). */
+export async function recordReady(
   app: Pick<App, 'db' | 'changes'>,
   machine: MachineRow,
 ): Promise<void> {
@@ -95,7 +94,7 @@ export async function noteReady(
   app.changes.publish(machine.id)
 }
 
-/** Whether the machine is where it was when the row was read. */
+/** Whether the machine has changed no state since the row was read. */
 export async function hasNotMoved(app: Pick<App, 'db'>, machine: MachineRow): Promise<boolean> {
   const now = await app.db
     .selectFrom('machines')
@@ -105,7 +104,7 @@ export async function hasNotMoved(app: Pick<App, 'db'>, machine: MachineRow): Pr
   return now?.moves === machine.moves
 }
 
-/** The row of an instance of the engine, of whatever organization. */
+/** The row of an engine instance, whatever its organization. */
 export async function findByRef(
   app: Pick<App, 'db'>,
   ref: MachineRef,
@@ -119,7 +118,7 @@ export async function findByRef(
     .executeTakeFirst()
 }
 
-/** Every machine there is, of all organizations. */
-export async function listEverything(app: Pick<App, 'db'>): Promise<MachineRow[]> {
+/** The machines of all organizations. */
+export async function listAllMachines(app: Pick<App, 'db'>): Promise<MachineRow[]> {
   return app.db.selectFrom('machines').selectAll().where('deleted_at', 'is', null).execute()
 }

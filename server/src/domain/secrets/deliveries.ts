@@ -2,14 +2,14 @@ import type { MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
-import { claimDue } from '../claims.ts'
+import { claimDue, inMs } from '../claims.ts'
 
 /* Machines whose secrets have to be delivered. Workers claim them separately from the machines. */
 
 export type Delivery = { readonly id: MachineId; readonly attempts: number }
 
 export async function claimDeliveries(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'timing'>,
   workerId: string,
   limit: number,
 ): Promise<Delivery[]> {
@@ -39,7 +39,7 @@ export async function postponeDelivery(
     .updateTable('secret_deliveries')
     .set({
       attempts: sql`attempts + 1`,
-      next_attempt_at: sql<Date>`clock_timestamp() + make_interval(secs => ${delayMs / 1000})`,
+      next_attempt_at: inMs(delayMs),
     })
     .where('id', '=', id)
     .where('revision', '=', revision)

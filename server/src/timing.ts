@@ -1,0 +1,53 @@
+/** How long the server waits between polls and tries. Tests run it with shorter times. */
+export type Timing = {
+  /** A claim expires this long after it was taken or renewed. */
+  readonly claimMs: number
+  readonly renewClaimsMs: number
+  /** Workers poll for rows that are due this often, in case a notification was lost. */
+  readonly pollMs: number
+  /** Notifications wake a worker at most this often: there may be thousands a second. */
+  readonly wakeEveryMs: number
+  /** The agent of a machine that boots is asked this often whether it answers. */
+  readonly bootPollMs: number
+  readonly desktopPollMs: number
+  readonly desktopTimeoutMs: number
+  /** A guest gets this long to write out its caches before its disk is copied as it is. */
+  readonly flushTimeoutMs: number
+  /** A step is tried again this often while the engine is down or lacks the machine's image. */
+  readonly enginePollMs: number
+  /** The engine is checked this often for the default image. */
+  readonly imagePollMs: number
+  /** Expired leases and sockets of dead gateways are swept this often. */
+  readonly sweepMs: number
+  readonly stepRetry: Backoff
+  readonly captureRetry: Backoff
+  readonly removalRetry: Backoff
+  readonly deliveryRetry: Backoff
+  readonly mailRetry: Backoff
+}
+
+export const timing: Timing = {
+  claimMs: 5_000,
+  renewClaimsMs: 1_000,
+  pollMs: 1_000,
+  wakeEveryMs: 50,
+  bootPollMs: 50,
+  desktopPollMs: 250,
+  desktopTimeoutMs: 2_000,
+  flushTimeoutMs: 5_000,
+  enginePollMs: 1_000,
+  imagePollMs: 5_000,
+  sweepMs: 2_000,
+  stepRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
+  captureRetry: { firstMs: 2_000, factor: 4, maxMs: 30_000 },
+  removalRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
+  deliveryRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
+  mailRetry: { firstMs: 30_000, factor: 2, maxMs: 3_600_000 },
+}
+
+type Backoff = { readonly firstMs: number; readonly factor: number; readonly maxMs: number }
+
+/** The delay before the next try, `failures` being how often it had failed before this time. */
+export function backoffMs({ firstMs, factor, maxMs }: Backoff, failures: number): number {
+  return Math.min(firstMs * factor ** failures, maxMs)
+}

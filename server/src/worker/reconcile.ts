@@ -1,0 +1,148 @@
+import type { MachineRow } from '../db/database.ts'
+import { withClaim } from '../domain/claims.ts'
+import { hasPendingCapture, listCapturesToKeep } from '../domain/disks/capture-work.ts'
+import { enterStopped } from '../domain/disks/stop-snapshots.ts'
+import { moveMachine } from '../domain/events/machine-states.ts'
+import { guestRef } from '../domain/guests/calls.ts'
+import { findByRef, listAllMachines } from '../domain/machines/work-queue.ts'
+import { listDelivered } from '../domain/secrets/deliveries.ts'
+import type { EngineMachine, EngineState, MachineRef } from '../drivers/machine-driver.ts'
+import { ApiError } from '../errors.ts'
+import { awaitBoot } from './boot.ts'
+import { logFailure } from './queue.ts'
+import { stopGraceMs } from './spec.ts'
+import type { WorkerApp } from './worker-app.ts'
+
+/*
+ * Reconciles rows with changes that the engine made on its own: a guest powers itself off, dies or
+ * reboots, or the host goes down. The engine's events trigger the reconciliation of one machine. The
+ * pass over all machines, at start and every minute, covers events that were missed.
+ */
+
+/** An unknown instance or capture may be newer than the rows that were read, so it gets this long. */
+const orphanGraceMs = 10 * 60_000
+const bootReleaseTimeoutMs = 5_000
+
+/** Reconciles a machine that the engine reported. */
+export async function reconcileMachine(app: WorkerApp, ref: MachineRef): Promise<void> {
+  const machine = await findByRef(app, ref)
+  if (!machine) return
+  const seen = await app.driver.inspect(ref)
+  await reconcileResting(app, machine, seen)
+  if (machine.state === 'running' && seen === 'running') await ensureBooted(app, machine)
+}
+
+/** Delivers again to machines that may have rebooted while no worker ran, which loses their secrets. */
+export async function redeliverSecrets(app: WorkerApp): Promise<void> {
+  for (const machine of await listDelivered(app)) {
+    await logFailure(app, () => ensureBooted(app, machine))
+  }
+}
+
+/** Repeats the delivery of secrets and name if the machine rebooted by itself. */
+async function ensureBooted(app: WorkerApp, machine: MachineRow): Promise<void> {
+  const signal = AbortSignal.timeout(bootReleaseTimeoutMs)
+  const isReleased = await app.guests.readSecrets(guestRef(machine), { signal }).then(
+    ({ told }) => told,
+    () => false,
+  )
+  if (!isReleased) await awaitBoot(app, machine)
+}
+
+/** Reconciles all rows with all instances and captures, and removes those that no row knows. */
+export async function reconcileAll(app: WorkerApp, now = Date.now()): Promise<void> {
+  const rows = await listAllMachines(app)
+  const instances = await app.driver.list()
+  const states = new Map(instances.map(({ ref, state }) => [keyOf(ref), state]))
+  for (const row of rows) await reconcileResting(app, row, states.get(keyOf(row)) ?? 'absent')
+
+  const rowsById = new Map(rows.map((row) => [row.id, row]))
+  for (const instance of instances) {
+    const row = rowsById.get(instance.ref.id)
+    if (row?.generation === instance.ref.generation) await thaw(app, instance)
+    else if (isOrphan(instance, row, now)) {
+      app.log.warn({ machine_id: instance.ref.id }, 'removing an instance that no row knows')
+      await app.driver.destroy(instance.ref)
+    }
+  }
+  await removeOrphanCaptures(app, now)
+  await app.driver.sweep()
+}
+
+/**
+ * Whether an instance that is not its machine's current generation can be removed. A known machine
+ * needs no earlier generation, except the one that a restore is making.
+ */
+function isOrphan({ ref, createdAt }: EngineMachine, row: MachineRow | undefined, now: number) {
+  if (row === undefined || ref.generation > row.last_generation) {
+    return now - createdAt.getTime() >= orphanGraceMs
+  }
+  return row.restore_capture_id === null || ref.generation !== row.last_generation
+}
+
+async function removeOrphanCaptures(app: WorkerApp, now: number): Promise<void> {
+  const kept = await listCapturesToKeep(app)
+  for (const { id, createdAt } of await app.driver.listCaptures()) {
+    if (kept.has(id) || now - createdAt.getTime() < orphanGraceMs) continue
+    app.log.warn({ capture_id: id }, 'removing a capture that no row knows')
+    await app.driver.removeCapture(id)
+  }
+}
+
+/** Thaws a machine that a capture left frozen when its worker died. */
+async function thaw(app: WorkerApp, { ref, isFrozen }: EngineMachine): Promise<void> {
+  if (!isFrozen) return
+  // Captures are made under the machine's claim, so none is under way within this one.
+  await withClaim(app, ref.id, async () => {
+    if (await hasPendingCapture(app, ref.id)) return
+    app.log.warn({ machine_id: ref.id }, 'thawing a machine that was left frozen')
+    await app.driver.thaw(ref)
+  })
+}
+
+/** Brings a resting row in line with the engine. Rows in transition belong to their step. */
+async function reconcileResting(
+  app: WorkerApp,
+  machine: MachineRow,
+  seen: EngineState,
+): Promise<void> {
+  if (machine.restore_capture_id !== null) return
+  try {
+    if (machine.state === 'running' && seen !== 'running') await recordExit(app, machine, seen)
+    if ((machine.state === 'stopped' || machine.state === 'error') && seen === 'running') {
+      const fields = { machine_id: machine.id, state: machine.state }
+      app.log.warn(fields, 'stopping a machine that should not run')
+      await app.driver.stop(machine, { graceMs: stopGraceMs })
+    }
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'conflict') return
+    app.log.warn(
+      { err: error, machine_id: machine.id },
+      'could not reconcile a machine; will retry',
+    )
+  }
+}
+
+async function recordExit(app: WorkerApp, machine: MachineRow, seen: EngineState): Promise<void> {
+  const exit =
+    seen === 'absent'
+      ? ({ kind: 'died', reason: 'its disk is gone from the engine' } as const)
+      : await app.driver.lastExit(machine)
+  // The engine may have restarted the machine since.
+  if ((await app.driver.inspect(machine)) === 'running') return
+  await app.db.transaction().execute(async (tx) => {
+    if (exit.kind !== 'died') {
+      return enterStopped(tx, machine, {
+        wanted: 'stopped',
+        message: 'the machine went down by itself',
+      })
+    }
+    const message = `the machine died: ${exit.reason}`
+    await moveMachine(tx, machine, 'error', { wanted: 'stopped', message })
+  })
+  app.changes.publish(machine.id)
+}
+
+function keyOf(ref: MachineRef): string {
+  return `${ref.id} ${ref.generation}`
+}

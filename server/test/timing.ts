@@ -1,0 +1,23 @@
+import type { Timing } from '../src/timing.ts'
+
+const retry = { firstMs: 10, factor: 1.5, maxMs: 50 }
+
+/** The times of servers under test: nothing that they wait for takes long. */
+export const testTiming: Timing = {
+  claimMs: 500,
+  renewClaimsMs: 100,
+  pollMs: 50,
+  wakeEveryMs: 2,
+  bootPollMs: 10,
+  desktopPollMs: 10,
+  desktopTimeoutMs: 500,
+  flushTimeoutMs: 500,
+  enginePollMs: 20,
+  imagePollMs: 200,
+  sweepMs: 100,
+  stepRetry: retry,
+  captureRetry: retry,
+  removalRetry: retry,
+  deliveryRetry: retry,
+  mailRetry: retry,
+}
