@@ -34,7 +34,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   const timers = [
     every(observeEveryMs, () => observeAll(app)),
     every(measureEveryMs, measure),
-    every(tendEveryMs, () => app.driver.tendDisks()),
+    every(tendEveryMs, () => app.driver.adjustDiskLimits()),
     every(sweepEveryMs, () => expireLeases(app)),
     every(sweepEveryMs, () => forgetUnseenSockets(app)),
     every(observeEveryMs, () => closeAbandonedSessions(app)),

@@ -2,7 +2,7 @@ import type { CaptureId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { MachineDriver, MachineSpec } from '../../src/drivers/machine-driver.ts'
-import { isDriverError, isSame, settle, until } from './expectations.ts'
+import { isDriverError, isSame, retry, until } from './expectations.ts'
 import type { DriverHarness, Suite } from './suite.ts'
 
 /** Captures of a machine's disk: what is in them, and what becomes of calls that are repeated. */
@@ -56,7 +56,7 @@ export function testCaptures(suite: Suite): void {
     await until(async () => (await linesOf(source, '/home/second')).length > 100)
     for (let round = 0; round < 3; round += 1) {
       const id = makeCaptureId()
-      await settle(() => driver.capture(source, id))
+      await retry(() => driver.capture(source, id))
       const copy = await runMachine({ ...makeSpec(), captureId: id })
       const first = await linesOf(copy, '/home/first')
       const second = await linesOf(copy, '/home/second')
@@ -87,9 +87,9 @@ export function testCaptures(suite: Suite): void {
     await harness.run(source, 'echo kept > /home/mark')
     const [one, two] = [makeCaptureId(), makeCaptureId()]
     await Promise.all([
-      settle(() => driver.capture(source, one)),
-      settle(() => other.capture(source, one)),
-      settle(() => other.capture(source, two)),
+      retry(() => driver.capture(source, one)),
+      retry(() => other.capture(source, one)),
+      retry(() => other.capture(source, two)),
     ])
     assert.deepEqual(await look(source), { state: 'running', isFrozen: false })
     for (const id of [one, two]) {

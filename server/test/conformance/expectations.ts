@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DriverError, type MachineRef } from '../../src/drivers/machine-driver.ts'
 
 /** Repeats a call that asks to be repeated, as its caller would. */
-export async function settle<T>(call: () => Promise<T>): Promise<T> {
+export async function retry<T>(call: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 30_000
   for (;;) {
     try {

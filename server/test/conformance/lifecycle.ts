@@ -6,7 +6,7 @@ import {
   type MachineDriver,
   type MachineRef,
 } from '../../src/drivers/machine-driver.ts'
-import { isClosed, isDriverError, isSame, settle, until } from './expectations.ts'
+import { isClosed, isDriverError, isSame, retry, until } from './expectations.ts'
 import type { DriverHarness, Suite } from './suite.ts'
 
 /** Machines from create to destroy, and the streams into them. */
@@ -97,12 +97,12 @@ export function testLifecycle(suite: Suite): void {
 
   test('of calls at once, all succeed and one machine is made', async () => {
     const spec = makeSpec()
-    await Promise.all([settle(() => driver.create(spec)), settle(() => other.create(spec))])
+    await Promise.all([retry(() => driver.create(spec)), retry(() => other.create(spec))])
     assert.equal(await driver.inspect(spec), 'stopped')
-    await Promise.all([settle(() => driver.start(spec)), settle(() => other.start(spec))])
+    await Promise.all([retry(() => driver.start(spec)), retry(() => other.start(spec))])
     assert.equal(await driver.inspect(spec), 'running')
     const destroy = () => driver.destroy(spec)
-    await Promise.all([settle(destroy), settle(() => other.destroy(spec))])
+    await Promise.all([retry(destroy), retry(() => other.destroy(spec))])
     assert.equal(await driver.inspect(spec), 'absent')
   })
 
@@ -237,6 +237,6 @@ export function testLifecycle(suite: Suite): void {
   }
 
   function becomes(ref: MachineRef, state: string): Promise<void> {
-    return until(async () => (await settle(() => driver.inspect(ref))) === state)
+    return until(async () => (await retry(() => driver.inspect(ref))) === state)
   }
 }
