@@ -14,6 +14,7 @@ const checks: readonly Check[] = [
   { name: 'types', command: ['tsc', '-p', '.'] },
   { name: 'lint', command: ['oxlint', '--type-aware'] },
   { name: 'format', command: ['oxfmt', '--check'] },
+  { name: 'rooms', command: ['node', 'scripts/check-rooms.ts'] },
 ]
 
 /** Each exits with another code than 0 when its file is not current. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { sql } from 'kysely'
 import type { App } from '../app.ts'
+import { pingDatabase } from '../db/readiness.ts'
 import { getDefaultImage } from '../domain/disks/images.ts'
 import { ApiError } from '../errors.ts'
 
@@ -8,7 +8,7 @@ import { ApiError } from '../errors.ts'
 export function addHealthRoutes(http: FastifyInstance, app: Pick<App, 'db' | 'driver'>): void {
   http.get('/healthz', async () => ({ status: 'ok' }))
   http.get('/readyz', async () => {
-    await check('the database', () => sql`select 1`.execute(app.db))
+    await check('the database', () => pingDatabase(app.db))
     await check('the engine', () => app.driver.ping())
     await check('the machine image', async () => {
       const image = await getDefaultImage(app.db)

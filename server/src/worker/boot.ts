@@ -3,7 +3,7 @@ import type { MachineRow } from '../db/database.ts'
 import { guestRef } from '../domain/guests/calls.ts'
 import { hasNotMoved } from '../domain/machines/work-queue.ts'
 import { DriverError } from '../drivers/machine-driver.ts'
-import type { WorkerApp } from './machines.ts'
+import type { WorkerApp } from './app.ts'
 import { deliverAtBoot } from './secrets.ts'
 
 const bootTimeoutMs = 90_000

@@ -4,7 +4,7 @@ import { claimReleasedCaptures, finishRemoval, retryCapture } from '../domain/di
 import { releaseClaim, renewClaims } from '../domain/claims.ts'
 import { guestRef } from '../domain/guests/calls.ts'
 import { DriverError, MachineFull, PoolFull, type MachineRef } from '../drivers/machine-driver.ts'
-import type { WorkerApp } from './machines.ts'
+import type { WorkerApp } from './app.ts'
 import type { Queue } from './queue.ts'
 
 /*

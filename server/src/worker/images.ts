@@ -1,6 +1,6 @@
 import { getDefaultImage } from '../domain/disks/images.ts'
 import { pause } from '../pace.ts'
-import type { WorkerApp } from './machines.ts'
+import type { WorkerApp } from './app.ts'
 
 const retryMs = 5_000
 

@@ -1,4 +1,3 @@
-import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import { findNextCapture } from '../domain/disks/capture-work.ts'
 import { getCapture } from '../domain/disks/captures.ts'
@@ -13,6 +12,7 @@ import { comeToRest } from '../domain/disks/stop-snapshots.ts'
 import { DriverError, ImageMissing } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
 import { guestRef } from '../domain/guests/calls.ts'
+import type { WorkerApp } from './app.ts'
 import { awaitBoot } from './boot.ts'
 import { takeCapture } from './captures.ts'
 import { reasonOf, StepFailed } from './failures.ts'
@@ -26,8 +26,6 @@ import { specOf, stopGraceMs } from './spec.ts'
  * again, so the way after a crash is the ordinary way. What is to be captured comes first: whatever
  * was asked for after it finds it made.
  */
-
-export type WorkerApp = Pick<App, 'config' | 'db' | 'changes' | 'log' | 'guests' | 'driver'>
 
 const maxAtOnce = 8
 const maxAttempts = 6

@@ -8,7 +8,7 @@ import { comeToRest } from '../domain/disks/stop-snapshots.ts'
 import type { EngineMachine, EngineState, MachineRef } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
 import { awaitBoot } from './boot.ts'
-import type { WorkerApp } from './machines.ts'
+import type { WorkerApp } from './app.ts'
 import { safely } from './queue.ts'
 import { stopGraceMs } from './spec.ts'
 

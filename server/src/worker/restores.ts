@@ -1,7 +1,7 @@
 import type { MachineRow } from '../db/database.ts'
 import { completeRestore, failRestore } from '../domain/disks/restores.ts'
 import { reasonOf } from './failures.ts'
-import type { WorkerApp } from './machines.ts'
+import type { WorkerApp } from './app.ts'
 import { specOf } from './spec.ts'
 
 /**

@@ -12,7 +12,7 @@ import { contextOf, noteDelivered, readSecretSet, type SecretSet } from '../doma
 import { GuestRefusal, GuestUnavailable } from '../guest/errors.ts'
 import { readKeyring } from '../domain/secrets/keyring-file.ts'
 import { open, Unopenable } from '../domain/secrets/keyring.ts'
-import type { WorkerApp } from './machines.ts'
+import type { WorkerApp } from './app.ts'
 import type { Queue } from './queue.ts'
 
 /*

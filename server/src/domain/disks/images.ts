@@ -45,6 +45,11 @@ export async function registerImage(db: Database, image: BuiltImage): Promise<Im
   })
 }
 
+/** Whether any image was ever registered on this server. */
+export async function hasImages(db: Database): Promise<boolean> {
+  return (await db.selectFrom('images').select('id').limit(1).executeTakeFirst()) !== undefined
+}
+
 /** Images belong to the server, not to an organization: every member may read them. */
 export async function listImages(db: Database, page: PageRequest) {
   return pageById(page, (before, count) =>

@@ -1,7 +1,10 @@
+import type { ScreenFromGuest } from '@computer/contract/guest-streams'
 import { encoding, type CursorForm, type ResizeForm } from './encodings.ts'
 import type { PackPixels } from './pixel-format.ts'
 import type { Geometry, Rectangle, Tile } from './tile.ts'
-import type { Cursor } from './viewer-screen.ts'
+
+/** The pointer's picture, as the agent tells it. */
+export type Cursor = Extract<ScreenFromGuest, { type: 'cursor' }>
 
 /** Each rectangle in the pieces it is made of. Few writes, and without a copy of what is large. */
 export function sendUpdate(

@@ -1,4 +1,3 @@
-import type { ScreenFromGuest } from '@computer/contract/guest-streams'
 import { readAbilities, type Abilities } from './encodings.ts'
 import { RfbError } from './error.ts'
 import { hasTightPixels, naturalFormat, pixelPacker, type PixelFormat } from './pixel-format.ts'
@@ -11,12 +10,10 @@ import {
   tightRectangle,
   wishRectangle,
   type SizeStatus,
+  type Cursor,
 } from './rectangles.ts'
 import { decodeTile } from './tile-pixels.ts'
 import { isJpeg, type Geometry, type Tile } from './tile.ts'
-
-/** The pointer's picture, as the agent tells it. */
-export type Cursor = Extract<ScreenFromGuest, { type: 'cursor' }>
 
 /** What one viewer is shown: how it wants pixels, and what of geometry and cursor it was told. */
 export class ViewerScreen {

@@ -5,11 +5,11 @@ import { takeMessage, type ClientMessage } from './client-messages.ts'
 import { ViewerClipboard } from './clipboard.ts'
 import { readAbilities } from './encodings.ts'
 import { desktopMessage, Handshake } from './handshake.ts'
-import { sizeStatus, type SizeStatus } from './rectangles.ts'
+import { sizeStatus, type Cursor, type SizeStatus } from './rectangles.ts'
 import type { Geometry, Rectangle, Tile } from './tile.ts'
-import { ViewerScreen, type Cursor } from './viewer-screen.ts'
+import { ViewerScreen } from './viewer-screen.ts'
 
-export type { Cursor } from './viewer-screen.ts'
+export type { Cursor } from './rectangles.ts'
 
 export type RfbEvents = {
   /**
