@@ -42,7 +42,7 @@ describe('a disk holds what its size says', () => {
     const captures: CaptureId[] = []
     for (let round = 1; round <= rounds; round += 1) {
       captures.push(await capture(machine))
-      await driver.tendDisks()
+      await driver.adjustDiskLimits()
       await expectFull(machine)
       await empty(machine)
       await becomesFull(machine)
@@ -54,7 +54,7 @@ describe('a disk holds what its size says', () => {
       await expectFull(machine)
     }
     await until(async () => {
-      await driver.tendDisks()
+      await driver.adjustDiskLimits()
       await expectFull(machine)
       return (await limitOf(machine)) === sizeBytes
     })
@@ -68,7 +68,7 @@ describe('a disk holds what its size says', () => {
     const id = await capture(source)
     const copy = await runMachine({ captureId: id })
     await expectFull(copy)
-    await driver.tendDisks()
+    await driver.adjustDiskLimits()
     await expectFull(copy)
     await driver.destroy(source)
     await driver.removeCapture(id)
@@ -136,7 +136,7 @@ describe('a disk holds what its size says', () => {
 
   async function becomesFull(machine: MachineSpec): Promise<void> {
     await until(async () => {
-      await driver.tendDisks()
+      await driver.adjustDiskLimits()
       return (await fill(machine)) > 0.9 * sizeBytes
     })
     await expectFull(machine)

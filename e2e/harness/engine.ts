@@ -45,9 +45,9 @@ export async function startTestEngine(
   const dataDir = await mkdtemp(join(tmpdir(), folderPrefix))
   const network = `ct${randomBytes(5).toString('hex')}`
   await writeFile(join(dataDir, 'owner.json'), JSON.stringify({ pid: process.pid, network }))
-  if (options.poolSizeGib === undefined) await copyEngineTemplate(dataDir)
-  await spawnEngine(dataDir)
   const { poolSizeGib = templatePoolGib } = options
+  if (poolSizeGib === templatePoolGib) await copyEngineTemplate(dataDir)
+  await spawnEngine(dataDir)
   const place = { network, poolSizeGib, engineDir: engineDirectory(dataDir) }
   return describeEngine(place, () => removeEngine(dataDir, network))
 }

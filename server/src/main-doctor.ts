@@ -1,5 +1,5 @@
 import { readConfig } from './config.ts'
-import { describe, diagnose, isHealthy } from './host/doctor.ts'
+import { describe, diagnose, isHealthy } from './host/doctor/diagnose.ts'
 
 /** What `computer doctor` runs. Exit code 0: nothing here keeps a server from running. */
 const diagnoses = await diagnose(readConfig(process.env))

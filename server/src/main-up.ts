@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { readConfig, type Config } from './config.ts'
 import { openDatabase } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
-import { describe, diagnose, isHealthy } from './host/doctor.ts'
+import { describe, diagnose, isHealthy } from './host/doctor/diagnose.ts'
 import {
   buildGuestBundle,
   ensureKeyring,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readConfig } from '../src/config.ts'
-import { diagnose, isHealthy } from '../src/host/doctor.ts'
+import { diagnose, isHealthy } from '../src/host/doctor/diagnose.ts'
 import { isAtLeast, type Host } from '../src/host/doctor/check.ts'
 
 const config = readConfig({ COMPUTER_API_PORT: '0', COMPUTER_GATEWAY_PORT: '0' })

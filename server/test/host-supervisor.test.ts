@@ -84,7 +84,7 @@ test('a record ends its own process and no other with the same id', async (t) =>
   t.after(() => sleeper.kill('SIGKILL'))
   const end = () => endRecorded(stage.runDir, 'api', { signal: 'SIGTERM', graceMs: 5000 })
 
-  recordProcess(stage.runDir, 'api', sleeper.pid!)
+  await recordProcess(stage.runDir, 'api', sleeper.pid!)
   const path = join(stage.runDir, 'api.pid')
   const record = await readFile(path, 'utf8')
   await writeFile(path, record.replace(/\d+"}/, '1"}'))

@@ -18,12 +18,12 @@ import { after, before, describe, test } from 'node:test'
 import { commit } from '../src/drivers/incus/disks/btrfs.ts'
 import {
   measureFreed,
-  measureHeld,
-  measureOwn,
+  measureContent,
+  measureCapture,
   readDisks,
   type MachineDisk,
 } from '../src/drivers/incus/disks/measure.ts'
-import { findKernelFolder, type HostPool } from '../src/drivers/incus/disks/host-pool.ts'
+import { findSysfsFolder, type HostPool } from '../src/drivers/incus/disks/host-pool.ts'
 import { readDiskId, readQuota, setLimit } from '../src/drivers/incus/disks/quotas.ts'
 import { until } from './conformance/expectations.ts'
 
@@ -49,7 +49,7 @@ describe('what disks hold is measured', () => {
     pool = {
       folder: mounted,
       project: 'test',
-      kernelFolder: await findKernelFolder(mounted),
+      sysfsFolder: await findSysfsFolder(mounted),
     }
     for (const name of ['images', 'containers']) mkdirSync(join(mounted, name))
     run('btrfs', 'subvolume', 'create', imageFolder())
@@ -125,7 +125,7 @@ describe('what disks hold is measured', () => {
     assertNear((await quotaOf(machine)).chargedBytes, 50)
     assertNear(await heldBy(machine), 30)
     const disk = await find(machine)
-    assertNear(await measureOwn(pool, disk, capture), 40)
+    assertNear(await measureCapture(pool, disk, capture), 40)
     assertNear(await measureFreed(pool, disk, capture), 20)
 
     const other = copy(diskOf(capture), nextMachine())
@@ -136,34 +136,34 @@ describe('what disks hold is measured', () => {
       [machine, other].includes(instance),
     )
     assert.deepEqual(
-      relations.map(({ inherits, isThinning }) => ({ inherits, isThinning })),
+      relations.map(({ inherits, isShrinking }) => ({ inherits, isShrinking })),
       [
-        { inherits: false, isThinning: false },
-        { inherits: true, isThinning: false },
+        { inherits: false, isShrinking: false },
+        { inherits: true, isShrinking: false },
       ],
     )
     assert.notEqual(relations[0]!.captures, '')
 
     const ofOther = copy(diskOf(other), 'cap-01kaj0v3m8q4t2x6y9z1b5c7d4')
-    assertNear(await measureOwn(pool, await find(other), ofOther), 5)
+    assertNear(await measureCapture(pool, await find(other), ofOther), 5)
   })
 
   test('a capture that is being removed thins its machine out until its room is free', async () => {
     const machine = copy(imageFolder(), nextMachine())
     writeFileSync(join(diskOf(machine), 'big'), randomBytes(20 * mebibyte))
     const capture = copy(diskOf(machine), 'cap-01kaj0v3m8q4t2x6y9z1b5c7d5')
-    assert.equal((await find(machine)).isThinning, false)
-    assert.equal((await find(machine, new Set([capture]))).isThinning, true)
+    assert.equal((await find(machine)).isShrinking, false)
+    assert.equal((await find(machine, new Set([capture]))).isShrinking, true)
     // Nothing of it is freed as long as somebody reads there.
     const reading = openSync(join(diskOf(capture), 'big'), 'r')
     run('btrfs', 'subvolume', 'delete', diskOf(capture))
-    assert.equal((await find(machine)).isThinning, true)
+    assert.equal((await find(machine)).isShrinking, true)
     closeSync(reading)
     await until(async () => {
       await commit(pool.folder)
       return (await find(machine)).captures === ''
     })
-    assert.equal((await find(machine)).isThinning, false)
+    assert.equal((await find(machine)).isShrinking, false)
   })
 
   test('the limit of a disk that is full beyond it is set all the same', async () => {
@@ -209,7 +209,7 @@ describe('what disks hold is measured', () => {
 
   async function heldBy(instance: string): Promise<number> {
     const { images } = await readDisks(pool)
-    return measureHeld(pool, instance, await find(instance), images.get(image))
+    return measureContent(pool, instance, await find(instance), images.get(image))
   }
 })
 

@@ -1,9 +1,13 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { globSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startTestEngine } from '../../e2e/harness/engine.ts'
+import { startTestEngine, type TestEngine } from '../../e2e/harness/engine.ts'
 import { runInGuest } from '../../e2e/guest/exec.ts'
+import { poolFolder } from '../src/drivers/incus/disks/host-pool.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
 import { captureNameOf, nameOf } from '../src/drivers/incus/instance.ts'
 import type { MachineRef } from '../src/drivers/machine-driver.ts'
@@ -19,7 +23,7 @@ async function makeHarness(): Promise<DriverHarness> {
   const other = createIncusDriver(options)
   const { client } = engine
 
-  /** A guest that only begins to boot, or to boot again, refuses for a while. */
+  /** A guest that is beginning to boot refuses calls for a while. */
   async function run(ref: MachineRef, script: string): Promise<string> {
     const place = { project: options.project, instance: nameOf(ref) }
     const deadline = Date.now() + 60_000
@@ -41,6 +45,7 @@ async function makeHarness(): Promise<DriverHarness> {
   }
 
   await driver.prepare()
+  leaveOutDesktop(engine)
   return {
     driver,
     other,
@@ -61,7 +66,7 @@ async function makeHarness(): Promise<DriverHarness> {
     freeze,
     async breakCapture(ref, id) {
       await driver.capture(ref, id)
-      // The engine notes this when it has made the disk.
+      // The engine sets this once the disk is made.
       const config = { 'volatile.apply_template': '' }
       const path = `/1.0/instances/${captureNameOf(id)}`
       await client.change('PATCH', path, { query: { project: options.project }, body: { config } })
@@ -70,9 +75,9 @@ async function makeHarness(): Promise<DriverHarness> {
     keepWriting: async (ref) => void (await run(ref, writer)),
     async talk(ref, stream) {
       await run(ref, echoAgent)
-      const said = randomBytes(20_000)
-      stream.write(said)
-      assert.ok(said.equals(await read(stream, said.length)))
+      const sent = randomBytes(20_000)
+      stream.write(sent)
+      assert.ok(sent.equals(await read(stream, sent.length)))
     },
     async [Symbol.asyncDispose]() {
       await driver[Symbol.asyncDispose]()
@@ -82,18 +87,36 @@ async function makeHarness(): Promise<DriverHarness> {
   }
 }
 
+/**
+ * The desktop costs each boot some seconds of a core, and no promise of a driver depends on it. It is
+ * left out in the pool of a private engine alone, because another engine has other users.
+ */
+function leaveOutDesktop({ engineDir }: TestEngine): void {
+  if (process.env['COMPUTER_TEST_ENGINE_SOCKET'] !== undefined) return
+  const images = globSync(join(poolFolder(engineDir, 'default'), 'images', '*'))
+  assert.equal(images.length, 1, 'the pool was copied with its image')
+  for (const image of images) {
+    const setReadOnly = (value: string) =>
+      execFileSync('btrfs', ['property', 'set', '-f', '-t', 'subvol', image, 'ro', value])
+    setReadOnly('false')
+    const wants = 'rootfs/etc/systemd/system/multi-user.target.wants'
+    unlinkSync(join(image, wants, 'computer-session.service'))
+    setReadOnly('true')
+  }
+}
+
 function read(stream: Duplex, length: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    let heard = 0
+    let received = 0
     const onData = (chunk: Buffer) => {
       chunks.push(chunk)
-      heard += chunk.length
-      if (heard < length) return
+      received += chunk.length
+      if (received < length) return
       stream.off('data', onData).off('close', onClose)
       resolve(Buffer.concat(chunks))
     }
-    const onClose = () => reject(new Error(`the stream ended after ${heard} bytes`))
+    const onClose = () => reject(new Error(`the stream ended after ${received} bytes`))
     stream.on('data', onData).on('close', onClose)
   })
 }
@@ -101,6 +124,6 @@ function read(stream: Duplex, length: number): Promise<Buffer> {
 const writer = `setsid sh -c 'number=0; while :; do number=$((number + 1))
 echo $number >> /home/first; echo $number >> /home/second; done' </dev/null >/dev/null 2>&1 &`
 
-/** Stands for the agent: answers what it is told. Of several, the first keeps the socket. */
+/** Stands in for the agent by echoing its input. If started again, the first keeps the socket. */
 const echoAgent = `mkdir -p /run/computer; cd /run/computer; mkdir echo 2>/dev/null || exit 0
 setsid socat UNIX-LISTEN:agent.sock,fork EXEC:cat </dev/null >/dev/null 2>&1 &`

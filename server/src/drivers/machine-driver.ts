@@ -49,7 +49,7 @@ export interface MachineDriver extends AsyncDisposable {
    * Keeps the limits of disks true where captures keep what their machine has deleted. To be called
    * every few seconds.
    */
-  tendDisks(): Promise<void>
+  adjustDiskLimits(): Promise<void>
   /** Room in the pool that holds every disk. */
   measurePool(): Promise<{ readonly totalBytes: number; readonly freeBytes: number }>
 

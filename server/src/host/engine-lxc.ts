@@ -1,5 +1,6 @@
-import { access, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { replaceFile } from '../replace-file.ts'
 
 const distributed = '/usr/share/lxc/config'
 
@@ -10,7 +11,7 @@ const distributed = '/usr/share/lxc/config'
  */
 export async function writeLxcTemplate(directory: string): Promise<void> {
   await copyTemplates(distributed, directory, directory)
-  await writeWhole(join(directory, 'common.conf.d', '90-log.conf'), 'lxc.log.level = DEBUG\n')
+  await updateFile(join(directory, 'common.conf.d', '90-log.conf'), 'lxc.log.level = DEBUG\n')
 }
 
 async function copyTemplates(from: string, to: string, root: string): Promise<void> {
@@ -19,7 +20,7 @@ async function copyTemplates(from: string, to: string, root: string): Promise<vo
     const source = join(from, entry.name)
     const target = join(to, entry.name)
     if (entry.isDirectory()) await copyTemplates(source, target, root)
-    else await writeWhole(target, rewriteTemplate(await readFile(source, 'utf8'), root))
+    else await updateFile(target, rewriteTemplate(await readFile(source, 'utf8'), root))
   }
 }
 
@@ -31,13 +32,8 @@ function rewriteTemplate(text: string, root: string): string {
     .join('\n')
 }
 
-/** The daemon may read it at any moment: it sees the old file or the new one. */
-async function writeWhole(path: string, text: string): Promise<void> {
-  const unchanged = await access(path).then(
-    async () => (await readFile(path, 'utf8')) === text,
-    () => false,
-  )
-  if (unchanged) return
-  await writeFile(`${path}.new`, text)
-  await rename(`${path}.new`, path)
+/** The daemon may read the file at any moment, so it is replaced whole, and only when it differs. */
+async function updateFile(path: string, text: string): Promise<void> {
+  const current = await readFile(path, 'utf8').catch(() => undefined)
+  if (current !== text) await replaceFile(path, text, { isDurable: false, mode: 0o644 })
 }

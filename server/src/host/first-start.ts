@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -11,6 +11,7 @@ import { ensureOwner } from '../domain/operator/bootstrap.ts'
 import { hasImages, registerImage } from '../domain/disks/images.ts'
 import { addKey, readKeyring } from '../domain/secrets/keyring-file.ts'
 import { hasSecrets } from '../domain/secrets/secrets.ts'
+import { replaceFile } from '../replace-file.ts'
 
 const repoDir = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -23,9 +24,11 @@ export async function ensureOwnerKey(db: Database, { dataDir }: Config): Promise
   // The key is told once. If we end before it is in the file, the mark makes the next start renew it.
   const mark = join(dataDir, 'run', 'owner-key-is-due')
   const renew = existsSync(mark) && !existsSync(ownerKeyPath(dataDir))
-  await writeWhole(mark, '')
+  await replaceFile(mark, '', { isDurable: true })
   const { key } = await ensureOwner(db, { renew })
-  if (key !== null) await writeWhole(ownerKeyPath(dataDir), `${key}\n`)
+  if (key !== null) {
+    await replaceFile(ownerKeyPath(dataDir), `${key}\n`, { isDurable: true })
+  }
   await rm(mark)
 }
 
@@ -73,17 +76,6 @@ export async function registerBuiltImage(db: Database, config: Config): Promise<
 /** The agent as machines of this data folder see it. Machines that run take it at their next start. */
 export async function buildGuestBundle({ dataDir }: Config): Promise<void> {
   await run(process.execPath, [join(repoDir, 'guest-agent', 'build.ts'), join(dataDir, 'guest')])
-}
-
-async function writeWhole(path: string, text: string): Promise<void> {
-  const file = await open(`${path}.new`, 'w', 0o600)
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(`${path}.new`, path)
 }
 
 async function run(program: string, args: readonly string[]): Promise<string> {

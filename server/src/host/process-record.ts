@@ -1,6 +1,7 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { replaceFile } from '../replace-file.ts'
 
 /*
  * Which processes are ours. A process id alone may be anybody's after a crash or a reboot, so what a
@@ -27,12 +28,11 @@ export function isAlive(record: ProcessRecord): boolean {
   return identifyProcess(record.pid)?.startedAt === record.startedAt
 }
 
-export function recordProcess(runDir: string, name: string, pid: number): void {
+/** A record names the boot, so it need not survive a power cut. */
+export async function recordProcess(runDir: string, name: string, pid: number): Promise<void> {
   const record = identifyProcess(pid)
   if (!record) return
-  const path = recordPath(runDir, name)
-  writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 })
-  renameSync(`${path}.new`, path)
+  await replaceFile(recordPath(runDir, name), JSON.stringify(record), { isDurable: false })
 }
 
 export function forgetProcess(runDir: string, name: string): void {

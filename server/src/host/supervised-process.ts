@@ -130,15 +130,27 @@ export class SupervisedProcess {
       stdio: ['ignore', this.#log.file, this.#log.file],
       env: command.env ?? process.env,
     })
-    if (child.pid) recordProcess(this.#folders.runDir, this.name, child.pid)
     this.#child = child
     this.#command = command
+    const exited = once(child, 'exit') as Promise<[number | null, string | null]>
+    exited.catch(() => {})
     try {
-      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+      if (child.pid) await this.#record(child.pid)
+      const [code, signal] = await exited
       return signal ? `was ended by ${signal}` : `ended with exit code ${code}`
     } finally {
       this.#child = null
       forgetProcess(this.#folders.runDir, this.name)
+    }
+  }
+
+  /** Without its record the next start would not find the process, so it is not left running. */
+  async #record(pid: number): Promise<void> {
+    try {
+      await recordProcess(this.#folders.runDir, this.name, pid)
+    } catch (error) {
+      this.#signal('SIGKILL')
+      throw error
     }
   }
 

@@ -35,7 +35,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   const timers = [
     every(reconcileEveryMs, () => reconcileAll(app)),
     every(measureEveryMs, measure),
-    every(tendEveryMs, () => app.driver.tendDisks()),
+    every(tendEveryMs, () => app.driver.adjustDiskLimits()),
     every(sweepMs, () => expireLeases(app)),
     every(sweepMs, () => forgetUnseenSockets(app)),
     every(reconcileEveryMs, () => closeAbandonedSessions(app)),

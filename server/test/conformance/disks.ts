@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import type { MachineDriver, MachineSpec } from '../../src/drivers/machine-driver.ts'
 import type { DriverHarness, Suite } from './suite.ts'
 
-/** Machines made from captures: disks that are their own, whatever becomes of what they came from. */
+/** Machines made from captures, whose disks are independent of the disks they came from. */
 export function testDisks(suite: Suite): void {
   let harness: DriverHarness
   let driver: MachineDriver
@@ -48,7 +48,7 @@ export function testDisks(suite: Suite): void {
     })
   }
 
-  test('copies of copies hold all that came before, five deep, when nothing else is left', async () => {
+  test('copies of copies, five deep, keep all data after everything else is removed', async () => {
     let machine = await runMachine()
     await harness.run(machine, 'echo 0 > /home/mark')
     for (let depth = 1; depth <= 5; depth += 1) {
@@ -64,7 +64,7 @@ export function testDisks(suite: Suite): void {
     await driver.destroy(machine)
   })
 
-  test('a copy may be of another size, and a larger disk', async () => {
+  test('a copy may have another size and a larger disk', async () => {
     const source = await runMachine()
     await harness.run(source, 'echo kept > /home/mark')
     const id = makeCaptureId()
@@ -78,14 +78,14 @@ export function testDisks(suite: Suite): void {
     await driver.destroy(source)
   })
 
-  test('the next generation of a machine is made from a capture of the one before', async () => {
+  test('the next generation of a machine is made from a capture of the previous one', async () => {
     const first = await runMachine()
     await harness.run(first, 'echo kept > /home/mark')
     const id = makeCaptureId()
     await driver.capture(first, id)
     await harness.run(first, 'echo lost > /home/mark')
     const { uidBase } = makeSpec()
-    const second = makeSpec({ ...first, generation: first.generation + 1, captureId: id, uidBase })
+    const second = { ...first, generation: first.generation + 1, captureId: id, uidBase }
     await driver.create(second)
     await driver.destroy(first)
     await driver.start(second)
@@ -93,7 +93,7 @@ export function testDisks(suite: Suite): void {
     await driver.destroy(second)
   })
 
-  test('a copy has a machine id of its own, and keeps it', async () => {
+  test('a copy has its own machine id, and keeps it', async () => {
     const source = await runMachine()
     const its = await machineIdOf(source)
     assert.match(its, /^[0-9a-f]{32}\n$/)
@@ -113,7 +113,7 @@ export function testDisks(suite: Suite): void {
     for (const machine of [...copies, source]) await driver.destroy(machine)
   })
 
-  test('the room of the pool is told', async () => {
+  test('the free space of the pool is reported', async () => {
     const { totalBytes, freeBytes } = await driver.measurePool()
     assert.ok(freeBytes > 0 && freeBytes <= totalBytes, `${freeBytes} of ${totalBytes}`)
   })

@@ -3,8 +3,8 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DriverError, type MachineRef } from '../../src/drivers/machine-driver.ts'
 
-/** Repeats a call that asks to be repeated, as its caller would. */
-export async function settle<T>(call: () => Promise<T>): Promise<T> {
+/** Retries a call while it fails with a retryable error, as the worker would. */
+export async function retry<T>(call: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 30_000
   for (;;) {
     try {
@@ -19,7 +19,7 @@ export async function settle<T>(call: () => Promise<T>): Promise<T> {
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 60_000
   while (!(await holds())) {
-    assert.ok(Date.now() < deadline, 'the awaited did not come about within a minute')
+    assert.ok(Date.now() < deadline, 'the condition did not hold within a minute')
     await sleep(50)
   }
 }

@@ -4,7 +4,7 @@ import type { MachineDriver, MachineRef } from '../../src/drivers/machine-driver
 import { isDriverError, isSame } from './expectations.ts'
 import type { DriverHarness, Suite } from './suite.ts'
 
-/** Machines that a capture which broke off left frozen. */
+/** Machines that were left frozen by a capture that broke off. */
 export function testFreezing(suite: Suite): void {
   let harness: DriverHarness
   let driver: MachineDriver
@@ -19,7 +19,7 @@ export function testFreezing(suite: Suite): void {
     ['start', (ref) => driver.start(ref)],
     ['capture', (ref) => driver.capture(ref, makeCaptureId())],
   ] as [string, (ref: MachineRef) => Promise<unknown>][]) {
-    test(`a frozen machine runs, is listed as frozen, and goes on after ${name}`, async () => {
+    test(`a frozen machine counts as running, is listed as frozen, and resumes after ${name}`, async () => {
       const spec = await runMachine()
       await harness.run(spec, 'echo kept > /home/mark')
       await harness.freeze(spec)
@@ -54,7 +54,7 @@ export function testFreezing(suite: Suite): void {
     assert.equal(await driver.inspect(spec), 'absent')
   })
 
-  test('what is not frozen is thawed already, and what is not there cannot be', async () => {
+  test('thawing a machine that is not frozen does nothing, and a missing one fails', async () => {
     const spec = makeSpec()
     await assert.rejects(driver.thaw(spec), isDriverError({ retryable: false }))
     await driver.create(spec)

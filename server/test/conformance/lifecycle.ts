@@ -6,7 +6,7 @@ import {
   type MachineDriver,
   type MachineRef,
 } from '../../src/drivers/machine-driver.ts'
-import { isClosed, isDriverError, isSame, settle, until } from './expectations.ts'
+import { isClosed, isDriverError, isSame, retry, until } from './expectations.ts'
 import type { DriverHarness, Suite } from './suite.ts'
 
 /** Machines from create to destroy, and the streams into them. */
@@ -19,20 +19,6 @@ export function testLifecycle(suite: Suite): void {
     ;({ driver, other } = harness)
   })
   const { makeSpec, runMachine } = suite
-
-  test('prepare may be repeated, and the engine then answers', async () => {
-    await driver.prepare()
-    await driver.prepare()
-    await driver.ping()
-  })
-
-  test('an image is there once it was added, and adding it again changes nothing', async () => {
-    assert.equal(await driver.hasImage('img_00000000000000000000000zzz'), false)
-    await driver.addImage(harness.imageId, harness.imageFiles)
-    assert.equal(await driver.hasImage(harness.imageId), true)
-    await other.addImage(harness.imageId, harness.imageFiles)
-    assert.equal(await other.hasImage(harness.imageId), true)
-  })
 
   test('a machine lives from create to destroy, and every step may be repeated', async () => {
     const spec = makeSpec()
@@ -51,7 +37,7 @@ export function testLifecycle(suite: Suite): void {
     }
   })
 
-  test('what is not there is a final failure, and is destroyed already', async () => {
+  test('calls for a missing machine fail for good, except that it counts as destroyed', async () => {
     const spec = makeSpec()
     const final = isDriverError({ retryable: false })
     const imageId = 'img_00000000000000000000000zzz' as const
@@ -64,13 +50,10 @@ export function testLifecycle(suite: Suite): void {
     await driver.destroy(spec)
   })
 
-  test('generations of one machine are machines of their own', async () => {
+  test('generations of one machine are separate machines', async () => {
     const first = makeSpec()
-    const second = makeSpec({
-      ...first,
-      generation: first.generation + 1,
-      uidBase: makeSpec().uidBase,
-    })
+    const { uidBase } = makeSpec()
+    const second = { ...first, generation: first.generation + 1, uidBase }
     await driver.create(first)
     await driver.create(second)
     await driver.start(second)
@@ -95,18 +78,18 @@ export function testLifecycle(suite: Suite): void {
     assert.ok(!(await driver.list()).some((machine) => isSame(machine.ref, running)))
   })
 
-  test('of calls at once, all succeed and one machine is made', async () => {
+  test('concurrent calls all succeed and make one machine', async () => {
     const spec = makeSpec()
-    await Promise.all([settle(() => driver.create(spec)), settle(() => other.create(spec))])
+    await Promise.all([retry(() => driver.create(spec)), retry(() => other.create(spec))])
     assert.equal(await driver.inspect(spec), 'stopped')
-    await Promise.all([settle(() => driver.start(spec)), settle(() => other.start(spec))])
+    await Promise.all([retry(() => driver.start(spec)), retry(() => other.start(spec))])
     assert.equal(await driver.inspect(spec), 'running')
     const destroy = () => driver.destroy(spec)
-    await Promise.all([settle(destroy), settle(() => other.destroy(spec))])
+    await Promise.all([retry(destroy), retry(() => other.destroy(spec))])
     assert.equal(await driver.inspect(spec), 'absent')
   })
 
-  test('several machines are made and started at once', async () => {
+  test('several machines are created and started at once', async () => {
     const specs = [makeSpec(), makeSpec(), makeSpec()]
     await Promise.all(
       specs.map(async (spec) => {
@@ -129,14 +112,14 @@ export function testLifecycle(suite: Suite): void {
     await driver.destroy(spec)
   })
 
-  test('a machine that has only begun to boot is stopped', async () => {
+  test('a machine that has just begun to boot can be stopped', async () => {
     const spec = await runMachine()
     await driver.stop(spec, { graceMs: 30_000 })
     assert.equal(await driver.inspect(spec), 'stopped')
     assert.equal((await driver.lastExit(spec)).kind, 'poweroff')
   })
 
-  test('a guest that powers itself off stops, and is told from one that died', async () => {
+  test('a guest that powers itself off is told apart from one that died', async () => {
     const spec = await runMachine()
     await harness.powerOff(spec)
     await becomes(spec, 'stopped')
@@ -162,29 +145,29 @@ export function testLifecycle(suite: Suite): void {
     assert.equal(await driver.inspect(spec), 'running')
   })
 
-  test('a watcher hears of machines that change, whoever changes them', async () => {
+  test('a watcher is notified of machines that change, whoever changes them', async () => {
     const watching = new AbortController()
-    const heard: MachineRef[] = []
+    const seen: MachineRef[] = []
     const watch = (async () => {
-      for await (const ref of driver.watch(watching.signal)) if (ref !== 'all') heard.push(ref)
+      for await (const ref of driver.watch(watching.signal)) if (ref !== 'all') seen.push(ref)
     })()
     const spec = makeSpec()
     await other.create(spec)
-    // A watch that has only begun may miss the first change.
+    // A watch that has just begun may miss the first change.
     await until(async () => {
       await other.start(spec)
       await other.stop(spec, { graceMs: 0 })
-      return heard.some((ref) => isSame(ref, spec))
+      return seen.some((ref) => isSame(ref, spec))
     })
     await other.start(spec)
-    heard.length = 0
+    seen.length = 0
     await harness.powerOff(spec)
-    await until(async () => heard.some((ref) => isSame(ref, spec)))
+    await until(async () => seen.some((ref) => isSame(ref, spec)))
     watching.abort()
     await watch
   })
 
-  test('streams to the agent are apart from each other and end with the machine', async () => {
+  test('streams to the agent are independent and end with the machine', async () => {
     const spec = await runMachine()
     const [first, second] = await Promise.all([driver.connect(spec), driver.connect(spec)])
     await Promise.all([harness.talk(spec, first), harness.talk(spec, second)])
@@ -196,7 +179,7 @@ export function testLifecycle(suite: Suite): void {
     await assert.rejects(driver.connect(spec), isDriverError({ retryable: true }))
   })
 
-  test('a disk outlasts a stop, and ends with its machine', async () => {
+  test('a disk survives a stop, and is removed with its machine', async () => {
     const spec = await runMachine()
     await harness.run(spec, 'echo kept > /home/mark')
     await driver.stop(spec, { graceMs: 30_000 })
@@ -208,7 +191,7 @@ export function testLifecycle(suite: Suite): void {
     assert.equal(await harness.run(spec, 'cat /home/mark || echo none'), 'none\n')
   })
 
-  test('a sweep leaves whole machines alone, also while others start', async () => {
+  test('a sweep leaves complete machines alone, also while others start', async () => {
     const stopped = makeSpec()
     await driver.create(stopped)
     const starting = makeSpec()
@@ -219,7 +202,7 @@ export function testLifecycle(suite: Suite): void {
     await talkWhenUp(starting)
   })
 
-  /** A guest between two boots refuses a stream, or breaks it off. */
+  /** A rebooting guest refuses or breaks off streams for a while. */
   function talkWhenUp(ref: MachineRef): Promise<void> {
     return until(async () => {
       let stream: Duplex | undefined
@@ -237,6 +220,6 @@ export function testLifecycle(suite: Suite): void {
   }
 
   function becomes(ref: MachineRef, state: string): Promise<void> {
-    return until(async () => (await settle(() => driver.inspect(ref))) === state)
+    return until(async () => (await retry(() => driver.inspect(ref))) === state)
   }
 }

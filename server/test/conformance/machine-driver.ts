@@ -1,17 +1,24 @@
 import { describe } from 'node:test'
+import { testBrokenCaptures } from './broken-captures.ts'
 import { testCaptures } from './captures.ts'
 import { testDisks } from './disks.ts'
+import { testEngine } from './engine.ts'
 import { testFreezing } from './freezing.ts'
 import { testLifecycle } from './lifecycle.ts'
 import { openSuite, type DriverHarness } from './suite.ts'
 
-/** What the control plane relies on, whichever engine runs the machines. */
+/** The promises that the control plane relies on, whichever engine runs the machines. */
 export function describeMachineDriver(name: string, makeHarness: () => Promise<DriverHarness>) {
   describe(`${name} keeps the promises of a machine driver`, () => {
     const suite = openSuite(makeHarness)
-    testLifecycle(suite)
-    testCaptures(suite)
-    testDisks(suite)
-    testFreezing(suite)
+    testEngine(suite)
+    // Each test has machines of its own and mostly waits for guests, so several run at a time.
+    describe('machines', { concurrency: 3 }, () => {
+      testLifecycle(suite)
+      testCaptures(suite)
+      testDisks(suite)
+      testFreezing(suite)
+    })
+    testBrokenCaptures(suite)
   })
 }

@@ -1,4 +1,5 @@
 import type { CaptureId, ImageId } from '@computer/contract'
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before } from 'node:test'
 import type { Duplex } from 'node:stream'
@@ -8,6 +9,7 @@ import type {
   MachineRef,
   MachineSpec,
 } from '../../src/drivers/machine-driver.ts'
+import { isSame } from './expectations.ts'
 
 /** An engine for the suite, with the means to do to a guest what no driver does. */
 export type DriverHarness = AsyncDisposable & {
@@ -16,71 +18,73 @@ export type DriverHarness = AsyncDisposable & {
   readonly other: MachineDriver
   readonly imageId: ImageId
   readonly imageFiles: ImageFiles
-  /** A machine of the image that was never made before: own id, own uid range, generation 1. */
+  /** A new machine of the image, with an id and uid range of its own, generation 1. */
   makeSpec(): MachineSpec
-  /** From inside the guest. Each resolves when it was asked for, not when it has happened. */
+  /** Asked for inside the guest. Each resolves with the request, before it takes effect. */
   powerOff(ref: MachineRef): Promise<void>
   reboot(ref: MachineRef): Promise<void>
-  /** Ends the guest's init without a word. */
+  /** Kills the guest's init. */
   die(ref: MachineRef): Promise<void>
-  /** Runs a line of shell in the guest, as soon as that can be, and answers its output. */
+  /** Runs a line of shell in the guest as soon as it can run one. Returns its output. */
   run(ref: MachineRef, script: string): Promise<string>
   /** From now on the guest adds lines to /home/first and then to /home/second, in turn. */
   keepWriting(ref: MachineRef): Promise<void>
   /**
-   * Says something over the stream and checks what the agent answers, who may still be booting.
-   * Fails where the stream ends first.
+   * Exchanges a message with the agent over the stream. Waits for an agent that is still booting, and
+   * fails if the stream ends first.
    */
   talk(ref: MachineRef, stream: Duplex): Promise<void>
   /** Leaves a running machine frozen. */
   freeze(ref: MachineRef): Promise<void>
-  /** Leaves what a capture does that broke off in the middle: itself half made, its machine frozen. */
+  /** Produces the leftovers of a capture that broke off: itself incomplete, its machine frozen. */
   breakCapture(ref: MachineRef, id: CaptureId): Promise<void>
 }
 
-/** What the cases share: one engine, and the removal of all that they make. */
+/** The means that the cases share. Disposing of the harness removes everything that they make. */
 export type Suite = {
-  /** From `before` on. */
+  /** Available from `before` on. */
   harness(): DriverHarness
-  /** A machine of the image, or the given one, which goes when the suite ends. */
-  makeSpec(spec?: MachineSpec): MachineSpec
+  makeSpec(): MachineSpec
   runMachine(spec?: MachineSpec): Promise<MachineSpec>
   makeCaptureId(): CaptureId
+  /** The state of a machine, which `inspect` and `list` must agree on. */
+  readState(
+    ref: MachineRef,
+  ): Promise<{ state?: string | undefined; isFrozen?: boolean | undefined }>
+  /** How often the second driver lists a capture. */
+  countCaptures(id: CaptureId): Promise<number>
 }
 
-/** To be called inside a `describe`. */
+/** Call this inside a `describe`. */
 export function openSuite(makeHarness: () => Promise<DriverHarness>): Suite {
   let harness: DriverHarness | undefined
-  const machines: MachineRef[] = []
-  const captures: CaptureId[] = []
   before(async () => {
     harness = await makeHarness()
   })
-  after(async () => {
-    await using _ = harness
-    for (const ref of machines) await harness?.driver.destroy(ref)
-    for (const id of captures) await harness?.driver.removeCapture(id)
-  })
+  after(async () => harness?.[Symbol.asyncDispose]())
 
   const suite: Suite = {
     harness() {
-      if (!harness) throw new Error('the harness is made before the first test')
+      if (!harness) throw new Error('the harness exists from the first test on')
       return harness
     },
-    makeSpec(spec = suite.harness().makeSpec()) {
-      machines.push(spec)
-      return spec
-    },
+    makeSpec: () => suite.harness().makeSpec(),
     async runMachine(spec = suite.makeSpec()) {
       const { driver } = suite.harness()
       await driver.create(spec)
       await driver.start(spec)
       return spec
     },
-    makeCaptureId() {
-      const id = `cap_${randomBytes(13).toString('hex')}` as const
-      captures.push(id)
-      return id
+    makeCaptureId: () => `cap_${randomBytes(13).toString('hex')}`,
+    async readState(ref) {
+      const { driver } = suite.harness()
+      const found = (await driver.list()).find((machine) => isSame(machine.ref, ref))
+      assert.equal(await driver.inspect(ref), found?.state)
+      return { state: found?.state, isFrozen: found?.isFrozen }
+    },
+    async countCaptures(id) {
+      const listed = await suite.harness().other.listCaptures()
+      return listed.filter((capture) => capture.id === id).length
     },
   }
   return suite

@@ -15,7 +15,7 @@ export type MortalWorker = ReturnType<typeof startMortalWorker>
 
 /** Asked by passes over everything, whenever they come by: no step of a machine or a capture. */
 const background =
-  /^(prepare|ping|hasImage|addImage|connect|list|listCaptures|sweep|measurePool|tendDisks)$/
+  /^(prepare|ping|hasImage|addImage|connect|list|listCaptures|sweep|measurePool|adjustDiskLimits)$/
 /** What the steps write. */
 const stepped =
   /^(machines|machine_events|meter_intervals|captures|snapshots|uid_slots|sessions|input_leases)$/

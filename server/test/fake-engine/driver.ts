@@ -34,7 +34,7 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
     removeCapture: (id) => faults.run('removeCapture', () => store.captures.remove(id)),
     listCaptures: () => faults.run('listCaptures', () => store.captures.list()),
     thaw: (ref) => faults.run('thaw', () => store.thaw(ref)),
-    tendDisks: () => faults.run('tendDisks', () => {}),
+    adjustDiskLimits: () => faults.run('adjustDiskLimits', () => {}),
     measurePool: () => faults.run('measurePool', () => ({ ...store.pool })),
     inspect: (ref) => faults.run('inspect', () => store.find(ref)?.listed.state ?? 'absent'),
     lastExit: (ref) => faults.run('lastExit', () => store.get(ref).lastExit),

@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { open, rename, rm, type FileHandle } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { open, type FileHandle } from 'node:fs/promises'
+import { replaceFile } from '../../replace-file.ts'
 import { Key, type Keyring } from './keyring.ts'
 
 /**
@@ -33,7 +32,7 @@ export async function readKeyring(path: string): Promise<Keyring | null> {
 export async function addKey(path: string): Promise<Keyring> {
   const keyring: Keyring = [Key.generate(), ...((await readKeyring(path)) ?? [])]
   const lines = keyring.map((key) => `${key.export()}\n`)
-  await writeWhole(path, `${comment}${lines.join('')}`)
+  await replaceFile(path, `${comment}${lines.join('')}`, { isDurable: true })
   return keyring
 }
 
@@ -54,24 +53,4 @@ function parseKeyring(path: string, text: string): Keyring {
   const [first, ...others] = keys
   if (!first) throw new Error(`the keyring ${path} has no key`)
   return [first, ...others]
-}
-
-/** Whoever reads meanwhile finds the old file or the new one, also after a power cut. */
-async function writeWhole(path: string, text: string): Promise<void> {
-  const partial = `${path}.${randomBytes(6).toString('hex')}.new`
-  try {
-    const file = await open(partial, 'wx', 0o600)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(partial, path)
-  } catch (error) {
-    await rm(partial, { force: true })
-    throw error
-  }
-  await using folder = await open(dirname(path), 'r')
-  await folder.sync()
 }

@@ -6,14 +6,14 @@ import {
   type EngineCapture,
   type MachineRef,
 } from '../machine-driver.ts'
-import { raiseLimit, readUsedBytes } from './disks/size.ts'
-import { measureHeld, measureOwn, readDisks } from './disks/measure.ts'
+import { raiseLimit, readUsedBytes } from './disks/engine-limits.ts'
+import { measureContent, measureCapture, readDisks } from './disks/measure.ts'
 import type { Engine } from './engine.ts'
 import { thawMachine } from './freezer.ts'
 import { diskFolder, exists, type HostPool } from './disks/host-pool.ts'
 import { captureBody, captureIdOf, captureNameOf, nameOf } from './instance.ts'
 import {
-  absent,
+  machineAbsent,
   findInstance,
   imageOf,
   isStatus,
@@ -23,15 +23,16 @@ import {
   removeInstance,
   type Instance,
 } from './instances.ts'
-import { ensureRoom, explainFull } from './disks/capacity.ts'
+import { requireFreeSpace, asPoolFull } from './disks/capacity.ts'
 
 /*
- * A capture is a stopped instance: a copy-on-write copy of a machine's disk. A plain copy of a running
- * machine finds its newest files empty, so the machine is frozen; on the engine's own host only until
- * the disk of the copy is there, for the engine then goes on for a while with books of its own.
+ * A capture is a stopped instance: a copy-on-write copy of a machine's disk. In a plain copy of a
+ * running machine the newest files are empty, so the machine is frozen meanwhile. On the engine's own
+ * host it is thawed as soon as the copied disk exists, because the engine then spends a while on its
+ * own records.
  */
 
-/** What the machine had written, where its disk cannot be measured. */
+/** The bytes that the machine had written, where its disk cannot be measured. */
 const writtenKey = 'user.written_bytes'
 
 export async function captureMachine(
@@ -47,23 +48,23 @@ export async function captureMachine(
       : await captureByEngine(engine, ref, capture)
     return { writtenBytes }
   } catch (error) {
-    throw isStatus(error, 404) ? absent(ref) : explainFull(error)
+    throw isStatus(error, 404) ? machineAbsent(ref) : asPoolFull(error)
   }
 }
 
-/** What a capture holds beyond its image. It stays the same, so it is measured once. */
-export async function readHeldBytes(
+/** The content of a capture beyond its image. It never changes, so it is measured once. */
+export async function readContentBytes(
   engine: Engine,
   pool: HostPool,
   capture: Instance,
 ): Promise<number> {
-  const known = engine.heldBytes.get(capture.name)
+  const known = engine.captureContentBytes.get(capture.name)
   if (known !== undefined) return known
   const { captures, images } = await readDisks(pool)
   const disk = captures.get(capture.name)
-  if (!disk) throw new DriverError(`there is no disk of ${capture.name}`, { retryable: true })
-  const bytes = await measureHeld(pool, capture.name, disk, images.get(imageOf(capture)))
-  engine.heldBytes.set(capture.name, bytes)
+  if (!disk) throw new DriverError(`${capture.name} has no disk in the pool`, { retryable: true })
+  const bytes = await measureContent(pool, capture.name, disk, images.get(imageOf(capture)))
+  engine.captureContentBytes.set(capture.name, bytes)
   return bytes
 }
 
@@ -81,37 +82,37 @@ async function captureOnHost(
   capture: string,
 ): Promise<number> {
   const name = nameOf(ref)
-  // Of what is in the pool only the machine is asked for, so it is read while the copy is made.
+  // Only the machine's own disk is needed, so the pool can be read while the copy is made.
   const reading = readDisks(pool)
   reading.catch(() => {})
   await makeInstance(engine, capture, async () => {
-    await ensureRoom(engine.client, engine.config)
+    await requireFreeSpace(engine.client, engine.config)
     const folder = diskFolder(pool, capture)
-    // What an earlier call left there would be taken for ours.
-    const isLeft = await exists(folder)
-    await copyAtOneInstant(engine, ref, capture, {
-      isCopied: (copying) => (isLeft ? copying : appears(folder, copying)),
+    // A folder that an earlier call left would be taken for the new copy.
+    const isLeftover = await exists(folder)
+    await copyWhileFrozen(engine, ref, capture, {
+      isCopied: (copying) => (isLeftover ? copying : waitForFolder(folder, copying)),
     })
   })
   const machine = (await reading).machines.find(({ instance }) => instance === name)
   if (!machine) throw new DriverError(`the disk of ${name} is gone`, { retryable: true })
-  const bytes = await measureOwn(pool, machine, capture)
-  if (!machine.inherits) engine.heldBytes.set(capture, bytes)
+  const bytes = await measureCapture(pool, machine, capture)
+  if (!machine.inherits) engine.captureContentBytes.set(capture, bytes)
   return bytes
 }
 
-/** Where the disk cannot be measured, what its machine is charged with is noted on the capture. */
+/** Where the disk cannot be measured, the capture records the bytes that its machine is charged for. */
 async function captureByEngine(engine: Engine, ref: MachineRef, capture: string): Promise<number> {
   const name = nameOf(ref)
   await makeInstance(engine, capture, async () => {
-    await ensureRoom(engine.client, engine.config)
+    await requireFreeSpace(engine.client, engine.config)
     const machine = await findInstance(engine, name)
-    if (!machine) throw absent(ref)
+    if (!machine) throw machineAbsent(ref)
     const usedBytes = await readUsedBytes(engine, name)
-    // Not afterwards, when a full disk could not be emptied if this is refused.
+    // Before the copy: if this is refused afterwards, a full disk could not be emptied any more.
     await raiseLimit(engine, machine, usedBytes)
-    const notes = { [writtenKey]: String(usedBytes) }
-    await copyAtOneInstant(engine, ref, capture, { member: memberOf(machine), notes })
+    const record = { [writtenKey]: String(usedBytes) }
+    await copyWhileFrozen(engine, ref, capture, { member: memberOf(machine), record })
   })
   const made = await findInstance(engine, capture)
   return Number(made?.config[writtenKey] ?? 0)
@@ -119,21 +120,21 @@ async function captureByEngine(engine: Engine, ref: MachineRef, capture: string)
 
 type CopyOptions = {
   readonly member?: { readonly target?: string }
-  readonly notes?: Readonly<Record<string, string>>
-  /** Resolves when the disk is copied, before the engine has ended. */
+  readonly record?: Readonly<Record<string, string>>
+  /** Resolves when the disk is copied, which may be before the engine's operation ends. */
   readonly isCopied?: (copying: Promise<void>) => Promise<void>
 }
 
-async function copyAtOneInstant(
+async function copyWhileFrozen(
   engine: Engine,
   ref: MachineRef,
   capture: string,
-  { member, notes, isCopied = (copying) => copying }: CopyOptions,
+  { member, record, isCopied = (copying) => copying }: CopyOptions,
 ): Promise<void> {
   const machine = nameOf(ref)
   const { config, ...body } = captureBody(engine.config)
   const hold = await engine.freezer.freeze(machine)
-  let isOfOneInstant = true
+  let isConsistent = true
   let copying: Promise<void>
   try {
     copying = engine.client.change('POST', '/1.0/instances', {
@@ -141,26 +142,26 @@ async function copyAtOneInstant(
       body: {
         ...body,
         name: capture,
-        config: { ...config, ...notes },
+        config: { ...config, ...record },
         source: { type: 'copy', source: machine, instance_only: true },
       },
     })
     copying.catch(() => {})
     await isCopied(copying)
-    isOfOneInstant = hold === undefined || (await hold.holds())
+    isConsistent = hold === undefined || (await hold.isStillFrozen())
   } finally {
     await hold?.release()
-    // The engine may know of it, too, if it was not us who froze it.
+    // If somebody else had frozen it, the engine may have to thaw it as well.
     if (hold?.wasFrozen) await thawMachine(engine, ref)
   }
   await copying
-  if (isOfOneInstant) return
+  if (isConsistent) return
   await removeInstance(engine, capture)
-  throw new DriverError('the machine was woken while it was captured', { retryable: true })
+  throw new DriverError('the machine was thawed during the capture', { retryable: true })
 }
 
-/** Resolves when the folder is there, or nobody makes it any more. */
-async function appears(folder: string, making: Promise<void>): Promise<void> {
+/** Resolves when the folder exists, or when its maker has ended. */
+async function waitForFolder(folder: string, making: Promise<void>): Promise<void> {
   let isOver = false
   const end = () => (isOver = true)
   making.then(end, end)

@@ -7,7 +7,7 @@ import { connect as tlsConnect, type SecureContextOptions } from 'node:tls'
 import { WebSocket } from 'ws'
 import { EngineError, readReply, readText, unreachable, type Operation } from './replies.ts'
 
-/** Certificates and key are PEM text. Without `serverCertificate` the system's authorities decide. */
+/** Certificates and key are PEM text. Without `serverCertificate`, the system's authorities are used. */
 export type EngineAccess =
   | { readonly socketPath: string }
   | {
@@ -26,7 +26,7 @@ export type Call = {
 }
 
 const defaultTimeoutMs = 30_000
-/** What an operation may take when its caller names no bound. */
+/** The limit for an operation whose caller sets none. */
 const operationTimeoutMs = 120_000
 
 /** Speaks the engine's REST API. Everything it throws is an EngineError. */
@@ -54,27 +54,27 @@ export class IncusClient implements Disposable {
     return this.#call('GET', path, call) as Promise<T>
   }
 
-  /** The text of a log. */
+  /** Reads a log as text. */
   text(path: string, query: Query): Promise<string> {
     return this.#exchange('GET', path, { query }, {}, async (out) => void out.end(), readText)
   }
 
-  /** Resolves when the change is done, also where the engine does it in the background. */
+  /** Resolves when the change is done, even if the engine makes it in the background. */
   async change(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, call: Call = {}) {
     const { timeoutMs = operationTimeoutMs, ...rest } = call
     const result = await this.#call(method, path, rest)
     if (isOperation(result)) await this.waitFor(result, timeoutMs)
   }
 
-  /** Starts what goes on in the background, and does not wait for it. */
+  /** Starts a background operation, and does not wait for it. */
   async begin(path: string, body: unknown, query: Query): Promise<Operation> {
     const result = await this.#call('POST', path, { body, query })
-    if (!isOperation(result)) throw new EngineError(`${path} began no operation`, { status: 500 })
+    if (!isOperation(result)) throw new EngineError(`${path} started no operation`, { status: 500 })
     return result
   }
 
   async waitFor(operation: Operation, timeoutMs: number): Promise<Operation> {
-    // The server gives up first, so that our own time limit means that it does not answer.
+    // The server gives up first, so a local timeout means that it does not answer.
     const query = { timeout: Math.ceil(timeoutMs / 1000) }
     const path = `/1.0/operations/${operation.id}/wait`
     const ended = (await this.#call('GET', path, {
@@ -82,14 +82,14 @@ export class IncusClient implements Disposable {
       timeoutMs: timeoutMs + 10_000,
     })) as Operation
     if (ended.status_code === 200) return ended
-    const stillRuns = ended.status_code < 200
+    const isRunning = ended.status_code < 200
     throw new EngineError(
-      stillRuns ? `${ended.description} takes longer than ${timeoutMs} ms` : ended.err,
-      { status: stillRuns ? 504 : ended.status_code, ofOperation: true },
+      isRunning ? `${ended.description} took longer than ${timeoutMs} ms` : ended.err,
+      { status: isRunning ? 504 : ended.status_code, ofOperation: true },
     )
   }
 
-  /** Sends the two files of an image as the form that the engine takes. */
+  /** Uploads the files of an image as the multipart form that the engine expects. */
   async upload(path: string, files: readonly { name: string; path: string }[], timeoutMs: number) {
     const boundary = 'computer-image-parts'
     const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` }
@@ -112,10 +112,10 @@ export class IncusClient implements Disposable {
       readReply,
     )
     if (isOperation(result)) return this.waitFor(result, timeoutMs)
-    throw new EngineError(`${path} began no operation`, { status: 500 })
+    throw new EngineError(`${path} started no operation`, { status: 500 })
   }
 
-  /** A socket of the engine, opening. Errors come as its `error` event. */
+  /** Opens a WebSocket. Errors arrive as its `error` event. */
   socket(path: string, query: Query): WebSocket {
     const url = this.#url(path, query)
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
@@ -180,7 +180,7 @@ function isOperation(value: unknown): value is Operation {
   return typeof value === 'object' && value !== null && 'class' in value && 'status_code' in value
 }
 
-/** The engine signs its own certificate: the one we were given is trusted, whatever name it bears. */
+/** The engine's certificate is self-signed, so the given one is trusted whatever its name. */
 function pin(certificate: string | undefined): object {
   return certificate === undefined ? {} : { ca: certificate, checkServerIdentity: () => undefined }
 }

@@ -10,7 +10,7 @@ import { isFrozen, thawMachine } from './freezer.ts'
 import { importImage, isImageReady } from './images.ts'
 import { captureNameOf, nameOf, refOf } from './instance.ts'
 import {
-  absent,
+  machineAbsent,
   findSettled,
   isComplete,
   isStatus,
@@ -22,7 +22,7 @@ import { readLastExit } from './last-exit.ts'
 import { readLog, resizeMachine, startMachine, stopMachine } from './lifecycle.ts'
 import type { EngineConfig } from './engine-config.ts'
 import { checkPool, prepareEngine } from './prepare.ts'
-import { measureRoom } from './disks/capacity.ts'
+import { measureCapacity } from './disks/capacity.ts'
 import { openAgentStream } from './stream.ts'
 import { sweepEngine } from './sweep.ts'
 
@@ -32,11 +32,11 @@ export type IncusOptions = { readonly access: EngineAccess } & Partial<EngineCon
   }
 
 /**
- * Machines as Incus containers. The instance is named after the machine and its generation, and
- * everything that is ours is in one project of the engine.
+ * Machines as Incus containers. An instance is named after its machine and generation, and all our
+ * instances are in one project of the engine.
  *
- * Nothing is looked up before it is done: each call asks for the change at once, and only a refusal
- * makes it look what there is. That keeps the way from create to running short.
+ * Calls request a change without checking the current state first, and look it up only when the
+ * engine refuses. This keeps the path from create to running short.
  */
 export function createIncusDriver(options: IncusOptions): MachineDriver {
   const client = new IncusClient(options.access)
@@ -56,7 +56,7 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
   return {
     async prepare() {
       await prepareEngine(client, config)
-      engine.forget()
+      engine.invalidate()
     },
     ping: () => checkPool(client, config.pool),
     hasImage: (id) => isImageReady(client, config.pool, id),
@@ -70,32 +70,32 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     removeCapture: (id) => limits.removeCapture(captureNameOf(id)),
     listCaptures: () => listCaptures(engine),
     thaw: (ref) => thawMachine(engine, ref),
-    measurePool: () => measureRoom(client, config),
-    tendDisks: () => limits.tend(),
+    measurePool: () => measureCapacity(client, config),
+    adjustDiskLimits: () => limits.adjustAll(),
     inspect: async (ref) => stateOf(await findSettled(engine, nameOf(ref))),
-    lastExit: async (ref) => readLastExit(await named(ref, readLog(engine, nameOf(ref)))),
+    lastExit: async (ref) => readLastExit(await explainAbsent(ref, readLog(engine, nameOf(ref)))),
     list: () => listMachines(engine),
     watch: (signal) => watchMachines(client, config.project, signal),
     sweep: () => sweepEngine(engine),
-    connect: (ref) => named(ref, openAgentStream(client, nameOf(ref), config.project)),
+    connect: (ref) => explainAbsent(ref, openAgentStream(client, nameOf(ref), config.project)),
     [Symbol.asyncDispose]: async () => client[Symbol.dispose](),
   }
 }
 
-/** The engine's own words for a machine that is not there mean nothing to our callers. */
-async function named<T>(ref: MachineRef, call: Promise<T>): Promise<T> {
+/** Replaces the engine's own error for an instance that does not exist. */
+async function explainAbsent<T>(ref: MachineRef, call: Promise<T>): Promise<T> {
   try {
     return await call
   } catch (error) {
-    throw isStatus(error, 404) ? absent(ref) : error
+    throw isStatus(error, 404) ? machineAbsent(ref) : error
   }
 }
 
-/** A half-made instance is no machine: create makes it anew, and sweep removes it. */
+/** An incomplete instance counts as absent: create replaces it, and sweep removes it. */
 function stateOf(instance: Instance | undefined): EngineState {
   if (!instance || !isComplete(instance)) return 'absent'
   if (instance.status === 'Error') {
-    throw new DriverError(`the engine does not know the state of ${instance.name}`, {
+    throw new DriverError(`the engine reports no state for ${instance.name}`, {
       retryable: true,
     })
   }

@@ -1,23 +1,23 @@
 import type { IncusClient } from './client.ts'
 import { EngineError } from './replies.ts'
 
-/** Where in the engine everything of ours is. */
+/** The names and places that the driver uses in the engine. */
 export type EngineConfig = {
   readonly project: string
   readonly pool: string
   readonly network: string
-  /** INCUS_DIR, where the engine is ours and on this host. */
+  /** INCUS_DIR of a private engine on this host. */
   readonly engineDir: string | undefined
-  /** A block device or btrfs folder for the pool. Without it a sparse file holds the pool. */
+  /** A block device or btrfs folder for the pool. Without it the pool is in a sparse file. */
   readonly poolSource: string | undefined
-  /** Size of that file in GiB. Without it four fifths of the free disk. */
+  /** Size of that file in GiB. Defaults to four fifths of the free disk. */
   readonly poolSizeGib: number | undefined
-  /** The gateway's address and prefix, `10.1.0.1/20`. Without it a free one is looked for. */
+  /** The gateway's address and prefix, such as `10.1.0.1/20`. Without it a free network is chosen. */
   readonly subnet: string | undefined
   readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void
 }
 
-/** Creates what is not there. Of two that do so at once, the second finds it made. */
+/** Creates an object unless it exists, also when another caller creates it at the same time. */
 export async function ensure(
   client: IncusClient,
   path: string,

@@ -6,17 +6,17 @@ import type { EngineConfig } from './engine-config.ts'
 import { readHostCpus } from './prepare.ts'
 import { openHostPool, type HostPool } from './disks/host-pool.ts'
 
-/** The engine as the parts of the driver share it. What must be looked up once is looked up when needed. */
+/** The state that the parts of the driver share. Facts about the host are looked up once, on demand. */
 export type Engine = Instances & {
   readonly config: EngineConfig
   readonly freezer: Freezer
-  /** What captures hold beyond their image, by their names, as far as it was measured. */
-  readonly heldBytes: Map<string, number>
+  /** The measured content of captures beyond their image, by instance name. */
+  readonly captureContentBytes: Map<string, number>
   readSettings(): Promise<InstanceSettings>
-  /** Undefined where disks cannot be measured from here: then the engine's own limits must do. */
+  /** Undefined where disks cannot be measured from here, and only the engine can set limits. */
   openPool(): Promise<HostPool | undefined>
-  /** After a change to the engine itself: what was looked up may be otherwise. */
-  forget(): void
+  /** Drops cached facts after a change to the engine itself. */
+  invalidate(): void
 }
 
 export function createEngine(
@@ -25,33 +25,33 @@ export function createEngine(
   guestDir: string | undefined,
 ): Engine {
   const { project, pool, network } = config
-  const hostCpus = once(() => readHostCpus(client))
-  const hostPool = once(() => openHostPool(config))
+  const hostCpus = memoize(() => readHostCpus(client))
+  const hostPool = memoize(() => openHostPool(config))
   return {
     client,
     project,
     config,
     freezer: createFreezer({ client, project }, config.engineDir !== undefined),
-    heldBytes: new Map(),
+    captureContentBytes: new Map(),
     readSettings: async () => ({ pool, network, guestDir, hostCpus: await hostCpus.get() }),
     openPool: () => hostPool.get(),
-    forget() {
-      hostCpus.forget()
-      hostPool.forget()
+    invalidate() {
+      hostCpus.invalidate()
+      hostPool.invalidate()
     },
   }
 }
 
-/** What was found is kept; what failed is tried again. */
-function once<T>(find: () => Promise<T>): { get(): Promise<T>; forget(): void } {
+/** Caches a result. A failed lookup is retried by the next call. */
+function memoize<T>(find: () => Promise<T>): { get(): Promise<T>; invalidate(): void } {
   let found: Promise<T> | undefined
-  const forget = () => (found = undefined)
+  const invalidate = () => (found = undefined)
   return {
     get() {
       found ??= find()
-      found.catch(forget)
+      found.catch(invalidate)
       return found
     },
-    forget,
+    invalidate,
   }
 }

@@ -4,8 +4,8 @@ import type { IncusClient } from './client.ts'
 import { refOf } from './instance.ts'
 
 /**
- * Machines whose state changed, as the engine's lifecycle events tell it. A broken connection is
- * opened again for as long as the signal lets us; what happened before it was open is not told.
+ * Yields machines whose state changed, from the engine's lifecycle events. Reconnects until the signal
+ * aborts, and yields `all` after each connect, because events in between are lost.
  */
 export async function* watchMachines(
   client: IncusClient,
@@ -38,7 +38,7 @@ const changesState = new Set([
 
 type LifecycleEvent = { readonly action: string; readonly name: string; readonly project: string }
 
-/** One connection's events, until it ends for whatever reason. */
+/** The events of one connection, until it ends for any reason. */
 async function* readEvents(
   client: IncusClient,
   project: string,

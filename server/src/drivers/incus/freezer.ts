@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DriverError, type MachineRef } from '../machine-driver.ts'
 import { nameOf } from './instance.ts'
 import {
-  absent,
+  machineAbsent,
   changeState,
   concerns,
   findInstance,
@@ -17,25 +17,25 @@ import {
 import { storageName } from './disks/host-pool.ts'
 
 /**
- * Holds all processes of a machine for as long as its disk is copied. On the engine's own host that is
- * the kernel's freezer, asked directly: the engine looks only every second whether all are held, where
- * the host still has control groups of the first version. The engine then knows nothing of it, so
- * that a machine is frozen is told by both.
+ * Freezes all processes of a machine while its disk is copied. On the engine's own host this uses the
+ * kernel's freezer directly, because on a host with cgroup v1 the engine polls only once a second
+ * whether all processes are frozen. The engine then does not know of it, so whether a machine is
+ * frozen must be asked of both.
  */
 export type Freezer = {
-  /** One holds a machine at a time. Undefined where it does not run. */
-  freeze(instance: string): Promise<Hold | undefined>
-  /** What the kernel says, where it can be asked. */
+  /** Waits while another caller has the machine frozen. Undefined if it does not run. */
+  freeze(instance: string): Promise<FreezeHold | undefined>
+  /** According to the kernel. False where the kernel cannot be asked. */
   isFrozen(instance: string): Promise<boolean>
-  /** What the kernel does, where it can be asked. */
+  /** Through the kernel. Does nothing where the kernel cannot be asked. */
   thaw(instance: string): Promise<void>
 }
 
-export type Hold = {
-  /** Somebody else had frozen it before. */
+export type FreezeHold = {
+  /** It was frozen already. */
   readonly wasFrozen: boolean
-  /** Whether nobody has woken it meanwhile. */
-  holds(): Promise<boolean>
+  /** False if somebody has thawed it meanwhile. */
+  isStillFrozen(): Promise<boolean>
   release(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export function createFreezer(instances: Instances, onHost: boolean): Freezer {
         resolve()
       }
       try {
-        const hold = await take(instance)
+        const hold = await freezeNow(instance)
         if (!hold) end()
         return hold && { ...hold, release: () => hold.release().finally(end) }
       } catch (error) {
@@ -60,27 +60,29 @@ export function createFreezer(instances: Instances, onHost: boolean): Freezer {
       }
     },
     async isFrozen(instance) {
-      const group = await find(instance)
-      return group !== undefined && ((await isHeld(group)) || (await isHeldByEngine(group)))
+      const group = await findGroup(instance)
+      return (
+        group !== undefined && ((await isGroupFrozen(group)) || (await isFrozenByEngine(group)))
+      )
     },
     async thaw(instance) {
-      const group = await find(instance)
+      const group = await findGroup(instance)
       if (group === undefined) return
-      await setHeld(group, false)
-      if (await isHeldByEngine(group)) await writeState(firstFreezer(group), 'THAWED')
+      await setFrozen(group, false)
+      if (await isFrozenByEngine(group)) await writeState(v1FreezerPath(group), 'THAWED')
     },
   }
 
-  async function take(instance: string): Promise<Hold | undefined> {
-    const group = await find(instance)
-    if (group === undefined || (await isHeldByEngine(group))) {
+  async function freezeNow(instance: string): Promise<FreezeHold | undefined> {
+    const group = await findGroup(instance)
+    if (group === undefined || (await isFrozenByEngine(group))) {
       return freezeByEngine(instances, instance)
     }
     return freezeGroup(group)
   }
 
-  async function find(instance: string): Promise<string | undefined> {
-    return onHost ? findGroup(storageName(instances.project, instance)) : undefined
+  async function findGroup(instance: string): Promise<string | undefined> {
+    return onHost ? findPayloadGroup(storageName(instances.project, instance)) : undefined
   }
 }
 
@@ -89,8 +91,8 @@ export function isFrozen(freezer: Freezer, instance: Instance): Promise<boolean>
   return instance.status === 'Running' ? freezer.isFrozen(instance.name) : Promise.resolve(false)
 }
 
-/** Wakes a machine, whoever froze it. A copy for which it was frozen is made first. */
-export async function thawMachine(engine: Freezing, ref: MachineRef): Promise<void> {
+/** Thaws a machine, whoever froze it, once any copy that it is frozen for is complete. */
+export async function thawMachine(engine: FreezableInstances, ref: MachineRef): Promise<void> {
   const name = nameOf(ref)
   for (const operation of await runningOperations(engine)) {
     if (operation.description !== 'Creating instance' || !concerns(operation, name)) continue
@@ -98,20 +100,20 @@ export async function thawMachine(engine: Freezing, ref: MachineRef): Promise<vo
   }
   await engine.freezer.thaw(name)
   const found = await findInstance(engine, name)
-  if (!found) throw absent(ref)
+  if (!found) throw machineAbsent(ref)
   if (found.status === 'Frozen') await unfreezeByEngine(engine, name)
 }
 
-type Freezing = Instances & { readonly freezer: Freezer }
+type FreezableInstances = Instances & { readonly freezer: Freezer }
 
 const freezeWithinMs = 5_000
-/** Mounted there beside the first version's, and in its place where that is gone. */
+/** cgroup v2: mounted beside v1 on a hybrid host, otherwise at the top. */
 const groupsFolder = ['/sys/fs/cgroup/unified', '/sys/fs/cgroup'].find((folder) =>
   existsSync(join(folder, 'cgroup.procs')),
 )
 
-/** The control group of a machine that runs. One that could not be removed has the same name, and is empty. */
-async function findGroup(name: string): Promise<string | undefined> {
+/** The cgroup of a running machine. Leftovers of earlier runs share its name, and are empty. */
+async function findPayloadGroup(name: string): Promise<string | undefined> {
   if (groupsFolder === undefined) return undefined
   for (const suffix of ['', '-1', '-2']) {
     const group = join(groupsFolder, `lxc.payload.${name}${suffix}`)
@@ -120,43 +122,43 @@ async function findGroup(name: string): Promise<string | undefined> {
   return undefined
 }
 
-async function freezeGroup(group: string): Promise<Hold> {
-  const wasFrozen = await isHeld(group)
-  const release = () => setHeld(group, false)
-  await setHeld(group, true)
+async function freezeGroup(group: string): Promise<FreezeHold> {
+  const wasFrozen = await isGroupFrozen(group)
+  const release = () => setFrozen(group, false)
+  await setFrozen(group, true)
   const deadline = Date.now() + freezeWithinMs
-  while (!(await isHeld(group))) {
+  while (!(await isGroupFrozen(group))) {
     if (Date.now() > deadline) {
       await release()
-      throw new DriverError('the machine does not hold still', { retryable: true })
+      throw new DriverError('the machine could not be frozen in time', { retryable: true })
     }
     await sleep(1)
   }
-  return { wasFrozen, holds: () => isHeld(group), release }
+  return { wasFrozen, isStillFrozen: () => isGroupFrozen(group), release }
 }
 
-async function setHeld(group: string, held: boolean): Promise<void> {
-  await writeState(join(group, 'cgroup.freeze'), held ? '1' : '0')
+async function setFrozen(group: string, frozen: boolean): Promise<void> {
+  await writeState(join(group, 'cgroup.freeze'), frozen ? '1' : '0')
 }
 
-async function isHeld(group: string): Promise<boolean> {
+async function isGroupFrozen(group: string): Promise<boolean> {
   return /^frozen 1$/m.test(await readEvents(group))
 }
 
 /**
- * By the first version's freezer, which the engine prefers, and under which ours takes no hold. The
- * engine forgets that it froze a machine when it could not stop it.
+ * Frozen by the v1 freezer, which the engine prefers and which overrides ours. When the engine cannot
+ * stop a machine that it froze, it leaves it so and forgets about it.
  */
-async function isHeldByEngine(group: string): Promise<boolean> {
-  const state = await readFile(firstFreezer(group), 'utf8').catch(() => '')
+async function isFrozenByEngine(group: string): Promise<boolean> {
+  const state = await readFile(v1FreezerPath(group), 'utf8').catch(() => '')
   return state.trim() === 'FROZEN'
 }
 
-function firstFreezer(group: string): string {
+function v1FreezerPath(group: string): string {
   return join('/sys/fs/cgroup/freezer', basename(group), 'freezer.state')
 }
 
-/** A machine that has ended has no group any more. */
+/** Ignores a missing group: its machine has ended. */
 async function writeState(path: string, state: string): Promise<void> {
   try {
     await writeFile(path, state)
@@ -169,7 +171,7 @@ function readEvents(group: string): Promise<string> {
   return readFile(join(group, 'cgroup.events'), 'utf8').catch(() => '')
 }
 
-async function freezeByEngine(instances: Instances, name: string): Promise<Hold | undefined> {
+async function freezeByEngine(instances: Instances, name: string): Promise<FreezeHold | undefined> {
   let wasFrozen = false
   try {
     await changeState(instances, name, { action: 'freeze' })
@@ -181,7 +183,7 @@ async function freezeByEngine(instances: Instances, name: string): Promise<Hold 
   }
   return {
     wasFrozen,
-    holds: async () => (await findInstance(instances, name))?.status === 'Frozen',
+    isStillFrozen: async () => (await findInstance(instances, name))?.status === 'Frozen',
     release: () => unfreezeByEngine(instances, name),
   }
 }

@@ -6,12 +6,12 @@ import { text } from 'node:stream/consumers'
 const tablePrefix = 'computer_'
 
 /**
- * What comes in from the bridge for the host itself is DHCP and DNS, and nothing else. The engine's
- * rules know the host's addresses of the moment; this holds for those it is given later, too.
+ * Accepts only DHCP and DNS from the bridge to the host itself. The engine's rules cover the addresses
+ * that the host has now; these also cover addresses that it is given later.
  */
 export async function closeHostToGuests(network: string): Promise<void> {
   const table = `${tablePrefix}${network}`
-  // Deleting what was just added makes the whole repeatable, and it is one transaction.
+  // Adding and deleting the table first makes this repeatable. It is all one transaction.
   await nft(`
     add table inet ${table}
     delete table inet ${table}
@@ -28,13 +28,13 @@ export async function closeHostToGuests(network: string): Promise<void> {
   await removeRulesOfGoneBridges()
 }
 
-/** A bridge that was removed with its engine leaves its rules here. */
+/** Removes the rules of bridges that were removed with their engine. */
 export async function removeRulesOfGoneBridges(): Promise<void> {
   for (const [, table] of (await nft('list tables')).matchAll(
     /^table inet (computer_[a-z0-9]+)$/gm,
   )) {
     if (existsSync(`/sys/class/net/${table!.slice(tablePrefix.length)}`)) continue
-    // Another of our servers may remove it at this moment.
+    // Another server on this host may be removing it as well.
     await nft(`delete table inet ${table}`).catch(() => {})
   }
 }
@@ -42,11 +42,11 @@ export async function removeRulesOfGoneBridges(): Promise<void> {
 async function nft(rules: string): Promise<string> {
   const child = spawn('nft', ['-f', '-'], { stdio: ['pipe', 'pipe', 'pipe'] })
   child.stdin.on('error', () => {}).end(rules)
-  const [output, complaint, [code]] = await Promise.all([
+  const [output, errorOutput, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
     once(child, 'close'),
   ])
-  if (code !== 0) throw new Error(`nft refused the rules of the bridge: ${complaint.trim()}`)
+  if (code !== 0) throw new Error(`nft refused the rules of the bridge: ${errorOutput.trim()}`)
   return output
 }

@@ -6,11 +6,11 @@ import type { ImageFiles } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import type { EngineConfig } from './engine-config.ts'
 import { aliasOf } from './instance.ts'
-import { isStatus, removeInstance, settle, type Instances } from './instances.ts'
+import { isStatus, removeInstance, waitForOperations, type Instances } from './instances.ts'
 
 const importTimeoutMs = 20 * 60_000
 
-/** The image is in the engine and whole in the pool. */
+/** The image is in the engine, and completely unpacked in the pool. */
 export async function isImageReady(
   client: IncusClient,
   pool: string,
@@ -23,8 +23,8 @@ export async function isImageReady(
 }
 
 /**
- * Every step leaves something that the next call finds: the image, its alias, and the note that it is
- * unpacked. A call that broke off is taken up where it ended.
+ * Each step leaves a result that a repeated call finds: the image, its alias, and the property that it
+ * is unpacked. So a repeated call resumes one that broke off.
  */
 export async function importImage(
   client: IncusClient,
@@ -34,7 +34,7 @@ export async function importImage(
 ): Promise<void> {
   const fingerprint = (await findImage(client, id)) ?? (await upload(client, id, files))
   const instances = { client, project: config.project }
-  await settle(instances, seedOf(id))
+  await waitForOperations(instances, seedOf(id))
   const { properties } = await readImage(client, fingerprint)
   if (properties[unpackedIn(config.pool)] === 'true') return
   await unpack(instances, config.pool, id, fingerprint)
@@ -43,7 +43,7 @@ export async function importImage(
   })
 }
 
-/** Instances of this name exist only while their image is unpacked. */
+/** A seed is an instance that exists only while its image is being unpacked. */
 export function isSeed(name: string): boolean {
   return /^seed-[0-9a-z]{20,32}$/.test(name)
 }
@@ -84,7 +84,7 @@ async function upload(client: IncusClient, id: ImageId, files: ImageFiles): Prom
   return fingerprint
 }
 
-/** The engine names an image by the digest of both files. */
+/** The engine identifies an image by the digest of both files. */
 async function fingerprintOf(files: ImageFiles): Promise<string> {
   const hash = createHash('sha256')
   for (const path of [files.metadataPath, files.rootfsPath]) {
@@ -93,7 +93,7 @@ async function fingerprintOf(files: ImageFiles): Promise<string> {
   return hash.digest('hex')
 }
 
-/** The engine unpacks an image for the first instance that is made of it. */
+/** The engine unpacks an image for the first instance that is made from it. */
 async function unpack(
   instances: Instances,
   pool: string,
@@ -103,7 +103,7 @@ async function unpack(
   const { client, project } = instances
   const name = seedOf(id)
   await removeInstance(instances, name)
-  // A daemon that died while it unpacked takes what it has for whole, and would copy that for ever.
+  // After a crash during unpacking, the engine would take the partial volume for a complete one.
   const volume = `/1.0/storage-pools/${pool}/volumes/image/${fingerprint}`
   await client.change('DELETE', volume).catch((error: unknown) => {
     if (!isStatus(error, 404)) throw error

@@ -9,12 +9,12 @@ const captureId = /^cap_([0-9a-z]{20,32})$/
 const captureName = /^cap-([0-9a-z]{20,32})$/
 const imageId = /^img_[0-9a-z]{20,32}$/
 
-/** The instance that is this machine. Our id and generation, and no caller's string, are in it. */
+/** The name of a machine's instance, made from our own id and generation and no caller's string. */
 export function nameOf(ref: MachineRef): string {
   const id = machineId.exec(ref.id)?.[1]
   const name = `mch-${id}-g${ref.generation}`
   if (id === undefined || !instanceName.test(name)) {
-    throw new DriverError(`not a machine: ${ref.id}, generation ${ref.generation}`, {
+    throw new DriverError(`invalid machine: ${ref.id}, generation ${ref.generation}`, {
       retryable: false,
     })
   }
@@ -29,7 +29,7 @@ export function refOf(name: string): MachineRef | undefined {
 
 export function captureNameOf(id: CaptureId): string {
   const rest = captureId.exec(id)?.[1]
-  if (rest === undefined) throw new DriverError(`not a capture: ${id}`, { retryable: false })
+  if (rest === undefined) throw new DriverError(`invalid capture id: ${id}`, { retryable: false })
   return `cap-${rest}`
 }
 
@@ -40,7 +40,7 @@ export function captureIdOf(name: string): CaptureId | undefined {
 
 export function aliasOf(id: string): string {
   if (imageId.test(id)) return id
-  throw new DriverError(`not an image: ${id}`, { retryable: false })
+  throw new DriverError(`invalid image id: ${id}`, { retryable: false })
 }
 
 export type InstanceSettings = {
@@ -52,7 +52,7 @@ export type InstanceSettings = {
   readonly guestDir: string | undefined
 }
 
-/** What the engine is told of a machine. Only numbers of the spec reach it. */
+/** The engine's configuration of a machine. Of the spec, only numbers and our own ids go into it. */
 export function instanceBody(spec: MachineSpec, settings: InstanceSettings) {
   return {
     architecture: '',
@@ -83,8 +83,8 @@ export function instanceBody(spec: MachineSpec, settings: InstanceSettings) {
 }
 
 /**
- * What the engine is told of a capture. What it does not name, the engine takes from the machine. It
- * never runs, so it holds no range of uids and no link.
+ * The engine's configuration of a capture. The engine copies every other setting from the machine. A
+ * capture never runs, so it has no uid range and no network link.
  */
 export function captureBody(settings: Pick<InstanceSettings, 'pool'>) {
   return {
@@ -107,12 +107,12 @@ export function captureBody(settings: Pick<InstanceSettings, 'pool'>) {
   }
 }
 
-/** What systemd takes for the kernel's command line (systemd, docs/ENVIRONMENT.md). */
+/** systemd reads it in place of the kernel's command line (systemd, docs/ENVIRONMENT.md). */
 const initOptionsKey = 'environment.SYSTEMD_PROC_CMDLINE'
 
 /**
- * The size that a machine's disk has for its owner. What the engine calls the root's size is only the
- * limit it began with, which captures raise (disks/limits.ts).
+ * The disk size that the machine's owner sees. The engine's size of the root device is only the initial
+ * limit, which is adjusted later (disks/limits.ts).
  */
 export const diskSizeKey = 'user.disk_bytes'
 
@@ -132,11 +132,11 @@ export function limits(spec: MachineSpec, settings: Pick<InstanceSettings, 'host
 
 function isolation(spec: MachineSpec) {
   return {
-    // The engine would start a machine again that powered itself off while the daemon was down.
+    // The engine would restart a machine that powered itself off while the daemon was down.
     'boot.autostart': 'false',
     'security.guestapi': 'false',
     'security.privileged': 'false',
-    // The engine's own choice gives concurrent creates the same range.
+    // The engine would give concurrent creates the same range.
     'security.idmap.isolated': 'true',
     'security.idmap.base': String(count(spec.uidBase)),
     'security.idmap.size': '65536',
@@ -147,8 +147,8 @@ function isolation(spec: MachineSpec) {
 }
 
 /**
- * The init takes the machine id that it is told for the one in /etc, and writes it there. So a copy
- * of another machine's disk has its own from its first moment on, and a restored machine the old one.
+ * The init uses this machine id and writes it to /etc. So a copy of another machine's disk has its own
+ * id from the first moment, and a restored machine keeps its id.
  */
 function identity({ id }: MachineRef) {
   const machineId = createHash('sha256').update(`machine-id ${id}`).digest('hex').slice(0, 32)
@@ -165,5 +165,5 @@ const deniedSubvolumeCalls = [0x5000940e, 0x50009418, 0x50009401, 0x50009417]
 
 function count(value: number): number {
   if (Number.isSafeInteger(value) && value > 0) return value
-  throw new DriverError(`not a size: ${value}`, { retryable: false })
+  throw new DriverError(`invalid size: ${value}`, { retryable: false })
 }

@@ -3,7 +3,7 @@ import { DriverError, type MachineRef } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import { EngineError, type Operation } from './replies.ts'
 
-/** The instances of one project, by name. Asking for what already holds is a success. */
+/** The instances of one project. Asking for a state that already holds is a success. */
 export type Instances = { readonly client: IncusClient; readonly project: string }
 
 export type Instance = {
@@ -32,15 +32,15 @@ export function listInstances({ client, project }: Instances): Promise<readonly 
   return client.get<Instance[]>('/1.0/instances', { query: { project, recursion: 1 } })
 }
 
-/** A daemon that died while it made an instance leaves one that never got its disk. */
+/** A daemon that died while it made an instance leaves one without a disk. */
 export function isComplete(instance: Instance): boolean {
   const { config } = instance
   return 'volatile.apply_template' in config || 'volatile.last_state.power' in config
 }
 
 /**
- * Makes an instance that is not there. Of one that is, an earlier call may still be at work; what it
- * leaves half made is made anew.
+ * Makes an instance unless it exists. If an earlier call is still making it, waits for that call, and
+ * replaces an instance that was left incomplete.
  */
 export async function makeInstance(
   instances: Instances,
@@ -53,7 +53,7 @@ export async function makeInstance(
     const found = await findInstance(instances, name)
     if (!found) throw error
     if (isComplete(found)) return
-    await settle(instances, name)
+    await waitForOperations(instances, name)
     const settled = await findInstance(instances, name)
     if (settled && isComplete(settled)) return
     if (settled) await removeInstance(instances, name)
@@ -61,7 +61,7 @@ export async function makeInstance(
   }
 }
 
-/** The fingerprint of the image that an instance's disk began with, by however many copies. */
+/** The fingerprint of the image that an instance's disk derives from, through any number of copies. */
 export function imageOf({ config }: Instance): string {
   return config['volatile.base_image'] ?? ''
 }
@@ -76,47 +76,47 @@ export async function changeState(
   await client.change('PUT', path, { query: { project }, body, timeoutMs })
 }
 
-export async function stopByForce(instances: Instances, name: string): Promise<void> {
-  await repeat(async () => {
+export async function forceStop(instances: Instances, name: string): Promise<void> {
+  await retryWhileChanging(async () => {
     try {
       await changeState(instances, name, { action: 'stop', force: true, timeout: 30 })
       return true
     } catch (error) {
       const now = await findInstance(instances, name)
       if (!now || now.status === 'Stopped') return true
-      return asLongAsRetryable(error)
+      return requireRetryable(error)
     }
   })
 }
 
-/** Removes an instance in whatever state. */
+/** Removes an instance in any state. */
 export async function removeInstance(instances: Instances, name: string): Promise<void> {
   const { client, project } = instances
-  await repeat(async () => {
+  await retryWhileChanging(async () => {
     try {
       await client.change('DELETE', `/1.0/instances/${name}`, { query: { project } })
       return true
     } catch (error) {
-      // The common reason is that it runs; asking first would cost every other removal a call.
+      // It usually fails because the instance runs. Checking first would cost every removal a call.
       const now = await findInstance(instances, name)
       if (!now) return true
-      if (now.status !== 'Stopped') await stopByForce(instances, name)
-      return asLongAsRetryable(error)
+      if (now.status !== 'Stopped') await forceStop(instances, name)
+      return requireRetryable(error)
     }
   })
 }
 
 /**
- * While an instance goes down, the engine says that it is stopped, running and stopped again. It notes
- * the end when all is done, so what is `Stopped` without that note is looked at until it is sure. One
- * that ended while the daemon was down never gets the note, and stays `Stopped`.
+ * While an instance goes down, the engine reports it as stopped, running and stopped again, and then
+ * records its last state. So an instance that is `Stopped` without that record is polled for a moment.
+ * One that ended while the daemon was down never gets the record, and stays `Stopped`.
  */
 export async function findSettled(
   instances: Instances,
   name: string,
 ): Promise<Instance | undefined> {
   let found = await findInstance(instances, name)
-  for (let tries = 0; tries < 10 && found && isUnsure(found); tries++) {
+  for (let tries = 0; tries < 10 && found && isMaybeStopping(found); tries++) {
     await sleep(50)
     found = await findInstance(instances, name)
   }
@@ -125,36 +125,40 @@ export async function findSettled(
 
 export async function listSettled(instances: Instances): Promise<readonly Instance[]> {
   let list = await listInstances(instances)
-  for (let tries = 0; tries < 10 && list.some(isUnsure); tries++) {
+  for (let tries = 0; tries < 10 && list.some(isMaybeStopping); tries++) {
     await sleep(50)
     const again = new Map((await listInstances(instances)).map((one) => [one.name, one]))
-    // One that was seen running since is not at rest, whatever it is seen as next.
-    list = list.flatMap((one) => (isUnsure(one) ? (again.get(one.name) ?? []) : one))
+    // An instance that was running in a later listing is not stopped, whatever the next one shows.
+    list = list.flatMap((one) => (isMaybeStopping(one) ? (again.get(one.name) ?? []) : one))
   }
   return list
 }
 
-function isUnsure({ status, config }: Instance): boolean {
+function isMaybeStopping({ status, config }: Instance): boolean {
   return status === 'Stopped' && config['volatile.last_state.power'] === 'RUNNING'
 }
 
-/** Repeats what an instance that just changes its state refuses, for some seconds. */
-export async function repeat(attempt: () => Promise<boolean>): Promise<void> {
+/** Retries, for some seconds, a call that an instance refuses while it changes its state. */
+export async function retryWhileChanging(attempt: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 10_000
-  while (!(await attempt())) {
-    if (Date.now() > deadline) {
-      throw new DriverError('the machine does not come to rest', { retryable: true })
+  for (;;) {
+    // Measured before the attempt: after a slow one, such as a forced stop on a busy disk, the call
+    // that it made possible still follows.
+    const isLast = Date.now() > deadline
+    if (await attempt()) return
+    if (isLast) {
+      throw new DriverError('the machine keeps changing its state', { retryable: true })
     }
     await sleep(50)
   }
 }
 
-function asLongAsRetryable(error: unknown): false {
+function requireRetryable(error: unknown): false {
   if (error instanceof DriverError && (error.retryable || isStatus(error, 400))) return false
   throw error
 }
 
-/** What the engine is doing to an instance at this moment, by whomever it was asked. */
+/** The operations that the engine is running, for any of its clients. */
 export async function runningOperations({ client }: Instances): Promise<readonly Operation[]> {
   const query = { recursion: 1, 'all-projects': 'true' }
   const byStatus = await client.get<Record<string, Operation[]>>('/1.0/operations', { query })
@@ -168,16 +172,16 @@ export function concerns(operation: Operation, name: string): boolean {
   return urls.some((url) => new URL(url, 'http://engine').pathname.endsWith(`/instances/${name}`))
 }
 
-/** A cluster copies on write only where the original lies. Without one it knows no members. */
+/** A cluster can copy on write only on the member that has the original. */
 export function memberOf({ location }: Instance): { readonly target?: string } {
   return location === 'none' ? {} : { target: location }
 }
 
-/** Waits for what the engine still does to an instance, asked by a caller that is gone. */
-export async function settle(instances: Instances, name: string): Promise<void> {
+/** Waits for operations on an instance that another caller has started. */
+export async function waitForOperations(instances: Instances, name: string): Promise<void> {
   for (const operation of await runningOperations(instances)) {
     if (!concerns(operation, name)) continue
-    // How it ends is seen in the instance.
+    // Its outcome shows in the instance.
     await instances.client.waitFor(operation, 600_000).catch(() => {})
   }
 }
@@ -186,8 +190,8 @@ export function isStatus(error: unknown, status: number): boolean {
   return error instanceof EngineError && error.status === status
 }
 
-/** Nobody but the caller can know that the machine should be there. */
-export function absent(ref: MachineRef): DriverError {
+/** Final: the caller alone decides whether the machine should exist. */
+export function machineAbsent(ref: MachineRef): DriverError {
   const message = `the engine has no machine ${ref.id}, generation ${ref.generation}`
   return new DriverError(message, { retryable: false })
 }

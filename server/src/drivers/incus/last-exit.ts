@@ -1,8 +1,8 @@
 import type { LastExit } from '../machine-driver.ts'
 
 /**
- * How a machine's init ended, as LXC's monitor logged it. The engine's events are the same for a guest
- * that powered itself off and one whose init was killed. A guest cannot write to this log.
+ * Reads from the log of LXC's monitor how a machine's init ended. The engine's own events do not tell a
+ * guest that powered itself off from one whose init was killed. A guest cannot write to this log.
  */
 export function readLastExit(log: string): LastExit {
   const lines = log.split('\n').filter((line) => line.includes(' start - '))

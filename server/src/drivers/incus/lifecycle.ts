@@ -1,40 +1,43 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DriverError, type MachineRef, type MachineSpec } from '../machine-driver.ts'
-import { evenIfFull, growByEngine, sizeOf } from './disks/size.ts'
+import { growDisk, sizeOf } from './disks/engine-limits.ts'
+import { withTemporaryHeadroom } from './disks/headroom.ts'
 import type { DiskLimits } from './disks/limits.ts'
 import type { Engine } from './engine.ts'
 import { isFrozen, thawMachine } from './freezer.ts'
 import { bytesOf, diskSizeKey, limits, nameOf } from './instance.ts'
 import {
-  absent,
+  machineAbsent,
   changeState,
   findInstance,
   findSettled,
   isStatus,
-  repeat,
-  stopByForce,
+  retryWhileChanging,
+  forceStop,
   type Instances,
 } from './instances.ts'
-import { explainFull } from './disks/capacity.ts'
+import { asPoolFull } from './disks/capacity.ts'
 
-/** A guest that has just begun to boot loses the request to stop, so it is asked again, soon at first. */
-const firstAskMs = 1_000
-const nextAskMs = 3_000
+/** A guest that has just begun to boot loses a stop request, so it is repeated, soon at first. */
+const firstRequestMs = 1_000
+const nextRequestMs = 3_000
 
 export async function startMachine(engine: Engine, ref: MachineRef): Promise<void> {
   const name = nameOf(ref)
-  await repeat(async () => {
+  await retryWhileChanging(async () => {
     try {
-      await evenIfFull(engine, name, () => changeState(engine, name, { action: 'start' }))
+      await withTemporaryHeadroom(engine, name, () =>
+        changeState(engine, name, { action: 'start' }),
+      )
       return true
     } catch (error) {
       const found = await findInstance(engine, name)
-      if (!found) throw absent(ref)
+      if (!found) throw machineAbsent(ref)
       if (await isFrozen(engine.freezer, found)) {
         await thawMachine(engine, ref)
         return true
       }
-      if (isAlreadyRunning(error)) return isAlive(engine, name)
+      if (isAlreadyRunning(error)) return hasProcess(engine, name)
       throw await explain(engine, name, error)
     }
   })
@@ -43,24 +46,28 @@ export async function startMachine(engine: Engine, ref: MachineRef): Promise<voi
 export async function stopMachine(engine: Engine, ref: MachineRef, graceMs: number): Promise<void> {
   const name = nameOf(ref)
   const running = await findInstance(engine, name)
-  if (!running) throw absent(ref)
-  // Frozen, it cannot hear us.
+  if (!running) throw machineAbsent(ref)
+  // A frozen machine cannot react to a stop request.
   if (await isFrozen(engine.freezer, running)) await thawMachine(engine, ref)
   const deadline = Date.now() + graceMs
-  let askMs = firstAskMs
-  for (let leftMs = graceMs; leftMs > 0; leftMs = deadline - Date.now(), askMs = nextAskMs) {
-    const timeout = Math.ceil(Math.min(leftMs, askMs) / 1000)
+  let requestMs = firstRequestMs
+  for (
+    let leftMs = graceMs;
+    leftMs > 0;
+    leftMs = deadline - Date.now(), requestMs = nextRequestMs
+  ) {
+    const timeout = Math.ceil(Math.min(leftMs, requestMs) / 1000)
     try {
       return await changeState(engine, name, { action: 'stop', force: false, timeout })
     } catch (error) {
       const found = await findSettled(engine, name)
-      if (!found) throw absent(ref)
+      if (!found) throw machineAbsent(ref)
       if (found.status === 'Stopped') return
       if (error instanceof DriverError && !error.retryable) await sleep(200)
     }
   }
-  if (!(await findInstance(engine, name))) throw absent(ref)
-  await stopByForce(engine, name)
+  if (!(await findInstance(engine, name))) throw machineAbsent(ref)
+  await forceStop(engine, name)
 }
 
 export async function resizeMachine(
@@ -71,26 +78,26 @@ export async function resizeMachine(
   const { client, project } = engine
   const name = nameOf(spec)
   const found = await findSettled(engine, name)
-  if (!found) throw absent(spec)
+  if (!found) throw machineAbsent(spec)
   if (found.status !== 'Stopped') {
-    throw new DriverError(`${spec.id} runs: only a stopped machine is resized`, {
+    throw new DriverError(`${spec.id} is running; stop it before it is resized`, {
       retryable: false,
     })
   }
   const sizeBytes = Math.max(sizeOf(found), bytesOf(spec))
-  if (!(await engine.openPool())) await growByEngine(engine, found, sizeBytes)
+  if (!(await engine.openPool())) await growDisk(engine, found, sizeBytes)
   const settings = await engine.readSettings()
   const config = { ...limits(spec, settings), [diskSizeKey]: String(sizeBytes) }
-  await evenIfFull(engine, name, () =>
+  await withTemporaryHeadroom(engine, name, () =>
     client.change('PATCH', `/1.0/instances/${name}`, { query: { project }, body: { config } }),
   )
-  if (sizeBytes > sizeOf(found)) await diskLimits.settle(name)
+  if (sizeBytes > sizeOf(found)) await diskLimits.refreshLimit(name)
 }
 
-/** The engine's message of a failed start only names its own command; LXC's log has the reason. */
+/** The engine's error for a failed start names only its own command; LXC's log has the reason. */
 async function explain(instances: Instances, name: string, error: unknown): Promise<unknown> {
   if (!(error instanceof DriverError) || isStatus(error, 404)) return error
-  const full = explainFull(error)
+  const full = asPoolFull(error)
   if (full !== error) return full
   const log = await readLog(instances, name).catch(() => '')
   const reasons = log
@@ -105,14 +112,14 @@ export function readLog({ client, project }: Instances, name: string): Promise<s
   return client.text(`/1.0/instances/${name}/logs/lxc.log`, { project })
 }
 
-/** One that is going down counts as running, but has no process any more. */
-async function isAlive({ client, project }: Instances, name: string): Promise<boolean> {
+/** The engine reports a machine that is going down as running, but its process is gone. */
+async function hasProcess({ client, project }: Instances, name: string): Promise<boolean> {
   try {
     const path = `/1.0/instances/${name}/state`
     const { pid } = await client.get<{ pid: number }>(path, { query: { project } })
     return pid > 0
   } catch (error) {
-    // The engine cannot find its own process at that moment.
+    // At that moment the engine fails to find the process.
     if (isStatus(error, 500)) return false
     throw error
   }

@@ -4,9 +4,9 @@ import { ensure, type EngineConfig } from './engine-config.ts'
 import { chooseSubnet, overlap, parseSubnet, readHostRoutes, type Subnet } from './subnet.ts'
 
 /**
- * A bridge of our own. Guests reach the world by NAT and nothing else: not private networks, not the
- * host by any of its addresses, not each other, also not by way of the gateway. The engine lets their
- * DHCP and DNS to the bridge through before these rules.
+ * A bridge of our own. Guests reach the internet through NAT and nothing else: no private network, no
+ * address of the host, and no other guest, not even through the gateway. The engine accepts their DHCP
+ * and DNS to the bridge before these rules.
  */
 export async function ensureNetwork(client: IncusClient, config: EngineConfig): Promise<void> {
   const acl = `${config.network}-guests`
@@ -37,7 +37,7 @@ export async function ensureNetwork(client: IncusClient, config: EngineConfig): 
 type HostNetwork = { readonly address: string; readonly subnet: Subnet }
 type Rule = { readonly action: string; readonly state: string; readonly destination: string }
 
-/** Private use, this host, link-local with every metadata service, carrier NAT, multicast, reserved. */
+/** Private use, loopback, link-local (with cloud metadata services), carrier NAT, multicast, reserved. */
 const closedRanges = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -70,7 +70,7 @@ function summary(rules: readonly Rule[]): string {
   )
 }
 
-/** Every IPv4 address that the engine's host bears, our own bridge's too. */
+/** Every IPv4 address of the engine's host, including that of our bridge. */
 async function readHostNetworks(client: IncusClient): Promise<HostNetwork[]> {
   const networks = await client.get<{ name: string }[]>('/1.0/networks', {
     query: { recursion: 1 },
@@ -97,10 +97,16 @@ type NetworkAddress = {
 async function subnetOf(config: EngineConfig, host: readonly HostNetwork[]): Promise<string> {
   if (config.subnet !== undefined) {
     if (parseSubnet(config.subnet)) return config.subnet
-    throw new DriverError(`not an IPv4 network: ${config.subnet}`, { retryable: false })
+    throw new DriverError(
+      `not an IPv4 network: ${config.subnet}; set COMPUTER_NETWORK to one such as 10.1.0.1/20`,
+      { retryable: false },
+    )
   }
   const routes = config.engineDir === undefined ? [] : await readHostRoutes()
   const free = chooseSubnet([...routes, ...host.map((network) => network.subnet)])
   if (free !== undefined) return free
-  throw new DriverError('no free network in 10.0.0.0/8 for the machines', { retryable: false })
+  throw new DriverError(
+    'no free network for machines in 10.0.0.0/8; set COMPUTER_NETWORK to a free one',
+    { retryable: false },
+  )
 }

@@ -7,12 +7,12 @@ import { ensureNetwork } from './network.ts'
 import { enableSimpleQuotas } from './disks/quotas.ts'
 import { ensure, type EngineConfig } from './engine-config.ts'
 
-/** Makes the engine as we want it, and changes nothing that already is. */
+/** Configures the engine. Changes nothing that is already right. */
 export async function prepareEngine(client: IncusClient, config: EngineConfig): Promise<void> {
   checkNames(config)
   await checkServer(client)
   if (config.engineDir !== undefined) {
-    // Minutes that a daemon that was asked to end waits for streams to guests; one is the least.
+    // The minutes that a stopping daemon waits for streams to guests. 1 is the minimum.
     await client.change('PATCH', '/1.0', { body: { config: { 'core.shutdown_timeout': '1' } } })
   }
   await ensurePool(client, config)
@@ -21,11 +21,13 @@ export async function prepareEngine(client: IncusClient, config: EngineConfig): 
   await ensureProject(client, config.project)
 }
 
-/** Fails where the pool cannot be used, which takes the database and the disk into account. */
+/** Fails if the pool cannot be used. This exercises the engine's database and its disk. */
 export async function checkPool(client: IncusClient, pool: string): Promise<void> {
   const { status } = await client.get<{ status: string }>(`/1.0/storage-pools/${pool}`)
   if (status !== 'Created') {
-    throw new DriverError(`the engine's pool is ${status.toLowerCase()}`, { retryable: true })
+    throw new DriverError(`the engine's storage pool is ${status.toLowerCase()}`, {
+      retryable: true,
+    })
   }
 }
 
@@ -37,9 +39,12 @@ export async function readHostCpus(client: IncusClient): Promise<number> {
 function checkNames({ project, pool, network }: EngineConfig): void {
   const isName = [project, pool].every((name) => /^[a-z][a-z0-9-]{0,40}$/.test(name))
   if (isName && /^[a-z][a-z0-9]{0,14}$/.test(network)) return
-  throw new DriverError(`not names for the engine: ${project}, ${pool}, ${network}`, {
-    retryable: false,
-  })
+  throw new DriverError(
+    `invalid engine names: project ${project}, pool ${pool}, network ${network}`,
+    {
+      retryable: false,
+    },
+  )
 }
 
 type Server = {
@@ -66,7 +71,7 @@ async function checkServer(client: IncusClient): Promise<void> {
 }
 
 async function ensureProject(client: IncusClient, name: string): Promise<void> {
-  // Pool, network and images are shared: what is ours alone are the instances.
+  // Only the instances are separate; pool, network and images are shared with other projects.
   const config = {
     'features.images': 'false',
     'features.profiles': 'false',
@@ -83,10 +88,10 @@ async function ensurePool(client: IncusClient, config: EngineConfig): Promise<vo
     name: config.pool,
     driver: 'btrfs',
     config: {
-      // Only the engine removes subvolumes, so guests' users need no leave to.
+      // Only the engine removes subvolumes, so users in guests need no permission to.
       'btrfs.mount_options': 'noatime',
       ...(config.poolSource === undefined
-        ? { size: `${config.poolSizeGib ?? (await shareOfDisk(config))}GiB` }
+        ? { size: `${config.poolSizeGib ?? (await chooseSizeGib(config))}GiB` }
         : { source: config.poolSource }),
     },
   }))
@@ -94,7 +99,7 @@ async function ensurePool(client: IncusClient, config: EngineConfig): Promise<vo
   await enableSimpleQuotas(config.engineDir, config)
 }
 
-async function shareOfDisk(config: EngineConfig): Promise<number> {
+async function chooseSizeGib(config: EngineConfig): Promise<number> {
   if (config.engineDir === undefined) return 50
   const { bavail, bsize } = await statfs(dirname(config.engineDir))
   return Math.max(5, Math.floor((bavail * bsize * 0.8) / 2 ** 30))

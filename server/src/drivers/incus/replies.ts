@@ -12,7 +12,7 @@ export type Operation = {
   readonly err: string
 }
 
-/** A refusal by the engine, or its silence. `status` is the HTTP status or what stands for it. */
+/** An error response of the engine, or none at all. `status` is an HTTP status or its equivalent. */
 export class EngineError extends DriverError {
   readonly status: number
 
@@ -44,20 +44,20 @@ export function unreachable(
   cause: unknown,
 ): EngineError {
   const why = timeoutMs === undefined ? reasonOf(cause) : `no answer within ${timeoutMs} ms`
-  // One call that takes too long may be for what it is about.
+  // A single call that times out may be slow because of its subject alone.
   const ofEngine = timeoutMs === undefined
   const message = `the engine cannot be reached (${what}): ${why}`
   return new EngineError(message, { status: 503, cause, ofEngine })
 }
 
-/** The metadata of an answer: a value, or the operation that was begun. */
+/** The metadata of a response: a value, or the operation that was started. */
 export async function readReply(response: IncomingMessage, path: string): Promise<unknown> {
   const reply = parse(await readBody(response), response.statusCode ?? 500)
   if (reply.type === 'error') throw refusal(path, reply)
   return reply.metadata
 }
 
-/** The answer itself, where the engine sends no JSON. */
+/** The response body, for a path that does not return JSON. */
 export async function readText(response: IncomingMessage, path: string): Promise<string> {
   const text = await readBody(response)
   if (response.statusCode === 200) return text
@@ -71,21 +71,21 @@ type Reply = {
   readonly metadata: unknown
 }
 
-// Accumulated by hand: an async iterator would cost a tick and a promise for every chunk.
+// Events, because an async iterator would cost a tick and a promise for every chunk.
 function readBody(response: IncomingMessage): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     response.on('data', (chunk: Buffer) => chunks.push(chunk))
     response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
     response.on('error', reject)
-    response.on('aborted', () => reject(new Error('the answer broke off')))
+    response.on('aborted', () => reject(new Error('the response broke off')))
   })
 }
 
 function refusal(path: string, reply: Reply): EngineError {
   return new EngineError(reply.error || `the engine answered ${reply.error_code}`, {
     status: reply.error_code,
-    // A failed operation is told as an error of its /wait.
+    // A failed operation is returned as an error of its /wait.
     ofOperation: path.startsWith('/1.0/operations/'),
   })
 }

@@ -5,11 +5,11 @@ import type { IncusClient } from './client.ts'
 import { EngineError } from './replies.ts'
 
 /**
- * Bytes to and from the agent's socket, through the engine's exec: `socat` inside the machine is the
- * bridge. No path or port of the host is involved, so nothing in the guest can point it elsewhere.
+ * A byte stream to the agent's socket through the engine's exec, with `socat` inside the machine as the
+ * bridge. It involves no path or port of the host, so the guest cannot redirect it.
  *
- * The bridge waits for the socket, so that a stream may be opened while the machine still boots.
- * The engine ends the bridge when the sockets of its exec close.
+ * The bridge waits for the socket, so a stream can be opened while the machine still boots. The engine
+ * ends the bridge when the sockets of its exec close.
  */
 export async function openAgentStream(
   client: IncusClient,
@@ -25,23 +25,23 @@ export async function openAgentStream(
   const open = (fd: Channel) =>
     client.socket(`/1.0/operations/${exec.id}/websocket`, { secret: secrets[fd] })
   const sockets = { 0: open('0'), 1: open('1'), 2: open('2'), control: open('control') }
-  // Nothing may be missed between a socket's opening and its listener, so the stream is made first.
+  // The stream adds its listeners before the sockets open, so that it misses no message.
   const stream = new AgentStream(sockets)
-  // Until whoever asked has it, an error has no listener, and is told by what this throws.
+  // The caller has no listener yet; errors until then surface as the rejection below.
   stream.on('error', () => {})
   try {
     await Promise.all(Object.values(sockets).map(opened))
     return stream
   } catch (cause) {
     stream.destroy()
-    throw new EngineError(`no stream to ${instance}: ${(cause as Error).message}`, {
+    throw new EngineError(`could not open a stream to ${instance}: ${(cause as Error).message}`, {
       status: 503,
       cause,
     })
   }
 }
 
-/** Tries for a minute, which is longer than a boot. It lingers after our end for the agent's answer. */
+/** Retries for a minute, longer than a boot takes. After our end it waits for the agent's response. */
 const bridge = [
   'socat',
   '-b',
@@ -57,7 +57,7 @@ type Sockets = Readonly<Record<Channel, WebSocket>>
 
 class AgentStream extends Duplex {
   readonly #sockets: Sockets
-  #complaint = ''
+  #errorOutput = ''
   #received = false
 
   constructor(sockets: Sockets) {
@@ -74,9 +74,9 @@ class AgentStream extends Duplex {
       if (!this.push(data)) sockets['1'].pause()
     })
     sockets['2'].on('message', (data: Buffer, isBinary) => {
-      if (isBinary) this.#complaint = (this.#complaint + data.toString('utf8')).slice(-1000)
+      if (isBinary) this.#errorOutput = (this.#errorOutput + data.toString('utf8')).slice(-1000)
     })
-    // The engine closes its sockets when the bridge has ended: nothing can be written any more.
+    // The engine closes its sockets when the bridge has ended, and then nothing can be written.
     for (const fd of ['0', '1'] as const) {
       sockets[fd].on('close', () => {
         this.#endReading()
@@ -108,8 +108,8 @@ class AgentStream extends Duplex {
 
   #endReading(): void {
     if (this.readableEnded || this.destroyed) return
-    if (this.#received || this.#complaint === '') this.push(null)
-    else this.destroy(lost(this.#complaint.trim()))
+    if (this.#received || this.#errorOutput === '') this.push(null)
+    else this.destroy(lost(this.#errorOutput.trim()))
   }
 }
 

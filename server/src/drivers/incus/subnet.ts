@@ -23,9 +23,9 @@ export function overlap(a: Subnet, b: Subnet): boolean {
   return (a.address & mask) >>> 0 === (b.address & mask) >>> 0
 }
 
-/** The first network of 4,094 addresses that touches none in use, as its gateway's address. */
+/** The gateway's address of the first /20 network that overlaps none in use. */
 export function chooseSubnet(used: readonly Subnet[]): string | undefined {
-  // Home and office networks gather at the ends of 10/8, so the search starts in between.
+  // Home and office networks cluster at the ends of 10/8, so the search starts in between.
   for (let index = 0; index < 4096; index++) {
     const network = (index + 1424) % 4096
     const text = `10.${network >> 4}.${(network & 15) << 4}.1/20`
@@ -35,7 +35,7 @@ export function chooseSubnet(used: readonly Subnet[]): string | undefined {
   return undefined
 }
 
-/** Where this host already routes to, without its default route. */
+/** The networks that this host has routes to, without the default route. */
 export async function readHostRoutes(): Promise<Subnet[]> {
   const table = await readFile('/proc/net/route', 'utf8').catch(() => '')
   return table

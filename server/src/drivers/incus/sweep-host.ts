@@ -9,23 +9,23 @@ const run = promisify(execFile)
 const largestLogBytes = 8 * 2 ** 20
 
 /**
- * A failed start leaves its pair of links behind: one end on our bridge, the other still with the host,
- * down. A start that is going on looks the same, so a pair must look so before and after a moment at
- * which none was going on.
+ * Removes the link pairs of failed starts: one end on our bridge, the other still on the host and down.
+ * A start in progress looks the same, so a pair is removed only if it looks so both before and after a
+ * moment without any start in progress.
  */
 export async function sweepLinks(network: string, isBusy: () => Promise<boolean>): Promise<void> {
   const before = await listLeaked(network)
   if (before.length === 0 || (await isBusy())) return
   const after = new Set(await listLeaked(network))
   for (const link of before) {
-    // Its peer goes with it. That it is gone already is as well.
+    // Its peer is deleted with it. It may be gone already.
     if (after.has(link)) await run('ip', ['link', 'delete', 'dev', link]).catch(() => {})
   }
 }
 
 /**
- * A daemon that died while a machine went down leaves the filters of a link that is gone. Other engines
- * on this host keep theirs in the same table, so the link decides.
+ * Removes the filters of links that are gone, which a daemon leaves when it dies while a machine goes
+ * down. Other engines on this host use the same table, so only filters of our own links are removed.
  */
 export async function sweepFilters(project: string): Promise<void> {
   const table = await run('nft', ['--json', 'list', 'table', 'bridge', 'incus']).catch(
@@ -45,7 +45,7 @@ export async function sweepFilters(project: string): Promise<void> {
   }
 }
 
-/** The engine keeps two folders of each instance that it ever ran. */
+/** Removes the two folders that the engine keeps of every instance that it ever ran. */
 export async function sweepFolders(
   engineDir: string,
   project: string,
@@ -61,14 +61,14 @@ export async function sweepFolders(
     }
   }
   if (folders.length === 0) return
-  // Listed after the folders, so that none of a machine just made is among them.
+  // Listed after the folders, so that the folders of a new machine are not taken for leftovers.
   const names = await listNames()
   for (const { path, name } of folders) {
     if (!names.has(name)) await rm(path, { recursive: true, force: true })
   }
 }
 
-/** Every exec adds to its machine's log until the next start; only the end is of use. */
+/** Every exec adds to its machine's log until the next start, so a large log is emptied. */
 export async function trimLogs(engineDir: string): Promise<void> {
   const directory = join(engineDir, 'logs')
   for (const entry of await readdir(directory).catch(() => [])) {

@@ -13,7 +13,7 @@ import {
 import { dropStaleQuotas } from './disks/quotas.ts'
 import { sweepFilters, sweepFolders, sweepLinks, trimLogs } from './sweep-host.ts'
 
-/** Removes what the engine forgets; what lies on the host only where the engine is ours and there. */
+/** Removes what the engine leaves behind, on the host only if it runs a private engine. */
 export async function sweepEngine(engine: Engine): Promise<void> {
   await sweepInstances(engine)
   const { network, engineDir } = engine.config
@@ -28,16 +28,16 @@ export async function sweepEngine(engine: Engine): Promise<void> {
   if (pool) await dropStaleQuotas(pool)
 }
 
-/** Instances that never got their disk, and seeds of imports that broke off. */
+/** Removes instances without a disk, and seeds of imports that broke off. */
 async function sweepInstances(instances: Instances): Promise<void> {
-  const halfMade = (await listInstances(instances)).filter(
+  const incomplete = (await listInstances(instances)).filter(
     (instance) => isSeed(instance.name) || (isOurs(instance.name) && !isComplete(instance)),
   )
-  if (halfMade.length === 0) return
+  if (incomplete.length === 0) return
   const operations = await runningOperations(instances)
-  for (const { name } of halfMade) {
+  for (const { name } of incomplete) {
     if (operations.some((operation) => concerns(operation, name))) continue
-    // It may have been finished since it was listed: only what is still half-made goes.
+    // It may have been completed since it was listed.
     const now = await findInstance(instances, name)
     if (now && (isSeed(name) || !isComplete(now))) await removeInstance(instances, name)
   }

@@ -1,9 +1,10 @@
 import forge from 'node-forge'
 import { generateKeyPair, randomBytes } from 'node:crypto'
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { promisify } from 'node:util'
+import { replaceFile } from '../../replace-file.ts'
 
 /*
  * Certificates for one host without DNS, signed by a local authority that is created at first use. Its
@@ -78,8 +79,8 @@ async function makeAuthority(folder: string): Promise<Authority> {
   )
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await chmod(folder, 0o700)
-  await writeSecret(join(folder, 'authority.key'), privatePem)
-  await writeSecret(join(folder, 'authority.crt'), certPem)
+  await replaceFile(join(folder, 'authority.key'), privatePem, { isDurable: true })
+  await replaceFile(join(folder, 'authority.crt'), certPem, { isDurable: true })
   return { certPem, keyPem: privatePem }
 }
 
@@ -149,10 +150,4 @@ async function createKey(): Promise<{ publicPem: string; privatePem: string }> {
     privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
   })
   return { publicPem: publicKey, privatePem: privateKey }
-}
-
-/** Atomic, and readable by the owner alone. */
-async function writeSecret(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.new`, text, { mode: 0o600 })
-  await rename(`${path}.new`, path)
 }

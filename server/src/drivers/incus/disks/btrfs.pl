@@ -1,11 +1,11 @@
-# What of btrfs needs an ioctl, which Node has none of. Every Debian has Perl.
+# The btrfs calls that need an ioctl, which Node does not offer. Every Debian has Perl.
 #
-#   btrfs.pl search FOLDER TREE SINCE   in which transaction the folder's subvolume was made (8 bytes), and
-#                                       the items of a tree, 0 being the subvolume's own, that lie in blocks
-#                                       written since a transaction, as the kernel lays them out
+#   btrfs.pl search FOLDER TREE SINCE   writes the transaction that made the folder's subvolume (8 bytes),
+#                                       then the items of TREE (0: the subvolume's own) in blocks written
+#                                       since transaction SINCE, in the kernel's layout
 #   btrfs.pl commit FOLDER              ends the running transaction
 #
-# Modules would take longer to load than all of this to run.
+# No modules: loading them would take longer than the search.
 use strict;
 
 sub TREE_SEARCH_V2()  { 0xC0709411 }
@@ -22,13 +22,13 @@ open(my $handle, '<', $folder) or die "$folder: $!\n";
 if ($action eq 'commit') {
     my $transaction = pack('Q', 0);
     ioctl($handle, START_SYNC, $transaction) or die "$folder: cannot begin a commit: $!\n";
-    ioctl($handle, WAIT_SYNC, $transaction) or die "$folder: cannot await a commit: $!\n";
+    ioctl($handle, WAIT_SYNC, $transaction) or die "$folder: cannot wait for a commit: $!\n";
     exit;
 }
 
 binmode STDOUT;
 my $info = "\0" x 504;
-ioctl($handle, GET_SUBVOL_INFO, $info) or die "$folder: cannot be looked at: $!\n";
+ioctl($handle, GET_SUBVOL_INFO, $info) or die "$folder: cannot read its subvolume: $!\n";
 print substr($info, 352, 8);
 my ($object, $type, $offset) = (0, 0, 0);
 my $answer = "\0" x (HEAD_BYTES + ROOM_BYTES);

@@ -7,17 +7,17 @@ import { DriverError } from '../../machine-driver.ts'
 const run = promisify(execFile)
 const script = fileURLToPath(new URL('btrfs.pl', import.meta.url))
 
-/** What btrfs says of one subvolume. Its counts of transactions are the clock of the file system. */
+/** A subvolume. Transaction counts are the clock of the file system. */
 export type Subvolume = {
   readonly id: number
-  /** The last part of its path. One that is being removed has none any more. */
+  /** The last part of its path. Undefined while it is being removed. */
   readonly name: string | undefined
   readonly uuid: string
-  /** Of what it is a snapshot, which may be gone. */
+  /** The subvolume that it is a snapshot of, which may be gone. */
   readonly parentUuid: string
   readonly madeIn: number
   readonly changedIn: number
-  /** What its tree of files takes, as of the last commit. */
+  /** Size of its file tree as of the last commit. */
   readonly treeBytes: number
 }
 
@@ -31,17 +31,17 @@ export async function readSubvolumes(folder: string): Promise<readonly Subvolume
   return roots.map((root) => ({ ...root, name: names.get(root.id) }))
 }
 
-/** What a subvolume holds of a span of transactions. */
+/** The data of a subvolume that was written in a span of transactions. */
 export type Written = {
-  /** Of whole extents, each once, as quotas count them. */
+  /** Whole extents, each counted once, as quotas do. */
   readonly dataBytes: number
-  /** Of what lies in the tree of files itself: names, inodes, small files. */
+  /** Items in the file tree itself: names, inodes, small files. */
   readonly itemBytes: number
 }
 
 /**
- * Of a copy that nobody uses, `asMade` leaves out what was written to it later. `counted` are extents
- * that count no more; those that are found are added.
+ * With `asMade`, data that was written after the subvolume was made is left out. Extents in `counted`
+ * are skipped, and the extents found are added to it.
  */
 export async function measureWritten(
   folder: string,
@@ -65,11 +65,11 @@ export async function measureWritten(
   return { dataBytes, itemBytes }
 }
 
-/** Addresses of extents: a bit for each sector of those parts of the pool that are in use. */
+/** A set of extent addresses, as a bitmap of the sectors of each region that has any. */
 export class ExtentSet {
   readonly #regions = new Map<number, Uint8Array>()
 
-  /** Whether it was not there before. */
+  /** Returns whether the address is new. */
   add(address: number): boolean {
     const key = Math.floor(address / regionBytes)
     const sector = (address % regionBytes) / sectorBytes
@@ -85,7 +85,7 @@ export class ExtentSet {
 const sectorBytes = 4096
 const regionBytes = 2 ** 30
 
-/** Ends the running transaction, so that what was freed and written before counts in the quotas. */
+/** Ends the running transaction, so that quotas count every earlier write and removal. */
 export async function commit(folder: string): Promise<void> {
   await run('perl', [script, 'commit', folder])
 }
@@ -93,9 +93,9 @@ export async function commit(folder: string): Promise<void> {
 const ownTree = 0
 const rootTree = 1
 const keyTypes = { extentData: 108, rootItem: 132, rootBackref: 144 }
-/** What the tree of files itself keeps of every item. */
+/** Overhead of each item in a tree. */
 const itemHeadBytes = 25
-/** Before each item: transaction, object id, offset (8 bytes each), type, length (4 each). */
+/** The header of each item: transaction, object id, offset (8 bytes each), type, length (4 each). */
 const searchHeadBytes = 32
 
 type Item = { readonly objectId: number; readonly type: number; readonly body: Buffer }
@@ -111,8 +111,8 @@ async function searchTree(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const closed = once(child, 'close')
-  let complaint = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  let errorOutput = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errorOutput += text))
   let rest: Buffer = Buffer.alloc(0)
   let madeIn: number | undefined
   child.stdout.on('data', (chunk: Buffer) => {
@@ -124,12 +124,14 @@ async function searchTree(
     if (madeIn !== undefined) rest = rest.subarray(visitItems(rest, madeIn, visit))
   })
   const [code] = await closed
-  // A disk may be removed, or made anew, while it is looked at.
+  // A disk may be removed or replaced during the search.
   if (code !== 0)
-    throw new DriverError(`btrfs cannot be searched: ${complaint.trim()}`, { retryable: true })
+    throw new DriverError(`could not search the btrfs tree: ${errorOutput.trim()}`, {
+      retryable: true,
+    })
 }
 
-/** Visits the whole items at the front, and answers where the first that is not whole begins. */
+/** Visits the complete items at the front. Returns the offset of the first incomplete one. */
 function visitItems(bytes: Buffer, madeIn: number, visit: Visit): number {
   let at = 0
   while (at + searchHeadBytes <= bytes.length) {
@@ -161,7 +163,7 @@ function readName({ body }: Item): string {
   return body.toString('utf8', 18, 18 + body.readUInt16LE(16))
 }
 
-/** Trees of the file system's own have other ids. */
+/** The file system's internal trees have ids outside this range. */
 function isSubvolume({ objectId }: Item): boolean {
   return objectId >= 256 && objectId < 2 ** 48
 }

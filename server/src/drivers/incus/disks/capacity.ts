@@ -3,40 +3,52 @@ import { join } from 'node:path'
 import { PoolFull } from '../../machine-driver.ts'
 import type { IncusClient } from '../client.ts'
 import type { EngineConfig } from '../engine-config.ts'
+import { commit } from './btrfs.ts'
 import { poolFolder } from './host-pool.ts'
 
-export type PoolRoom = { readonly totalBytes: number; readonly freeBytes: number }
+export type PoolCapacity = { readonly totalBytes: number; readonly freeBytes: number }
 
-/** What is kept for removals and for what guests still write: new disks are refused below. */
+/** New disks are refused below this reserve, which removals and the writes of guests need. */
 const reserveShare = 0.02
 const leastReserveBytes = 2 ** 30
 
-export async function measureRoom(
+export async function measureCapacity(
   client: IncusClient,
   { engineDir, pool }: Pick<EngineConfig, 'engineDir' | 'pool'>,
-): Promise<PoolRoom> {
-  if (engineDir === undefined) return askEngine(client, pool)
+): Promise<PoolCapacity> {
+  if (engineDir === undefined) return readFromEngine(client, pool)
   const { blocks, bavail, bfree, bsize } = await statfs(poolFolder(engineDir, pool))
   const totalBytes = blocks * bsize
-  const behindBytes = await measureBehind(engineDir, pool, (blocks - bfree) * bsize)
+  const behindBytes = await measureBackingFile(engineDir, pool, (blocks - bfree) * bsize)
   return { totalBytes, freeBytes: Math.min(bavail * bsize, behindBytes) }
 }
 
-export async function ensureRoom(
+/** Throws PoolFull if less than the reserve is free. */
+export async function requireFreeSpace(
   client: IncusClient,
   config: Pick<EngineConfig, 'engineDir' | 'pool'>,
 ): Promise<void> {
-  const { totalBytes, freeBytes } = await measureRoom(client, config)
-  if (freeBytes < Math.max(totalBytes * reserveShare, leastReserveBytes)) throw new PoolFull()
+  const isEnough = async () => {
+    const { totalBytes, freeBytes } = await measureCapacity(client, config)
+    return freeBytes >= Math.max(totalBytes * reserveShare, leastReserveBytes)
+  }
+  if (await isEnough()) return
+  // Space that was just freed is missing from the count until the next commit, which btrfs makes every
+  // 30 s. A pool without any space may refuse to commit.
+  if (config.engineDir !== undefined) {
+    await commit(poolFolder(config.engineDir, config.pool)).catch(() => {})
+    if (await isEnough()) return
+  }
+  throw new PoolFull()
 }
 
-/** The engine tells in words that nothing can be written. */
-export function explainFull(error: unknown): unknown {
+/** The engine reports a full pool only in the text of an error. */
+export function asPoolFull(error: unknown): unknown {
   if (!(error instanceof Error) || !/no space left on device/i.test(error.message)) return error
   return new PoolFull({ cause: error })
 }
 
-async function askEngine(client: IncusClient, pool: string): Promise<PoolRoom> {
+async function readFromEngine(client: IncusClient, pool: string): Promise<PoolCapacity> {
   const { space } = await client.get<{ space: { used: number; total: number } }>(
     `/1.0/storage-pools/${pool}/resources`,
   )
@@ -44,10 +56,14 @@ async function askEngine(client: IncusClient, pool: string): Promise<PoolRoom> {
 }
 
 /**
- * What the file that holds the pool can still grow, and what it has of room inside already. Unlimited
- * where no file holds it.
+ * The space behind the pool: how far its backing file can still grow on the host's disk, plus what it
+ * has allocated and does not use. Unlimited without a backing file.
  */
-async function measureBehind(engineDir: string, pool: string, usedBytes: number): Promise<number> {
+async function measureBackingFile(
+  engineDir: string,
+  pool: string,
+  usedBytes: number,
+): Promise<number> {
   const path = join(engineDir, 'disks', `${pool}.img`)
   const file = await stat(path).catch(() => undefined)
   if (!file) return Infinity

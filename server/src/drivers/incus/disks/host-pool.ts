@@ -6,12 +6,12 @@ import type { EngineConfig } from '../engine-config.ts'
 
 const run = promisify(execFile)
 
-/** The pool as this host has it mounted, with simple quotas: there disks can be measured. */
+/** A pool that is mounted on this host with simple quotas, so that its disks can be measured. */
 export type HostPool = {
   readonly folder: string
   readonly project: string
-  /** Where the kernel tells of its file system. */
-  readonly kernelFolder: string
+  /** The folder of its file system in /sys/fs/btrfs. */
+  readonly sysfsFolder: string
 }
 
 /** Undefined where the pool is on another host, or without simple quotas. */
@@ -21,23 +21,23 @@ export async function openHostPool(
   const { engineDir, pool, project } = config
   if (engineDir === undefined) return undefined
   const folder = poolFolder(engineDir, pool)
-  const kernelFolder = await findKernelFolder(folder)
-  if ((await readQuotaMode(kernelFolder)) !== 'squota') return undefined
-  return { folder, project, kernelFolder }
+  const sysfsFolder = await findSysfsFolder(folder)
+  if ((await readQuotaMode(sysfsFolder)) !== 'squota') return undefined
+  return { folder, project, sysfsFolder }
 }
 
 export function poolFolder(engineDir: string, pool: string): string {
   return join(engineDir, 'storage-pools', pool)
 }
 
-export async function findKernelFolder(folder: string): Promise<string> {
+export async function findSysfsFolder(folder: string): Promise<string> {
   const { stdout } = await run('findmnt', ['-n', '-o', 'UUID', '--target', folder])
   return join('/sys/fs/btrfs', stdout.trim())
 }
 
-export function readQuotaMode(kernelFolder: string): Promise<string> {
-  // The folder is there while quotas are on.
-  return readFile(join(kernelFolder, 'qgroups', 'mode'), 'utf8').then(
+export function readQuotaMode(sysfsFolder: string): Promise<string> {
+  // The file exists only while quotas are enabled.
+  return readFile(join(sysfsFolder, 'qgroups', 'mode'), 'utf8').then(
     (text) => text.trim(),
     () => 'none',
   )
@@ -48,7 +48,7 @@ export function diskFolder(pool: HostPool, instance: string): string {
   return join(pool.folder, 'containers', storageName(pool.project, instance))
 }
 
-/** What the engine calls an instance outside of its own books. */
+/** The name that the engine gives an instance in the file system, in cgroups and in links. */
 export function storageName(project: string, instance: string): string {
   return project === 'default' ? instance : `${project}_${instance}`
 }

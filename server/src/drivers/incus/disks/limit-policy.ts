@@ -1,80 +1,80 @@
 /*
- * Simple quotas charge a machine with what it wrote for as long as anybody keeps it, and with nothing
- * that its disk began with. What a size means is another thing: what the disk holds now beyond its
- * image is at most its size. So
+ * Simple quotas charge a machine for what it wrote for as long as any disk keeps it, and not at all
+ * for the data that its disk started with. A disk's size promises something else: its content beyond
+ * the image is at most the size. So
  *
- *     limit = size + charged - held
+ *     limit = size + charged - content
  *
- * which is above the size where captures keep what the machine has deleted, and below it where the
- * disk was made from a capture. Finding out what is held takes a walk over all that was written, so a
- * disk is looked at only where it may matter.
+ * The limit is above the size where captures retain what the machine has deleted, and below it where
+ * the disk was made from a capture. Measuring the content takes a scan of everything that was written,
+ * so a disk is scanned only when the result may change its limit.
  */
 
-/** What is seen of a disk without a walk. */
+/** Facts about a disk that need no scan. */
 export type DiskState = {
   readonly sizeBytes: number
   readonly chargedBytes: number
   readonly limitBytes: number
-  /** Which captures of it there are. */
+  /** The ids of its captures. */
   readonly captures: string
-  /** Some of them are being removed, and the room they took is not all free yet. */
-  readonly isThinning: boolean
+  /** Captures of it are being removed, and not all of their space is free yet. */
+  readonly isShrinking: boolean
   /** It was made from a capture. */
   readonly inherits: boolean
-  /** How many transactions its file system has seen. */
+  /** The transaction counter of the file system. */
   readonly transaction: number
 }
 
-/** With that much left, whatever changes may matter. */
+/** With less than this left below the limit, any change needs a scan. */
 const nearBytes = 2 ** 30
 const nearShare = 1 / 16
-/** By so much of its size a limit may be off: blocks of the tree of files are only estimated. */
+/** The error allowed in a limit, as a share of the size: tree blocks are only estimated. */
 const tolerance = 1 / 128
-/** A limit of nothing would be none. */
+/** A limit of 0 would mean no limit. */
 export const leastLimitBytes = 2 ** 20
 
-/** Whether to look at a disk again that looked as it did `then`. */
-export function mayMatter(then: DiskState, now: DiskState): boolean {
-  if (isAtRest(now)) return false
-  if (now.captures !== then.captures || now.isThinning !== then.isThinning) return true
+/** Whether a disk that was in the state `then` has to be scanned again. */
+export function needsRescan(then: DiskState, now: DiskState): boolean {
+  if (isExact(now)) return false
+  if (now.captures !== then.captures || now.isShrinking !== then.isShrinking) return true
   if (then.chargedBytes - now.chargedBytes > now.sizeBytes * tolerance) return true
   const isSame = now.chargedBytes === then.chargedBytes && now.transaction === then.transaction
   return !isSame && isNear(now)
 }
 
-/** Whether to look at a disk that was not looked at yet. A copy's limit was set when it was made. */
-export function mattersAtFirst(now: DiskState): boolean {
-  if (isAtRest(now)) return false
+/** Whether to scan a disk that was never scanned. The limit of a copy was set when it was made. */
+export function needsFirstScan(now: DiskState): boolean {
+  if (isExact(now)) return false
   const isSet = now.inherits && now.captures === '' && now.limitBytes < now.sizeBytes
   return !isSet || isNear(now)
 }
 
-/** The limit of a disk that holds so much beyond its image. */
-export function limitFor(now: DiskState, heldBytes: number): number {
-  const retainedBytes = now.chargedBytes - heldBytes
+/** The limit of a disk with this much content beyond its image. */
+export function limitFor(now: DiskState, contentBytes: number): number {
+  const retainedBytes = now.chargedBytes - contentBytes
   const slackBytes = now.sizeBytes * tolerance
   if (isPlain(now) && retainedBytes < slackBytes) return now.sizeBytes
   const exact = now.sizeBytes + retainedBytes
   const limit = Math.abs(exact - now.limitBytes) < slackBytes ? now.limitBytes : exact
-  return Math.max(leastLimitBytes, now.isThinning ? Math.min(limit, now.limitBytes) : limit)
+  return Math.max(leastLimitBytes, now.isShrinking ? Math.min(limit, now.limitBytes) : limit)
 }
 
 /**
- * The limit from before a capture is removed until its room is free. That happens at some moment, and
- * what is charged then falls at once: the machine must not find that room.
+ * The limit to hold from before a capture is removed until its space is free. At that moment the
+ * usage drops at once, and the machine must not be able to use the freed space.
  */
-export function narrowedLimit(now: DiskState, freedBytes: number): number {
-  const sure = now.inherits ? leastLimitBytes : now.sizeBytes
-  return Math.min(now.limitBytes, Math.max(sure, now.limitBytes - freedBytes))
+export function loweredLimit(now: DiskState, freedBytes: number): number {
+  const least = now.inherits ? leastLimitBytes : now.sizeBytes
+  return Math.min(now.limitBytes, Math.max(least, now.limitBytes - freedBytes))
 }
 
-/** Nothing but its machine has any part in it. */
+/** It shares its own data with no other disk. */
 function isPlain({ captures, inherits }: DiskState): boolean {
   return captures === '' && !inherits
 }
 
-/** Its size is its limit, and no look would find another. */
-export function isAtRest(now: DiskState): boolean {
+/** The limit is the size, and no scan would change that. */
+export function isExact(now: DiskState): boolean {
   return isPlain(now) && now.limitBytes === now.sizeBytes
 }
 

@@ -1,73 +1,73 @@
 import { commit, type Subvolume } from './btrfs.ts'
-import { sizeOf } from './size.ts'
-import { measureFreed, measureHeld, readDisks, type MachineDisk } from './measure.ts'
+import { sizeOf } from './engine-limits.ts'
+import { measureContent, measureFreed, readDisks, type MachineDisk } from './measure.ts'
 import type { Engine } from '../engine.ts'
 import { diskFolder, exists, type HostPool } from './host-pool.ts'
 import { refOf } from '../instance.ts'
 import { imageOf, isComplete, listInstances, removeInstance } from '../instances.ts'
 import {
-  isAtRest,
+  isExact,
   limitFor,
-  mattersAtFirst,
-  mayMatter,
-  narrowedLimit,
+  loweredLimit,
+  needsFirstScan,
+  needsRescan,
   type DiskState,
 } from './limit-policy.ts'
 import { readQuota, readTransaction, setLimit } from './quotas.ts'
 
-/** Keeps the limits of disks true (limit-policy.ts), where the pool is on this host. */
+/** Keeps the limits of disks correct (limit-policy.ts) where the pool is on this host. */
 export type DiskLimits = {
-  /** Looks at every disk for which it may matter. */
-  tend(): Promise<void>
+  /** Scans every disk that may need another limit. */
+  adjustAll(): Promise<void>
   /** Sets the limit of a disk whose size was changed. */
-  settle(instance: string): Promise<void>
-  /** Removes a capture, so that its machine does not find more room by that than it has. */
+  refreshLimit(instance: string): Promise<void>
+  /** Removes a capture without giving its machine more space than its size allows. */
   removeCapture(capture: string): Promise<void>
 }
 
-/** A disk rests for so many times what the last walk over it took. */
-const restFactor = 20
-/** A look takes two commits of the file system, however many disks are looked at. */
-const atOnce = 8
+/** Back off: skip a disk for this many times as long as its last scan took. */
+const backoffFactor = 20
+/** A batch costs two commits of the file system, however many disks are in it. */
+const batchSize = 8
 
 export function createDiskLimits(engine: Engine): DiskLimits {
-  /** By the number of the disk, which the file system gives only once. */
-  const known = new Map<number, Known>()
+  /** By subvolume id, which the file system never reuses. */
+  const tracked = new Map<number, TrackedDisk>()
   const removing = new Set<string>()
   let last: Promise<void> = Promise.resolve()
-  let tending: Promise<void> | undefined
+  let adjusting: Promise<void> | undefined
 
   return {
-    tend() {
-      tending ??= inTurn(tend).finally(() => (tending = undefined))
-      return tending
+    adjustAll() {
+      adjusting ??= serialize(adjustAll).finally(() => (adjusting = undefined))
+      return adjusting
     },
-    settle: (instance) => inTurn((pool) => settle(pool, instance)),
+    refreshLimit: (instance) => serialize((pool) => refreshLimit(pool, instance)),
     async removeCapture(capture) {
-      // Until the disk of the capture is gone, nothing else tells that it will be.
+      // Until the capture's disk is gone, nothing else shows that it is about to go.
       removing.add(capture)
       try {
-        await orWarn(inTurn((pool) => narrow(pool, capture)))
+        await warnOnFailure(serialize((pool) => lowerLimit(pool, capture)))
         await removeInstance(engine, capture)
-        engine.heldBytes.delete(capture)
+        engine.captureContentBytes.delete(capture)
       } finally {
         removing.delete(capture)
       }
-      // Its room would be freed with the next commit, and that within half a minute.
+      // Frees the space now; the next periodic commit may be half a minute away.
       const pool = await engine.openPool()
-      if (pool) await orWarn(commit(pool.folder))
+      if (pool) await warnOnFailure(commit(pool.folder))
     },
   }
 
-  /** A pool without any room may refuse what goes with a removal, and must be given room all the same. */
-  function orWarn(work: Promise<void>): Promise<void> {
+  /** A full pool may refuse these steps, and the removal that frees it must still go ahead. */
+  function warnOnFailure(work: Promise<void>): Promise<void> {
     return work.catch((error: unknown) => {
-      engine.config.warn('the limit of a disk may not be true for a while', { err: error })
+      engine.config.warn('could not adjust the limit of a disk; will retry', { err: error })
     })
   }
 
-  /** One at a time: two would undo each other's limits. */
-  function inTurn(work: (pool: HostPool) => Promise<void>): Promise<void> {
+  /** One at a time, because concurrent updates would overwrite each other's limits. */
+  function serialize(work: (pool: HostPool) => Promise<void>): Promise<void> {
     const turn = last.then(async () => {
       const pool = await engine.openPool()
       if (pool) await work(pool)
@@ -76,103 +76,103 @@ export function createDiskLimits(engine: Engine): DiskLimits {
     return turn
   }
 
-  async function tend(pool: HostPool): Promise<void> {
+  async function adjustAll(pool: HostPool): Promise<void> {
     const { machines } = await readDisks(pool, removing)
     const ids = new Set(machines.map(({ id }) => id))
-    for (const id of known.keys()) if (!ids.has(id)) known.delete(id)
-    if (machines.some(({ id }) => !known.has(id))) await learn(machines)
+    for (const id of tracked.keys()) if (!ids.has(id)) tracked.delete(id)
+    if (machines.some(({ id }) => !tracked.has(id))) await track(machines)
 
     const due: MachineDisk[] = []
     for (const disk of machines) {
-      const facts = known.get(disk.id)
-      if (!facts || facts.restsUntilMs > performance.now()) continue
-      const { seen } = facts
-      if (seen && isAtRest(seen) && disk.captures === '') continue
-      const now = await readState(pool, disk, facts.sizeBytes)
+      const entry = tracked.get(disk.id)
+      if (!entry || entry.nextScanAtMs > performance.now()) continue
+      const { lastState } = entry
+      if (lastState && isExact(lastState) && disk.captures === '') continue
+      const now = await readState(pool, disk, entry.sizeBytes)
       if (!now) continue
-      if (seen ? mayMatter(seen, now) : mattersAtFirst(now)) due.push(disk)
-      else if (!seen) known.set(disk.id, { ...facts, seen: now })
+      if (lastState ? needsRescan(lastState, now) : needsFirstScan(now)) due.push(disk)
+      else if (!lastState) tracked.set(disk.id, { ...entry, lastState: now })
     }
-    for (let from = 0; from < due.length; from += atOnce) {
-      await look(pool, due.slice(from, from + atOnce))
+    for (let from = 0; from < due.length; from += batchSize) {
+      await scanDisks(pool, due.slice(from, from + batchSize))
     }
   }
 
-  async function settle(pool: HostPool, instance: string): Promise<void> {
+  async function refreshLimit(pool: HostPool, instance: string): Promise<void> {
     const disk = (await readDisks(pool, removing)).machines.find((one) => one.instance === instance)
     if (!disk) return
-    // Where this fails, the next pass sees it as if for the first time.
-    known.delete(disk.id)
-    await look(pool, [disk])
+    // If the scan fails, the next pass treats the disk as new.
+    tracked.delete(disk.id)
+    await scanDisks(pool, [disk])
   }
 
-  async function narrow(pool: HostPool, capture: string): Promise<void> {
+  async function lowerLimit(pool: HostPool, capture: string): Promise<void> {
     const { machines, captures } = await readDisks(pool, removing)
     const copy = captures.get(capture)
     const disk = copy && machines.find(({ uuid }) => uuid === copy.parentUuid)
     if (!disk) return
-    if (!known.has(disk.id)) await learn([disk])
-    const now = await readState(pool, disk, known.get(disk.id)?.sizeBytes ?? 0)
-    if (!now || narrowedLimit(now, Infinity) === now.limitBytes) return
-    const limitBytes = narrowedLimit(now, await measureFreed(pool, disk, capture))
+    if (!tracked.has(disk.id)) await track([disk])
+    const now = await readState(pool, disk, tracked.get(disk.id)?.sizeBytes ?? 0)
+    if (!now || loweredLimit(now, Infinity) === now.limitBytes) return
+    const limitBytes = loweredLimit(now, await measureFreed(pool, disk, capture))
     await setLimit(pool, disk.id, limitBytes)
   }
 
-  /** Sizes change by `settle`, or by another server of this host, which then looks itself. */
-  async function learn(disks: readonly MachineDisk[]): Promise<void> {
-    const told = await askEngine(engine)
+  /** A size changes by `refreshLimit`, or by another server of this host, which then adjusts the limit. */
+  async function track(disks: readonly MachineDisk[]): Promise<void> {
+    const facts = await readInstanceFacts(engine)
     for (const { id, instance } of disks) {
-      const sizeBytes = told.get(instance)?.sizeBytes
-      if (sizeBytes === undefined || known.has(id)) continue
-      known.set(id, { sizeBytes, seen: undefined, restsUntilMs: 0 })
+      const sizeBytes = facts.get(instance)?.sizeBytes
+      if (sizeBytes === undefined || tracked.has(id)) continue
+      tracked.set(id, { sizeBytes, lastState: undefined, nextScanAtMs: 0 })
     }
   }
 
-  async function look(pool: HostPool, due: readonly MachineDisk[]): Promise<void> {
-    const told = await askEngine(engine)
-    // What was written and freed counts in the quotas from the next commit on. What is freed during
-    // the walk is missing in the second count.
+  async function scanDisks(pool: HostPool, due: readonly MachineDisk[]): Promise<void> {
+    const facts = await readInstanceFacts(engine)
+    // Quotas count a write or a removal only once it is committed. Whatever is freed during the scan
+    // is missing from the second count, so the lower of the two is the safe one.
     await commit(pool.folder)
     const { machines, images } = await readDisks(pool, removing)
-    const walks: Walk[] = []
+    const scans: Scan[] = []
     for (const { id } of due) {
       const disk = machines.find((one) => one.id === id)
-      const facts = disk && told.get(disk.instance)
-      const done = facts && (await walk(pool, disk, images.get(facts.image)))
-      if (done) walks.push({ ...done, sizeBytes: facts.sizeBytes })
+      const known = disk && facts.get(disk.instance)
+      const scan = known && (await scanDisk(pool, disk, images.get(known.image)))
+      if (scan) scans.push({ ...scan, sizeBytes: known.sizeBytes })
     }
     await commit(pool.folder)
-    for (const { disk, sizeBytes, chargedBytes, heldBytes, tookMs } of walks) {
+    for (const { disk, sizeBytes, chargedBytes, contentBytes, tookMs } of scans) {
       const now = await readState(pool, disk, sizeBytes)
       if (!now) continue
       const lower = Math.min(chargedBytes, now.chargedBytes)
-      const limitBytes = limitFor({ ...now, chargedBytes: lower }, heldBytes)
+      const limitBytes = limitFor({ ...now, chargedBytes: lower }, contentBytes)
       if (limitBytes !== now.limitBytes) await setLimit(pool, disk.id, limitBytes)
-      const restsUntilMs = performance.now() + tookMs * restFactor
-      known.set(disk.id, { sizeBytes, seen: { ...now, limitBytes }, restsUntilMs })
+      const nextScanAtMs = performance.now() + tookMs * backoffFactor
+      tracked.set(disk.id, { sizeBytes, lastState: { ...now, limitBytes }, nextScanAtMs })
     }
   }
 }
 
-type Known = {
+type TrackedDisk = {
   readonly sizeBytes: number
-  /** As it was when it was looked at last. */
-  readonly seen: DiskState | undefined
-  readonly restsUntilMs: number
+  /** As of the last pass that read it. */
+  readonly lastState: DiskState | undefined
+  readonly nextScanAtMs: number
 }
 
-type Walk = {
+type Scan = {
   readonly disk: MachineDisk
   readonly sizeBytes: number
   readonly chargedBytes: number
-  readonly heldBytes: number
+  readonly contentBytes: number
   readonly tookMs: number
 }
 
-type Told = ReadonlyMap<string, { readonly sizeBytes: number; readonly image: string }>
+type InstanceFacts = { readonly sizeBytes: number; readonly image: string }
 
-/** Sizes, and the images that disks began with: the file system knows neither. */
-async function askEngine(engine: Engine): Promise<Told> {
+/** Disk sizes and base images, which only the engine knows. */
+async function readInstanceFacts(engine: Engine): Promise<ReadonlyMap<string, InstanceFacts>> {
   const instances = (await listInstances(engine)).filter(
     (one) => refOf(one.name) !== undefined && isComplete(one),
   )
@@ -181,17 +181,17 @@ async function askEngine(engine: Engine): Promise<Told> {
   )
 }
 
-/** Undefined of a disk that is removed meanwhile. */
-async function walk(
+/** Undefined when the disk is removed meanwhile. */
+async function scanDisk(
   pool: HostPool,
   disk: MachineDisk,
   image: Subvolume | undefined,
-): Promise<Omit<Walk, 'sizeBytes'> | undefined> {
+): Promise<Omit<Scan, 'sizeBytes'> | undefined> {
   const begun = performance.now()
   try {
     const { chargedBytes } = await readQuota(pool, disk.id)
-    const heldBytes = await measureHeld(pool, disk.instance, disk, image)
-    return { disk, chargedBytes, heldBytes, tookMs: performance.now() - begun }
+    const contentBytes = await measureContent(pool, disk.instance, disk, image)
+    return { disk, chargedBytes, contentBytes, tookMs: performance.now() - begun }
   } catch (error) {
     if (await exists(diskFolder(pool, disk.instance))) throw error
     return undefined
@@ -203,9 +203,9 @@ async function readState(
   disk: MachineDisk,
   sizeBytes: number,
 ): Promise<DiskState | undefined> {
-  const { captures, isThinning, inherits } = disk
+  const { captures, isShrinking, inherits } = disk
   const quota = await readQuota(pool, disk.id).catch(() => undefined)
   if (!quota) return undefined
   const transaction = await readTransaction(pool)
-  return { ...quota, sizeBytes, captures, isThinning, inherits, transaction }
+  return { ...quota, sizeBytes, captures, isShrinking, inherits, transaction }
 }

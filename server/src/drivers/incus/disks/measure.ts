@@ -2,26 +2,26 @@ import { ExtentSet, measureWritten, readSubvolumes, type Subvolume } from './btr
 import { captureIdOf, refOf } from '../instance.ts'
 import { diskFolder, instanceOf, type HostPool } from './host-pool.ts'
 
-/** What is in a pool, as its file system alone tells it. */
+/** The disks of a pool, as its file system lists them. */
 export type PoolDisks = {
   readonly machines: readonly MachineDisk[]
-  /** By the names of their instances. */
+  /** By instance name. */
   readonly captures: ReadonlyMap<string, Subvolume>
-  /** By their fingerprints. */
+  /** By fingerprint. */
   readonly images: ReadonlyMap<string, Subvolume>
 }
 
 export type MachineDisk = Subvolume & {
   readonly instance: string
-  /** The captures of it, as one text to compare. */
+  /** The ids of its captures, joined for comparison. */
   readonly captures: string
-  /** Some of them are being removed, and the room they took is not all free yet. */
-  readonly isThinning: boolean
-  /** It is no copy of an image. */
+  /** Captures of it are being removed, and not all of their space is free yet. */
+  readonly isShrinking: boolean
+  /** It was made from a capture instead of an image. */
   readonly inherits: boolean
 }
 
-/** `removing` are captures that will be gone in a moment. */
+/** `removing` names captures whose removal has begun. */
 export async function readDisks(
   pool: HostPool,
   removing: ReadonlySet<string> = new Set(),
@@ -36,7 +36,7 @@ export async function readDisks(
     if (/^[0-9a-f]{64}$/.test(name)) images.set(name, one)
     if (instance !== undefined && captureIdOf(instance)) captures.set(instance, one)
   }
-  const isGoing = ({ name }: Subvolume) =>
+  const isBeingRemoved = ({ name }: Subvolume) =>
     name === undefined || removing.has(instanceOf(pool.project, name) ?? '')
   const imageUuids = new Set(Array.from(images.values(), ({ uuid }) => uuid))
   const machines = subvolumes.flatMap((one): MachineDisk[] => {
@@ -48,7 +48,7 @@ export async function readDisks(
         ...one,
         instance,
         captures: own.map(({ id }) => id).join(),
-        isThinning: own.some(isGoing),
+        isShrinking: own.some(isBeingRemoved),
         inherits: !imageUuids.has(one.parentUuid),
       },
     ]
@@ -56,33 +56,33 @@ export async function readDisks(
   return { machines, captures, images }
 }
 
-/** What a machine itself had written when it was captured, and still had on its disk. */
-export async function measureOwn(
+/** The data on a capture that its machine itself had written. */
+export async function measureCapture(
   pool: HostPool,
   machine: MachineDisk,
   capture: string,
 ): Promise<number> {
-  // The engine has written notes of its own to the copy.
+  // The engine wrote to the copy afterwards.
   const span = { since: machine.madeIn, asMade: true }
   const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, capture), span)
-  return dataBytes + Math.round(itemBytes * blockShare)
+  return dataBytes + Math.round(itemBytes * bytesPerItemByte)
 }
 
-/** What a disk holds beyond its image. Without an image, since it was made. */
-export async function measureHeld(
+/** The content of a disk beyond its image or, without an image, everything since it was made. */
+export async function measureContent(
   pool: HostPool,
   instance: string,
   disk: Subvolume,
   image: Subvolume | undefined,
 ): Promise<number> {
-  // One that was unpacked anew since has nothing in common with the disk any more.
+  // An image that was unpacked again later shares nothing with the disk.
   const base = image && image.madeIn < disk.madeIn ? image : undefined
   const since = Math.min(disk.madeIn, base ? base.changedIn + 1 : Infinity)
   const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, instance), { since })
   return dataBytes + estimateBlocks(itemBytes, disk.treeBytes, base?.treeBytes)
 }
 
-/** At most what a machine is charged with no more when a capture of it is removed. */
+/** An upper bound on the bytes that a machine is no longer charged for once a capture of it is gone. */
 export async function measureFreed(
   pool: HostPool,
   machine: MachineDisk,
@@ -92,14 +92,14 @@ export async function measureFreed(
   const counted = new ExtentSet()
   await measureWritten(diskFolder(pool, machine.instance), span, counted)
   const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, capture), span, counted)
-  return dataBytes + Math.round(itemBytes * blockShare)
+  return dataBytes + Math.round(itemBytes * bytesPerItemByte)
 }
 
-/** Blocks of a tree of files are about three quarters full. */
-const blockShare = 4 / 3
+/** Blocks of a file tree are about three quarters full. */
+const bytesPerItemByte = 4 / 3
 
-/** No more than the whole tree, and no less than it has grown by. */
+/** At most the whole tree, at least its growth. */
 function estimateBlocks(itemBytes: number, treeBytes: number, baseBytes = treeBytes): number {
-  const estimate = Math.round(itemBytes * blockShare)
+  const estimate = Math.round(itemBytes * bytesPerItemByte)
   return Math.min(treeBytes, Math.max(estimate, treeBytes - baseBytes))
 }

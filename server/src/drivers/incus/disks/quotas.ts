@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import {
   diskFolder,
-  findKernelFolder,
+  findSysfsFolder,
   poolFolder,
   readQuotaMode,
   type HostPool,
@@ -13,32 +13,31 @@ import type { EngineConfig } from '../engine-config.ts'
 
 const run = promisify(execFile)
 
-/** What quotas say of one disk. */
 export type Quota = { readonly chargedBytes: number; readonly limitBytes: number }
 
 /**
- * Simple quotas count what a machine itself wrote, exactly and for good. The full quota groups that
- * the engine would switch on go inconsistent when subvolumes are deleted, and then hold nothing.
+ * Simple quotas count exactly what each machine itself wrote. The full quota groups that the engine
+ * would enable become inconsistent when subvolumes are deleted, and then enforce nothing.
  */
 export async function enableSimpleQuotas(
   engineDir: string,
   { pool, warn }: Pick<EngineConfig, 'pool' | 'warn'>,
 ): Promise<void> {
   const folder = poolFolder(engineDir, pool)
-  const mode = await readQuotaMode(await findKernelFolder(folder))
+  const mode = await readQuotaMode(await findSysfsFolder(folder))
   if (mode === 'squota') return
   if (mode === 'none') {
     try {
       await run('btrfs', ['quota', 'enable', '--simple', folder])
       return
     } catch (error) {
-      warn('no simple quotas', { reason: (error as Error).message })
+      warn('could not enable simple quotas on the pool', { reason: (error as Error).message })
     }
   }
-  warn('disk limits rest on full quota groups, which can go inconsistent', { pool: folder })
+  warn('disk limits use full quota groups, which can become inconsistent', { pool: folder })
 }
 
-/** The number by which quotas know an instance's disk. */
+/** The subvolume id of an instance's disk, which is also its quota group. */
 export async function readDiskId(pool: HostPool, instance: string): Promise<number> {
   const folder = diskFolder(pool, instance)
   const { stdout } = await run('btrfs', ['inspect-internal', 'rootid', folder])
@@ -47,20 +46,20 @@ export async function readDiskId(pool: HostPool, instance: string): Promise<numb
 
 export async function readQuota(pool: HostPool, diskId: number): Promise<Quota> {
   const read = async (name: string) =>
-    Number(await readFile(join(pool.kernelFolder, 'qgroups', `0_${diskId}`, name), 'utf8'))
+    Number(await readFile(join(pool.sysfsFolder, 'qgroups', `0_${diskId}`, name), 'utf8'))
   const [chargedBytes, limitBytes] = await Promise.all([read('referenced'), read('max_referenced')])
   return { chargedBytes, limitBytes: limitBytes > 0 ? limitBytes : Infinity }
 }
 
-/** Asked of the pool's own folder: a disk that is full refuses even that. */
+/** Set through the pool's folder, because a full disk refuses even this call. */
 export async function setLimit(pool: HostPool, diskId: number, bytes: number): Promise<void> {
   const limit = Number.isFinite(bytes) ? String(Math.round(bytes)) : 'none'
   await run('btrfs', ['qgroup', 'limit', limit, `0/${diskId}`, pool.folder])
 }
 
 /**
- * Disks that are gone leave their counts behind. Those of which others keep something stay, and so does,
- * until the next time, what another sweep is just dropping.
+ * Drops the quota groups of removed disks. Groups whose data other disks share stay, and one that a
+ * concurrent sweep is dropping may stay until the next call.
  */
 export async function dropStaleQuotas(pool: HostPool): Promise<void> {
   await run('btrfs', ['qgroup', 'clear-stale', pool.folder]).catch((error: unknown) => {
@@ -68,7 +67,7 @@ export async function dropStaleQuotas(pool: HostPool): Promise<void> {
   })
 }
 
-/** Counts the transactions of the pool's file system. */
+/** The transaction counter of the pool's file system. */
 export async function readTransaction(pool: HostPool): Promise<number> {
-  return Number(await readFile(join(pool.kernelFolder, 'generation'), 'utf8'))
+  return Number(await readFile(join(pool.sysfsFolder, 'generation'), 'utf8'))
 }

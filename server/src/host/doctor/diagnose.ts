@@ -1,9 +1,9 @@
-import type { Config } from '../config.ts'
-import { thisHost, type Check, type Finding, type Host } from './doctor/check.ts'
-import { engineChecks } from './doctor/engine.ts'
-import { kernelChecks } from './doctor/kernel.ts'
-import { networkChecks } from './doctor/network.ts'
-import { storageChecks } from './doctor/storage.ts'
+import type { Config } from '../../config.ts'
+import { thisHost, type Check, type Finding, type Host } from './check.ts'
+import { engineChecks } from './engine.ts'
+import { kernelChecks } from './kernel.ts'
+import { networkChecks } from './network.ts'
+import { storageChecks } from './storage.ts'
 
 /*
  * Whether this host can run the server, asked without changing anything on it. `computer doctor`
