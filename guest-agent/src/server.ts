@@ -102,7 +102,13 @@ type FileResponse = Extract<RouteResponse, { fd: number }>
 function respondWithFile(stream: ServerHttp2Stream, file: FileResponse): void {
   if (stream.destroyed) return close(file.fd)
   stream.once('close', () => close(file.fd))
-  const headers = { ':status': 200, 'content-type': 'application/octet-stream', ...file.headers }
+  const headers = {
+    ':status': 200,
+    'content-type': 'application/octet-stream',
+    ...file.headers,
+    // Tells a caller whose connection breaks off that bytes are missing.
+    'content-length': file.length,
+  }
   if (file.length === 0) {
     stream.respond(headers)
     stream.end()

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startServer } from '../../sdk/test/server.ts'
-import { commands, type Command } from '../../server/test/fake-engine/guest/commands.ts'
 import { connectHere } from './client.ts'
 
 const server = await startServer({ after }, { plan: 'free' })
@@ -49,21 +48,22 @@ test('an invalid key and an unreachable server are referred to the user', async 
 test('a browser that fails to start is reported with its error output', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   const page = { machine: 'only', url: 'http://localhost:8000/' }
-  fakeBrowser((process) => {
-    process.err('cannot open display\n')
-    return 1
-  })
+  await installBrowser('echo cannot open display >&2; exit 1')
   assert.match(await mcp.refused('open_page', page), /did not start: cannot open display/)
-  const asked: string[] = []
-  fakeBrowser((_, args) => {
-    asked.push(...args)
-    return 0
-  })
+  await installBrowser('echo "$@" > asked')
   assert.match(await mcp.ok('open_page', page), /Take a screenshot/)
-  assert.deepEqual(asked, [page.url])
+  const { disk } = await guestOf('only')
+  assert.equal(disk.read('asked')?.toString(), `${page.url}\n`)
 })
 
-/** The fake machines have no browser. */
-function fakeBrowser(run: Command): void {
-  ;(commands as Map<string, Command>).set('chromium', run)
+/** The machine has no browser of its own. */
+async function installBrowser(script: string): Promise<void> {
+  const { disk } = await guestOf('only')
+  disk.remove('.local/bin/chromium')
+  disk.write('.local/bin/chromium', `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+}
+
+async function guestOf(name: string) {
+  const { body } = await server.call('GET', `/v1/machines?name=${name}`)
+  return server.guest(body.data[0].id)
 }

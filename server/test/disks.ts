@@ -18,17 +18,20 @@ export function onDisksOf(server: TestServer) {
     })
   }
 
+  /** Seen from inside the running machine. */
+  async function diskOf(id: string) {
+    const { generation } = await disks.row(id)
+    return server.engine.controls.guest({ id: id as MachineId, generation }).disk
+  }
+
   const disks = {
     /** Writes a mark into a running machine's home. */
     async mark(id: string, content: string): Promise<void> {
-      const body = { path: 'mark', content }
-      const { status } = await call('PUT', `/v1/machines/${id}/files/content`, body)
-      assert.equal(status, 200)
+      ;(await diskOf(id)).write('mark', content)
     },
     /** The mark that a running machine's home has; null: none. */
     async readMark(id: string): Promise<string | null> {
-      const { status, body } = await call('GET', `/v1/machines/${id}/files/content?path=mark`)
-      return status === 404 ? null : body.content
+      return (await diskOf(id)).read('mark')?.toString() ?? null
     },
     /** Asks for a snapshot and waits until it is ready. */
     async snapshot(machineId: string, name?: string): Promise<Answer['body']> {

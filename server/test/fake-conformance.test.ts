@@ -1,38 +1,35 @@
 import type { Duplex } from 'node:stream'
 import { createFakeEngine } from './fake-engine/engine.ts'
 import { GuestChannel } from '../src/guest/channel.ts'
-import { createGuestClient } from '../src/guest/client.ts'
 import { describeMachineDriver } from './conformance/machine-driver.ts'
 import type { DriverHarness } from './conformance/suite.ts'
 import { machineSpec, testImageId } from './fake-machine.ts'
 
 describeMachineDriver('the fake engine', async (): Promise<DriverHarness> => {
-  const { driver: makeDriver, controls } = createFakeEngine()
-  const driver = makeDriver()
+  const engine = createFakeEngine()
+  const { controls } = engine
+  const driver = engine.driver()
   const channels = new WeakMap<Duplex, GuestChannel>()
   const writers = new Set<NodeJS.Timeout>()
   let machines = 0
   return {
     driver,
-    other: makeDriver(),
+    other: engine.driver(),
     imageId: testImageId,
     imageFiles: { metadataPath: '/nonexistent', rootfsPath: '/nonexistent' },
     makeSpec: () => machineSpec((machines += 1)),
     powerOff: async (ref) => controls.powerOff(ref),
     reboot: async (ref) => controls.reboot(ref),
     die: async (ref) => controls.die(ref),
-    async run(ref, script) {
-      await using guests = createGuestClient(driver)
-      const command = ['sh', '-c', script]
-      return (await guests.exec({ ...ref, run: 'any' }, { command, user: 'root' })).stdout
-    },
+    run: async (ref, script) => controls.guest(ref).disk.run(script),
     async keepWriting(ref) {
       const { disk } = controls.guest(ref)
       let number = 0
       const writing = setInterval(() => {
+        if (!disk.exists) return clearInterval(writing)
         number += 1
         for (const name of ['first', 'second']) {
-          disk.write(`/home/${name}`, Buffer.from(`${number}\n`), { append: true })
+          disk.write(`/home/${name}`, `${number}\n`, { append: true })
         }
       }, 1)
       writers.add(writing)
@@ -49,6 +46,7 @@ describeMachineDriver('the fake engine', async (): Promise<DriverHarness> => {
     async [Symbol.asyncDispose]() {
       for (const writing of writers) clearInterval(writing)
       await driver[Symbol.asyncDispose]()
+      await engine[Symbol.asyncDispose]()
     },
   }
 })

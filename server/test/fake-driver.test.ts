@@ -1,9 +1,10 @@
 import type { GuestAction } from '@computer/contract'
 import assert from 'node:assert/strict'
+import { hostname } from 'node:os'
 import { test, type TestContext } from 'node:test'
 import { createFakeEngine } from './fake-engine/engine.ts'
 import { createGuestClient } from '../src/guest/client.ts'
-import { machineSpec, testImageId } from './fake-machine.ts'
+import { machineSpec, testImageId, until } from './fake-machine.ts'
 
 const drag = { type: 'drag', from: { x: 0, y: 0 }, to: { x: 100, y: 0 }, steps: 4 } as const
 
@@ -74,14 +75,22 @@ test('how a run ended is told', async (t) => {
   assert.equal((await driver.lastExit(ref)).kind, 'poweroff')
 })
 
-test('a guest powers itself off and reboots from inside', async (t) => {
-  const { driver, guests, ref } = await running(t)
+test('a guest powers itself off and reboots, and what ran in it ends', async (t) => {
+  const { engine, driver, guests, ref } = await running(t)
   const boot = (await guests.health(ref)).boot_id
-  await assert.rejects(guests.exec(ref, { command: ['sudo', 'reboot'] }), { sent: true })
+  const runUntilItEnds = async (end: () => void) => {
+    const { disk } = engine.controls.guest(ref)
+    const running = guests.exec(ref, { command: ['sh', '-c', 'echo $$ > pid; exec sleep 600'] })
+    const failed = assert.rejects(running, { sent: true })
+    await until(() => disk.read('pid') !== null)
+    end()
+    await failed
+    disk.remove('pid')
+  }
+  await runUntilItEnds(() => engine.controls.reboot(ref))
   assert.equal(await driver.inspect(ref), 'running')
   assert.notEqual((await guests.health(ref)).boot_id, boot)
-  const off = guests.exec(ref, { command: ['sh', '-c', 'sudo systemctl poweroff'] })
-  await assert.rejects(off, { sent: true })
+  await runUntilItEnds(() => engine.controls.powerOff(ref))
   assert.equal(await driver.inspect(ref), 'stopped')
 })
 
@@ -193,32 +202,39 @@ test('input is refused whole: outside the display, or an unknown key', async (t)
   assert.equal((await guests.readClipboard(ref, {})).text, 'é漢🙂')
 })
 
-for (const [script, expected] of [
-  ['echo "a  b" \'$HOME\' $HOME', 'a  b $HOME /home/agent\n'],
-  ['mkdir -p x/y && echo one > x/y/f; echo two >> x/y/f; cat x/y/f | wc -c', '8\n'],
-  ['false || echo "$?"; NAME=v; echo ${NAME}w "$NAME"x', '1\nvw vx\n'],
-  ['cd /etc && pwd; cat missing 2>/dev/null || echo none', '/etc\nnone\n'],
-  ['cat; exit 3; echo never', 'in'],
-  ['nothere 2>&1', 'sh: nothere: not found\n'],
-] as const) {
-  test(`the fake shell runs: ${script}`, async (t) => {
-    const { guests, ref } = await running(t)
-    const result = await guests.exec(ref, { command: ['sh', '-c', script], stdin: 'in' })
-    assert.equal(result.stdout, expected)
-    assert.equal(result.exit_code, script.includes('exit 3') ? 3 : result.exit_code)
-  })
-}
+test('a call that memory cannot answer starts the agent, with what the machine was told', async (t) => {
+  const { engine, guests, ref } = await running(t)
+  const secret = (value: string) => [{ name: 'TOKEN', value }]
+  await guests.setSecrets(ref, { revision: 1, secrets: secret('first') })
+  await guests.setIdentity(ref, { machine: ref.id, hostname: 'brave-otter' })
+  await guests.setSecrets(ref, { revision: 2, secrets: secret('second') })
+  const script = 'hostname; echo $TOKEN; whoami; pwd'
+  const run = async (to = ref) =>
+    (await guests.exec(to, { command: ['sh', '-c', script] })).stdout
+  assert.equal(await run(), 'brave-otter\nsecond\nagent\n/home/agent\n')
+  await guests.setSecrets(ref, { revision: 3, secrets: secret('third') })
+  await guests.setIdentity(ref, { machine: ref.id, hostname: 'calm-otter' })
+  assert.equal(await run(), 'calm-otter\nthird\nagent\n/home/agent\n')
+  engine.controls.reboot(ref)
+  assert.equal(await run({ ...ref, run: 'second' }), `${hostname()}\n\nagent\n/home/agent\n`)
+})
 
-test('exec keeps the last mebibyte, times out, and refuses what it cannot run', async (t) => {
-  const { guests, ref } = await running(t)
-  const long = await guests.exec(ref, { command: ['head', '-c', '3000000', '/dev/zero'] })
-  assert.deepEqual([long.stdout.length, long.truncated], [1024 * 1024, true])
-  const script = 'echo before; sleep 60; echo after'
-  const late = await guests.exec(ref, { command: ['sh', '-c', script], timeout_ms: 5 })
-  assert.deepEqual([late.stdout, late.exit_code, late.timed_out], ['before\n', 124, true])
-  await assert.rejects(guests.exec(ref, { command: ['nothere'] }), { code: 'invalid_request' })
-  const nowhere = guests.exec(ref, { command: ['true'], cwd: '/nowhere' })
-  await assert.rejects(nowhere, { code: 'invalid_request' })
+test('machines see neither each other nor the host', async (t) => {
+  const { driver, engine, guests, ref } = await running(t)
+  await driver.create(machineSpec(2))
+  await driver.start(machineSpec(2))
+  const other = { ...machineSpec(2), run: 'first' }
+  const script = 'echo mine > /home/agent/mine; echo > /usr/mine; hostname mine; ls /proc | grep -c ^[0-9]'
+  const command = ['sh', '-c', script]
+  for (const one of [ref, other]) {
+    const { stdout, stderr } = await guests.exec(one, { command, user: 'root' })
+    // The agent, the shell, ls and grep.
+    assert.equal(stdout, '4\n')
+    assert.match(stderr, /\/usr\/mine: Read-only file system/)
+  }
+  assert.notEqual(hostname(), 'mine')
+  engine.controls.guest(ref).disk.remove('mine')
+  assert.equal(engine.controls.guest(other).disk.read('mine')?.toString(), 'mine\n')
 })
 
 test('ten thousand machines are listed without their guests being made', async (t) => {
@@ -237,6 +253,7 @@ function setUp(t: TestContext) {
   const driver = engine.driver()
   const guests = createGuestClient(driver)
   t.after(() => guests[Symbol.asyncDispose]())
+  t.after(() => engine[Symbol.asyncDispose]())
   return { engine, driver, guests }
 }
 

@@ -97,6 +97,7 @@ export async function startTestServer(
     await guests[Symbol.asyncDispose]()
     await changes[Symbol.asyncDispose]()
     await db.destroy()
+    await engine[Symbol.asyncDispose]()
   })
 
   const call = callWith(http, bearer(key!))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { startTestServer } from './harness.ts'
+import { startTestServer, type Answer } from './harness.ts'
 
 const server = await startTestServer({ after })
 const { id: machine } = await server.machine()
@@ -42,13 +42,15 @@ test('text comes in whole characters, bytes as they are', async () => {
 test('input is written, and a log is waited for', async () => {
   const { body } = await server.call('POST', path, { command: ['cat'] })
   const one = `${path}/${body.id}`
+  const pick = ({ body: log }: Answer) => [log.content, log.offset, log.next_offset, log.eof]
   const waiting = server.call('GET', `${one}/logs?wait=30`)
   const half = { content: Buffer.from('one ').toString('base64'), encoding: 'base64' }
   assert.equal((await server.call('POST', `${one}/stdin`, half)).status, 204)
+  assert.deepEqual(pick(await waiting), ['one ', 0, 4, false])
   const last = { content: 'two', eof: true }
   assert.equal((await server.call('POST', `${one}/stdin`, last)).status, 204)
-  assert.equal((await waiting).body.content, 'one two')
   await server.call('GET', `${one}?wait=30`)
+  assert.deepEqual(pick(await server.call('GET', `${one}/logs?offset=4`)), ['two', 4, 7, true])
   assert.equal((await server.call('POST', `${one}/stdin`, last)).body.error.code, 'conflict')
   const nonsense = { content: 'é', encoding: 'base64' }
   const refused = await server.call('POST', `${one}/stdin`, nonsense)

@@ -4,12 +4,12 @@ import {
   type CaptureSize,
   type EngineCapture,
 } from '../../src/drivers/machine-driver.ts'
-import type { FakeDisk } from './guest/disk.ts'
+import { FakeDisk } from './disk.ts'
 
-/** A disk that nobody writes to any more. Null: as the image has it. */
+/** A disk that is no longer written to. Null: as the image has it. */
 export type CapturedDisk = FakeDisk | null
 
-/** The captures of one engine, also those half made, which nothing can be made from. */
+/** The captures of one engine, including incomplete ones, from which no machine can be made. */
 export class FakeCaptures {
   readonly #now: () => Date
   readonly #captures = new Map<CaptureId, FakeCapture>()
@@ -22,19 +22,19 @@ export class FakeCaptures {
     return Array.from(this.#captures, ([id, { createdAt }]) => ({ id, createdAt }))
   }
 
-  /** Undefined where there is none, or only half of one. */
+  /** Undefined for a capture that is absent or incomplete. */
   sizeOf(id: CaptureId): CaptureSize | undefined {
     return this.#captures.get(id)?.size ?? undefined
   }
 
-  /** Of a disk that was never looked at, its base. */
+  /** A machine without a disk of its own is captured as its base. */
   take(id: CaptureId, disk: FakeDisk | null, base: CapturedDisk): CaptureSize {
     const size = { writtenBytes: disk?.writtenBytes() ?? 0 }
-    this.#captures.set(id, { createdAt: this.#now(), disk: disk?.copy() ?? base, size })
+    this.#captures.set(id, { createdAt: this.#now(), disk: disk ? new FakeDisk(disk) : base, size })
     return size
   }
 
-  leaveHalf(id: CaptureId): void {
+  leaveIncomplete(id: CaptureId): void {
     this.#captures.set(id, { createdAt: this.#now(), disk: null, size: null })
   }
 
@@ -52,6 +52,6 @@ export class FakeCaptures {
 type FakeCapture = {
   readonly createdAt: Date
   readonly disk: CapturedDisk
-  /** Null while it is half made. */
+  /** Null: incomplete. */
   readonly size: CaptureSize | null
 }

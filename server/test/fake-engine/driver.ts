@@ -26,8 +26,8 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
       }),
     stop: (ref) =>
       faults.run('stop', () => {
-        if (store.get(ref).listed.state === 'stopped') return
-        store.stop(ref, { kind: 'poweroff', reason: 'the machine was stopped' })
+        if (store.get(ref).listed.state === 'stopped') return undefined
+        return store.stop(ref, { kind: 'poweroff', reason: 'the machine was stopped' })
       }),
     destroy: (ref) => faults.run('destroy', () => store.remove(ref)),
     capture: (ref, id) => faults.run('capture', () => capture(store, ref, id)),

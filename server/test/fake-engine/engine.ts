@@ -1,52 +1,51 @@
-import type { CaptureId, ImageId } from '@computer/contract'
+import type { CaptureId } from '@computer/contract'
 import type { MachineDriver, MachineRef } from '../../src/drivers/machine-driver.ts'
 import { createFakeDriver } from './driver.ts'
 import type { FailOptions, FakeMethod, HangOptions, Hold } from './faults.ts'
 import type { FakeGuest } from './guest/guest.ts'
-import { FakeStore } from './store.ts'
+import { FakeStore, type FakeEngineOptions } from './store.ts'
+
+export type { FakeEngineOptions }
 
 /**
- * An engine in memory: machines that start at once and hold a disk, with a guest inside that answers
- * the guest channel as the real agent does. It serves tests, development and measurements of the
- * control plane, so it does nothing on its own: no timer runs, no call fails and no guest changes
- * unless somebody asks for it. A machine that nobody has talked to costs a few hundred bytes.
+ * An engine in memory for tests, development and measurements of the control plane. It does nothing on
+ * its own: no timer runs, no call fails and no guest changes unless a test asks for it. Its machines
+ * start at once. One that is only moved through its life costs a few hundred bytes; one that is asked
+ * for a command, a file or a terminal runs the real agent on a disk of its own (guest/guest.ts), until
+ * it stops or the engine is disposed of.
  *
  * `driver()` may be called several times: all drivers of one engine see the same machines.
  */
-export type FakeEngine = { driver(): MachineDriver; readonly controls: FakeControls }
-
-export type FakeEngineOptions = {
-  readonly latencyMs?: Partial<Record<FakeMethod, number>>
-  /** Images that are there from the start. */
-  readonly images?: readonly ImageId[]
-  readonly now?: () => Date
+export type FakeEngine = AsyncDisposable & {
+  driver(): MachineDriver
+  readonly controls: FakeControls
 }
 
 export type FakeControls = {
   failNext(method: FakeMethod, options?: FailOptions): void
   hangNext(method: FakeMethod, options?: HangOptions): Hold
   calls(method: FakeMethod): number
-  /** Guests that boot from now on stay silent until it is released. */
+  /** Guests that boot from now on do not answer until it is released. */
   holdBoot(): Hold
-  /** Desktops of guests that boot from now on are up at once, or only when told. */
+  /** Whether the desktops of guests that boot from now on are up at once. */
   setDesktopUpAtBoot(up: boolean): void
-  /** The guest of a running machine, as one who is inside sees it. */
+  /** The guest of a running machine, seen from inside. */
   guest(ref: MachineRef): FakeGuest
-  /** From inside: the machine stops. */
+  /** The guest powers itself off: the machine stops. */
   powerOff(ref: MachineRef): void
-  /** From inside: connections break, the machine keeps running. */
+  /** The guest reboots itself: connections break, the machine keeps running. */
   reboot(ref: MachineRef): void
-  /** The guest's init is gone. */
+  /** The guest's init dies. */
   die(ref: MachineRef, reason?: string): void
   /** The engine loses the machine, its disk included. */
   lose(ref: MachineRef): void
-  /** A running machine stands still, and its guest is silent, until somebody thaws it. */
+  /** The guest of a running machine does not answer until the machine is thawed. */
   freeze(ref: MachineRef): void
-  /** What a capture leaves that broke off in the middle: itself half made, a running machine frozen. */
+  /** Leaves what an interrupted capture leaves: an incomplete capture, a running machine frozen. */
   breakCapture(ref: MachineRef, id: CaptureId): void
   /** The engine loses the capture. Disks that were made from it stay. */
   loseCapture(id: CaptureId): void
-  /** With none left, nothing can be made or captured: PoolFull. */
+  /** With 0, creation and capture fail with PoolFull. */
   setFreeBytes(bytes: number): void
 }
 
@@ -65,19 +64,20 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       },
       guest: (ref) => store.guest(ref),
       powerOff: (ref) =>
-        store.stop(ref, { kind: 'poweroff', reason: 'the guest powered itself off' }),
-      reboot: (ref) => store.reboot(ref),
-      die: (ref, reason = 'init was killed') => store.stop(ref, { kind: 'died', reason }),
-      lose: (ref) => store.remove(ref),
+        void store.stop(ref, { kind: 'poweroff', reason: 'the guest powered itself off' }),
+      reboot: (ref) => void store.reboot(ref),
+      die: (ref, reason = 'init was killed') => void store.stop(ref, { kind: 'died', reason }),
+      lose: (ref) => void store.remove(ref),
       freeze: (ref) => store.freeze(ref),
       breakCapture: (ref, id) => {
         if (store.get(ref).listed.state === 'running') store.freeze(ref)
-        captures.leaveHalf(id)
+        captures.leaveIncomplete(id)
       },
       loseCapture: (id) => captures.remove(id),
       setFreeBytes: (bytes) => {
         store.pool.freeBytes = bytes
       },
     },
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   }
 }

@@ -9,10 +9,16 @@ import {
   type MachineSpec,
 } from '../../src/drivers/machine-driver.ts'
 import { FakeCaptures, type CapturedDisk } from './captures.ts'
-import type { FakeEngineOptions } from './engine.ts'
-import { Faults, Gate, type Hold } from './faults.ts'
-import { FakeDisk } from './guest/disk.ts'
+import { Faults, Gate, type FakeMethod, type Hold } from './faults.ts'
+import { FakeDisk } from './disk.ts'
 import { FakeGuest } from './guest/guest.ts'
+
+export type FakeEngineOptions = {
+  readonly latencyMs?: Partial<Record<FakeMethod, number>>
+  /** Images that are there from the start. */
+  readonly images?: readonly ImageId[]
+  readonly now?: () => Date
+}
 
 type FakeMachine = {
   readonly spec: MachineSpec
@@ -20,14 +26,14 @@ type FakeMachine = {
   readonly lastExit: LastExit
   /** What the disk is a copy of. */
   readonly base: CapturedDisk
-  /** Made when first looked at. */
+  /** Made with its first use. */
   disk: FakeDisk | null
   guest: FakeGuest | null
   /** What the guest's boot waits for. */
   boot: Gate | null
 }
 
-/** The machines of one engine, whoever drives it. */
+/** The machines of one engine, shared by all of its drivers. */
 export class FakeStore {
   readonly faults: Faults
   readonly images: Set<ImageId>
@@ -80,29 +86,34 @@ export class FakeStore {
 
   start(ref: MachineRef): void {
     this.#change(ref, { state: 'running', boot: this.#bootGate })
-    this.#tell(ref)
+    this.#notify(ref)
   }
 
-  stop(ref: MachineRef, lastExit: LastExit): void {
+  /** The state changes at once; resolves when no process of the machine is left. */
+  async stop(ref: MachineRef, lastExit: LastExit): Promise<void> {
     const { guest } = this.get(ref)
     this.#change(ref, { state: 'stopped', isFrozen: false, guest: null, boot: null, lastExit })
-    guest?.shutDown()
-    this.#tell(ref)
+    const ended = guest?.shutDown()
+    this.#notify(ref)
+    await ended
   }
 
-  reboot(ref: MachineRef): void {
+  async reboot(ref: MachineRef): Promise<void> {
     const { guest } = this.get(ref)
     this.#change(ref, { guest: null, boot: this.#bootGate })
-    guest?.shutDown()
-    this.#tell(ref)
+    const ended = guest?.shutDown()
+    this.#notify(ref)
+    await ended
   }
 
-  remove(ref: MachineRef): void {
+  async remove(ref: MachineRef): Promise<void> {
     const machine = this.find(ref)
     if (!machine) return
     this.#machines.delete(keyOf(ref))
-    machine.guest?.shutDown()
-    this.#tell(ref)
+    const ended = machine.guest?.shutDown()
+    this.#notify(ref)
+    await ended
+    await machine.disk?.delete()
   }
 
   freeze(ref: MachineRef): void {
@@ -147,17 +158,22 @@ export class FakeStore {
     const machine = this.get(ref)
     if (machine.listed.state !== 'running') throw new Error(`machine ${keyOf(ref)} is not running`)
     if (machine.guest) return machine.guest
-    machine.disk ??= ownDisk(machine.base, this.#now)
     machine.guest = new FakeGuest({
       bootId: `boot-${(this.#boots += 1)}`,
-      disk: machine.disk,
-      memoryMb: machine.spec.memoryMb,
       desktopUp: this.desktopUpAtBoot,
-      powerOff: () => this.stop(ref, { kind: 'poweroff', reason: 'the guest powered itself off' }),
-      reboot: () => this.reboot(ref),
+      disk: () => this.disk(ref),
     })
     if (machine.listed.isFrozen) machine.guest.freeze()
     return machine.guest
+  }
+
+  disk(ref: MachineRef): FakeDisk {
+    const machine = this.get(ref)
+    return (machine.disk ??= makeDisk(machine.base))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.list().map(({ ref }) => this.remove(ref)))
   }
 
   onChange(watcher: (ref: MachineRef) => void): () => void {
@@ -175,18 +191,17 @@ export class FakeStore {
     this.#machines.set(keyOf(ref), { ...machine, ...rest, listed })
   }
 
-  #tell(ref: MachineRef): void {
+  #notify(ref: MachineRef): void {
     for (const watcher of this.#watchers) watcher({ id: ref.id, generation: ref.generation })
   }
 }
 
 const neverRan: LastExit = { kind: 'unknown', reason: 'the machine has not run yet' }
 
-/** With a machine id, as the first boot of a disk gives it one. */
-function ownDisk(base: CapturedDisk, now: () => Date): FakeDisk {
-  const disk = base?.copy() ?? new FakeDisk(now)
-  const machineId = randomBytes(16).toString('hex')
-  disk.write('/etc/machine-id', Buffer.from(`${machineId}\n`), { owner: 'root' })
+/** With a machine id of its own, which the engine gives a disk before its first boot. */
+function makeDisk(base: CapturedDisk): FakeDisk {
+  const disk = new FakeDisk(base ?? undefined)
+  disk.write('/etc/machine-id', `${randomBytes(16).toString('hex')}\n`)
   return disk
 }
 

@@ -12,33 +12,32 @@ import { GuestFault } from './fault.ts'
 
 const pieceBytes = 256 * 1024
 
-export type GuestCall = {
-  readonly query: Record<string, string>
-  readonly body: Buffer
-  /** Aborts when the caller has gone. */
-  readonly signal: AbortSignal
-}
+type GuestCall = { readonly query: Record<string, string>; readonly body: Buffer }
 
-export type GuestReply = {
+type GuestReply = {
   readonly headers?: Record<string, string | number>
   readonly body: Buffer
 }
 
 /** Keyed by method and path: `GET /health`. */
-export type GuestHandlers = Record<string, GuestHandler | GuestDoor>
+export type GuestHandlers = Record<string, GuestHandler | GuestStreamHandler>
 type GuestHandler = (call: GuestCall) => GuestReply | Promise<GuestReply>
-/** A stream open both ways: what `admit` answers is given it once the caller was told that it is. */
-export type GuestDoor = {
+/** A stream that stays open both ways: `admit` returns what takes it over after the response head. */
+type GuestStreamHandler = {
   readonly admit: (query: Record<string, string>) => (stream: ServerHttp2Stream) => void
 }
 
-/**
- * A connection in memory: one end is served as HTTP/2, the other is the caller's. Each request waits
- * for `awake` before it is looked at.
- */
+export type ServeOptions = {
+  /** Awaited before each request is handled. */
+  readonly waitUntilAwake: () => Promise<void> | undefined
+  /** Answers the requests that have no handler. */
+  readonly forward: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => Promise<void>
+}
+
+/** A connection in memory: one end is served as HTTP/2, the other is the caller's. */
 export function serve(
   handlers: GuestHandlers,
-  awake: () => Promise<void> | undefined,
+  options: ServeOptions,
 ): { caller: Duplex; session: ServerHttp2Session } {
   const [caller, agent] = duplexPair()
   const session = performServerHandshake(agent, {
@@ -46,7 +45,7 @@ export function serve(
     maxSessionMemory: 128,
   })
   session.on('error', () => {})
-  session.on('stream', (stream, headers) => void answer(handlers, awake, stream, headers))
+  session.on('stream', (stream, headers) => void answer(handlers, options, stream, headers))
   // As with a socket, the end of one side is the end of both.
   caller.once('close', () => {
     session.destroy()
@@ -81,18 +80,16 @@ export function parseJson<S extends z.ZodType>(schema: S, body: Buffer): z.outpu
 
 async function answer(
   handlers: GuestHandlers,
-  awake: () => Promise<void> | undefined,
+  { waitUntilAwake, forward }: ServeOptions,
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
 ): Promise<void> {
   stream.on('error', () => {})
-  const gone = new AbortController()
-  stream.once('close', () => gone.abort())
   const url = new URL(headers[':path'] ?? '/', 'http://guest')
-  await awake()
+  await waitUntilAwake()
   try {
     const handler = handlers[`${headers[':method']} ${url.pathname}`]
-    if (!handler) throw new GuestFault('not_found', 'the agent has no such route')
+    if (!handler) return await forward(stream, headers)
     const query = Object.fromEntries(url.searchParams)
     if (typeof handler !== 'function') {
       const use = handler.admit(query)
@@ -100,7 +97,7 @@ async function answer(
       return use(stream)
     }
     const body = await readAll(stream)
-    send(stream, 200, await handler({ query, body, signal: gone.signal }))
+    send(stream, 200, await handler({ query, body }))
   } catch (error) {
     const fault =
       error instanceof GuestFault ? error : new GuestFault('internal_error', String(error))

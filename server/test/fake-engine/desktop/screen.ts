@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { constants, deflateSync } from 'node:zlib'
 import type { FakeDesktop } from './desktop.ts'
-import { GuestFault } from './fault.ts'
+import { GuestFault } from '../guest/fault.ts'
 
 type Told = Extract<ScreenFromGuest, { type: 'cursor' | 'clipboard' }>
 

@@ -7,7 +7,7 @@ import type {
 } from '@computer/contract'
 import type { z } from 'zod'
 import { Gate, type Hold } from '../faults.ts'
-import { GuestFault } from './fault.ts'
+import { GuestFault } from '../guest/fault.ts'
 import { stepsOf, type Step } from './input-steps.ts'
 import { stepsOfEvent } from './viewer-steps.ts'
 

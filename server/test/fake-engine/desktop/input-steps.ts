@@ -6,7 +6,7 @@ import {
   type Point,
 } from '@computer/contract'
 import type { z } from 'zod'
-import { GuestFault } from './fault.ts'
+import { GuestFault } from '../guest/fault.ts'
 
 /** The smallest things an action does to a display; an action can be broken off between two. */
 export type Step =
