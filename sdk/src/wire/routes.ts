@@ -1241,11 +1241,11 @@ export interface Routes {
     }
   }
 
-  /** A token for one connection to the gateway, for a browser without the cookie. */
+  /** Create a token for one connection to the gateway, for clients that can send neither headers nor the cookie. */
   'POST /v1/gateway-tokens': {
     input: object
     output: {
-      /** Sent as the subprotocol bearer.TOKEN, once, within 60 seconds. */
+      /** Connect with the subprotocol bearer.TOKEN, once, within 60 seconds. */
       token: string
       expiresAt: string
     }
