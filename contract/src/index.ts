@@ -56,6 +56,7 @@ export * from './snapshots.ts'
 export * from './templates.ts'
 export * from './terminals.ts'
 export * from './text.ts'
+export * from './tiles.ts'
 
 /** Every endpoint by its resource: what the server mounts and OpenAPI documents. */
 export const endpoints = {

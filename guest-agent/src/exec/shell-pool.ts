@@ -1,23 +1,20 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { withoutInherited } from '../descriptors.ts'
-import type { User } from '../users.ts'
+import { maskHidden } from '../system/descriptors.ts'
 import { argvFor } from './command.ts'
+import type { Login } from './environment.ts'
 import { resetOomScore } from './oom-score.ts'
 
-/** Whose command it is and what its environment holds. */
-export type Login = { readonly user: User; readonly environment: Readonly<Record<string, string>> }
-
 /**
- * To start a process takes Node two to three milliseconds, and the change of user one more. So for
- * each user whose commands were run, one shell waits that has both behind it: told the command, it
- * becomes the command.
+ * Pre-forked shells, at most one per user. Starting a process takes Node two to three milliseconds,
+ * and changing its user another one. A pooled shell has both behind it: given a command, it execs
+ * it.
  */
-export class WaitingShells {
-  readonly #shells = new Map<string, Shell>()
+export class ShellPool {
+  readonly #shells = new Map<string, PooledShell>()
 
-  /** The process of the command, its input at an end; undefined where no shell waits for it. */
-  take(login: Login, cwd: string, command: readonly string[]): ChildProcess | undefined {
+  /** The process of the command, its stdin closed; undefined if no pooled shell can run it. */
+  acquire(login: Login, cwd: string, command: readonly string[]): ChildProcess | undefined {
     const { name } = login.user
     const shell = this.#shells.get(name)
     const script = scriptOf(cwd, command)
@@ -32,11 +29,11 @@ export class WaitingShells {
     return shell.process
   }
 
-  /** Has a shell wait for the next command of this login, if the machine has room for it. */
-  prepare(login: Login): ChildProcess | undefined {
+  /** Starts a shell for the next command of this login, if the machine can start one. */
+  warm(login: Login): ChildProcess | undefined {
     const { name } = login.user
-    const waiting = this.#shells.get(name)
-    if (waiting) return waiting.process
+    const pooled = this.#shells.get(name)
+    if (pooled) return pooled.process
     const process = startShell(login)
     if (!process) return undefined
     process.once('exit', () => {
@@ -46,20 +43,21 @@ export class WaitingShells {
     return process
   }
 
-  /** Ends those that wait: what they were started with is to be known no more. */
-  forget(): void {
+  /** Ends all pooled shells, because their environment is no longer valid. */
+  drain(): void {
     for (const { process } of this.#shells.values()) process.stdin?.end()
     this.#shells.clear()
   }
 }
 
-type Shell = { readonly key: string; readonly process: ChildProcess }
+/** `key` identifies the user and environment that the shell was started with. */
+type PooledShell = { readonly key: string; readonly process: ChildProcess }
 
 function startShell({ user, environment: env }: Login): ChildProcess | undefined {
   const [file, ...args] = argvFor(user, ['/bin/sh'])
   let shell: ChildProcess
   try {
-    const stdio = withoutInherited(['pipe', 'pipe', 'pipe'])
+    const stdio = maskHidden(['pipe', 'pipe', 'pipe'])
     shell = spawn(file, args, { cwd: '/', env, stdio, detached: true })
   } catch {
     return undefined
@@ -72,13 +70,16 @@ function startShell({ user, environment: env }: Login): ChildProcess | undefined
   return shell
 }
 
+const maxScriptLength = 32 * 1024
+
 /**
- * Takes out again what the shell adds to the environment. Undefined for what a shell would take for
- * an option, cannot be told, or is so long that only a start in the usual way can tell if it works.
+ * The script removes what the shell adds to the environment. Undefined for a command that the shell
+ * would parse as an option, that it cannot represent, or whose length only a direct start can
+ * check.
  */
 function scriptOf(cwd: string, command: readonly string[]): string | undefined {
   const words = command.map(quote).join(' ')
-  if (command[0]?.startsWith('-') || words.includes('\0') || words.length > 32 * 1024)
+  if (command[0]?.startsWith('-') || words.includes('\0') || words.length > maxScriptLength)
     return undefined
   return `cd ${quote(cwd)} && unset PWD OLDPWD && exec ${words} </dev/null\n`
 }
@@ -91,7 +92,7 @@ function keyOf({ user, environment }: Login): string {
   return JSON.stringify([argvFor(user, []), environment])
 }
 
-/** One that waits keeps nobody from ending. */
+/** A pooled shell must not keep the agent from exiting. */
 function unref(process: ChildProcess): void {
   process.unref()
   for (const stream of process.stdio) (stream as Socket | null)?.unref()

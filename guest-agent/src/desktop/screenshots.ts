@@ -1,19 +1,20 @@
 import type { ScreenshotFormat } from '@computer/contract'
+import { SerialQueue } from '../serial-queue.ts'
 import { extensionRequest, getImage } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
 import { loadSharp } from './image-library.ts'
 import { swapToRgb } from './pixels.ts'
 
-export type Screenshot = { readonly bytes: Buffer; readonly width: number; readonly height: number }
+type Screenshot = { readonly bytes: Buffer; readonly width: number; readonly height: number }
 
 /**
- * Screenshots. The server says (DAMAGE) whether anything was drawn since the last grab: if not, the
- * pixels are not fetched again, and what was encoded from them is given out again. The frame's
- * buffers are kept from one screenshot to the next, and screenshots are taken one at a time.
+ * Screenshots, taken one at a time. The X server reports (DAMAGE) whether anything was drawn since
+ * the last one: if not, its pixels and encoded images are used again. The frame's buffers are
+ * reused in any case.
  */
-export class Screen {
+export class Screenshots {
   readonly #session: XSession
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #queue = new SerialQueue()
   #isDamaged = true
   #damageId = 0
   #watching = false
@@ -25,17 +26,15 @@ export class Screen {
   }
 
   take(format: ScreenshotFormat, quality: number): Promise<Screenshot> {
-    const shot = this.#turn.then(() => this.#take(format, quality))
-    this.#turn = shot.catch(() => {})
-    return shot
+    return this.#queue.run(() => this.#take(format, quality))
   }
 
   async #take(format: ScreenshotFormat, quality: number): Promise<Screenshot> {
     const frame = await this.#grab()
     const { width, height } = frame
     const key = format === 'png' ? format : `${format} ${quality}`
-    const known = this.#encoded.get(key)
-    if (known) return { bytes: known, width, height }
+    const cached = this.#encoded.get(key)
+    if (cached) return { bytes: cached, width, height }
     const bytes = await encode(frame, format, quality)
     this.#encoded.set(key, bytes)
     return { bytes, width, height }
@@ -50,7 +49,7 @@ export class Screen {
         return this.#frame
       }
       const frame = this.#frameOf(width, height)
-      // Forgotten before the grab: what is drawn during it is reported again.
+      // Cleared before the grab, so that anything drawn during it is reported again.
       this.#isDamaged = false
       this.#encoded.clear()
       this.#subtractDamage()
@@ -69,7 +68,7 @@ export class Screen {
     }
   }
 
-  /** One round trip: every event about what was drawn before it has come when it returns. */
+  /** Resolves after a round trip, which brings all damage events of what was drawn before. */
   async #watch(): Promise<void> {
     const { x, root, damage } = this.#session
     if (!this.#watching) {
@@ -110,7 +109,7 @@ type Frame = {
 
 const replyHeaderBytes = 32
 
-/** Settings that are quick: what saves more bytes here costs many times its worth (goals S8, S9). */
+/** Fast settings: better compression costs far more time than it saves in bytes (goals S8, S9). */
 async function encode(frame: Frame, format: ScreenshotFormat, quality: number): Promise<Buffer> {
   const { default: sharp } = await loadSharp()
   const { width, height, rgb } = frame

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-export type ProgramOptions = { readonly timeoutMs: number; readonly signal?: AbortSignal }
+type ProgramOptions = { readonly timeoutMs: number; readonly signal?: AbortSignal }
 
-/** Runs a program of the system and waits for its success, in bounded time whatever it does. */
+/** Runs a system program. Rejects if it fails or does not end in time. */
 export async function runProgram(
   file: string,
   args: readonly string[],

@@ -2,15 +2,15 @@ import { readFileSync, statfsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { GuestUsage } from '@computer/contract'
-import { listProcesses } from './running.ts'
+import { listProcesses } from './proc.ts'
 
-/** Live figures of this machine. Processor time is what it used since the last reading. */
+/** Live figures of this machine. CPU use is averaged over the time since the last reading. */
 export class Usage {
   #last: Reading | undefined
 
   async read(): Promise<GuestUsage> {
     let before = this.#last
-    // Nothing to compare with, or so old that it says nothing about now.
+    // No reading to compare with, or one too old to describe the present.
     if (!before || performance.now() - before.atMs > maxWindowMs) {
       before = readCpu()
       await pause(shortWindowMs)
@@ -37,7 +37,7 @@ function readCpu(): Reading {
   return { atMs: performance.now(), cpuMs: readCpuMs() }
 }
 
-/** From the machine's own cgroup, of either version; else from what /proc shows of this machine. */
+/** From the machine's own cgroup, of either version, or else from /proc. */
 function readCpuMs(): number {
   for (const path of ['/sys/fs/cgroup/cpu.stat', '/sys/fs/cgroup/cpuacct/cpuacct.usage']) {
     try {
@@ -45,7 +45,7 @@ function readCpuMs(): number {
       const usec = /^usage_usec (\d+)$/m.exec(text)?.[1]
       return usec === undefined ? Number(text) / 1e6 : Number(usec) / 1000
     } catch {
-      // Not this version.
+      // The other cgroup version.
     }
   }
   const ticks = cpus().map(({ times }) => times.user + times.nice + times.sys + times.irq)
@@ -60,7 +60,10 @@ function readMemoryUsedMb(): number {
 
 const btrfsMagic = 0x9123683e
 
-/** Null on btrfs: the kernel shows the whole pool there, and only the engine knows this machine's part. */
+/**
+ * Null on btrfs: the kernel reports the whole pool there; only the engine knows this machine's
+ * share.
+ */
 function readDiskUsedBytes(): number | null {
   const { type, blocks, bfree, bsize } = statfsSync('/')
   return type === btrfsMagic ? null : (blocks - bfree) * bsize

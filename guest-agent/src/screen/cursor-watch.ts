@@ -1,46 +1,32 @@
 import type { ScreenFromGuest } from '@computer/contract/guest-streams'
 import { extensionRequest } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
+import { LatestReader } from './latest-reader.ts'
 
 export type Cursor = Extract<ScreenFromGuest, { type: 'cursor' }>
 
-/** Tells the pointer's picture, now and whenever it changes (XFIXES), until it is disposed of. */
+/** Reports the cursor image, now and whenever it changes (XFIXES), until it is disposed of. */
 export function watchCursor(session: XSession, onCursor: (cursor: Cursor) => void): Disposable {
   const { x, root, fixes } = session
-  let isReading = false
-  let isStale = false
-  let isOver = false
-  const read = async (): Promise<void> => {
-    isStale = true
-    if (isReading) return
-    isReading = true
-    try {
-      while (isStale && !isOver) {
-        isStale = false
-        const cursor = parseCursor(await x.ask(extensionRequest(fixes.opcode, 4, [])))
-        if (cursor && !isOver && !isStale) onCursor(cursor)
-      }
-    } finally {
-      isReading = false
-    }
-  }
-  // It fails when the X server goes away, which whoever watches the screen notices.
-  const update = () => void read().catch(() => {})
+  const reader = new LatestReader(
+    async () => parseCursor(await x.ask(extensionRequest(fixes.opcode, 4, []))),
+    onCursor,
+  )
   const selectChanges = (mask: number) => x.send(extensionRequest(fixes.opcode, 3, [root, mask]))
 
-  const stop = x.listen(fixes.event + 1, update)
+  const stop = x.listen(fixes.event + 1, () => reader.notifyChange())
   selectChanges(1)
-  update()
+  reader.notifyChange()
   return {
     [Symbol.dispose]() {
-      isOver = true
+      reader[Symbol.dispose]()
       stop()
       selectChanges(0)
     },
   }
 }
 
-/** Undefined for a picture that is larger than any pointer's need be. */
+/** Undefined for an image beyond the size of any sensible cursor. */
 function parseCursor(reply: Buffer): Cursor | undefined {
   const [width, height] = [reply.readUInt16LE(12), reply.readUInt16LE(14)]
   const [x, y] = [reply.readUInt16LE(16), reply.readUInt16LE(18)]
@@ -50,9 +36,9 @@ function parseCursor(reply: Buffer): Cursor | undefined {
   for (let pixel = 0; pixel < count; pixel++) {
     const argb = reply.readUInt32LE(headerBytes + pixel * 4)
     const alpha = argb >>> 24
-    // The X server has multiplied the colours with it.
-    const plain = (value: number) => (alpha === 0 ? 0 : Math.min(255, (value * 255) / alpha))
-    const colours = [argb >>> 16, argb >>> 8, argb].map((value) => plain(value & 0xff))
+    // The X server's colours are premultiplied with alpha.
+    const straight = (value: number) => (alpha === 0 ? 0 : Math.min(255, (value * 255) / alpha))
+    const colours = [argb >>> 16, argb >>> 8, argb].map((value) => straight(value & 0xff))
     rgba.set([...colours, alpha], pixel * 4)
   }
   return { type: 'cursor', width, height, x, y, pixels: rgba.toString('base64') }

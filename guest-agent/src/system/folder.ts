@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import {
   closeSync,
   constants,
@@ -9,16 +8,16 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   unlinkSync,
   writeFileSync,
   type Stats,
 } from 'node:fs'
+import { AtomicFile } from './atomic-file.ts'
 
 /**
- * A directory of the machine's disk, held by a descriptor. Nothing here follows a symlink, on the way
- * to it or in it, or waits for the other end of a pipe, whatever root of the machine has put there.
+ * A directory of the machine's disk, held by a descriptor. The machine's root may have put anything
+ * there: no call follows a symlink, on the way or inside, or blocks on a pipe.
  */
 export class Folder implements Disposable {
   readonly #fd: number
@@ -27,7 +26,7 @@ export class Folder implements Disposable {
     this.#fd = fd
   }
 
-  /** Undefined where there is no such directory, or a symlink on the way. */
+  /** Undefined if the directory does not exist or a symlink is on the way. */
   static open(path: string): Folder | undefined {
     let folder = new Folder(openSync('/', directoryFlags))
     for (const name of componentsOf(path)) {
@@ -39,7 +38,7 @@ export class Folder implements Disposable {
     return folder
   }
 
-  /** With all that is missing of its path, for root alone unless told otherwise. */
+  /** Creates missing directories on the way, accessible to root alone by default. */
   static make(path: string, mode = 0o700): Folder {
     let folder = new Folder(openSync('/', directoryFlags))
     for (const name of componentsOf(path)) {
@@ -49,16 +48,16 @@ export class Folder implements Disposable {
     return folder
   }
 
-  /** Fails where something is in its place. */
+  /** Fails if the name is taken. */
   makeFolder(name: string, mode = 0o700): Folder {
-    mkdirSync(this.#at(name), mode)
+    mkdirSync(this.#path(name), mode)
     const folder = this.#enter(name)
-    if (!folder) throw new Error(`${name} was replaced while it was made`)
+    if (!folder) throw new Error(`${name} was replaced while it was created`)
     return folder
   }
 
   names(): string[] {
-    return readdirSync(`/proc/self/fd/${this.#fd}`)
+    return readdirSync(this.#fdPath)
   }
 
   has(name: string): boolean {
@@ -69,11 +68,11 @@ export class Folder implements Disposable {
     return this.#stat(name)?.isFile() ?? false
   }
 
-  /** The text of a regular file; undefined for anything else and for what is absurdly long. */
+  /** The text of a regular file; undefined for anything else and for a file beyond `maxBytes`. */
   read(name: string, maxBytes = 4 * 1024 * 1024): string | undefined {
     if (!this.isFile(name)) return undefined
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
-    const fd = openSync(this.#at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    const fd = openSync(this.#path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     try {
       const stats = fstatSync(fd)
       return stats.isFile() && stats.size <= maxBytes ? readFileSync(fd, 'utf8') : undefined
@@ -82,36 +81,27 @@ export class Folder implements Disposable {
     }
   }
 
-  /** A new file that takes the place of whatever had the name, at once. A directory stays. */
+  /** Replaces the file, symlink or pipe of that name atomically. Fails if it is a directory. */
   write(
     name: string,
     text: string,
     mode: number,
     owner?: { readonly uid: number; readonly gid: number },
   ): void {
-    const partial = `.${randomBytes(9).toString('base64url')}.partial`
-    const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
-    const fd = openSync(this.#at(partial), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode)
-    try {
-      if (owner) fchownSync(fd, owner.uid, owner.gid)
-      writeFileSync(fd, text)
-      renameSync(this.#at(partial), this.#at(name))
-    } catch (error) {
-      unlinkSync(this.#at(partial))
-      throw error
-    } finally {
-      closeSync(fd)
-    }
+    using file = new AtomicFile(this.#fdPath, mode)
+    if (owner) fchownSync(file.fd, owner.uid, owner.gid)
+    writeFileSync(file.fd, text)
+    file.commit(name)
   }
 
-  /** The entry itself, never what it points to. A directory stays. */
+  /** Removes the entry itself, never what it points to. Leaves a directory alone. */
   remove(name: string): void {
     const stats = this.#stat(name)
-    if (stats && !stats.isDirectory()) unlinkSync(this.#at(name))
+    if (stats && !stats.isDirectory()) unlinkSync(this.#path(name))
   }
 
   removeFolder(name: string): void {
-    rmSync(this.#at(name), { recursive: true, force: true })
+    rmSync(this.#path(name), { recursive: true, force: true })
   }
 
   [Symbol.dispose](): void {
@@ -120,7 +110,7 @@ export class Folder implements Disposable {
 
   #enter(name: string): Folder | undefined {
     try {
-      return new Folder(openSync(this.#at(name), directoryFlags))
+      return new Folder(openSync(this.#path(name), directoryFlags))
     } catch (error) {
       if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? ''))
         return undefined
@@ -129,11 +119,15 @@ export class Folder implements Disposable {
   }
 
   #stat(name: string): Stats | undefined {
-    return lstatSync(this.#at(name), { throwIfNoEntry: false })
+    return lstatSync(this.#path(name), { throwIfNoEntry: false })
   }
 
-  #at(name: string): string {
-    return `/proc/self/fd/${this.#fd}/${name}`
+  get #fdPath(): string {
+    return `/proc/self/fd/${this.#fd}`
+  }
+
+  #path(name: string): string {
+    return `${this.#fdPath}/${name}`
   }
 }
 

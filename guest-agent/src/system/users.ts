@@ -10,7 +10,7 @@ export type User = {
   readonly groups: readonly number[]
 }
 
-/** The users of a machine, read again when /etc/passwd or /etc/group change. */
+/** The users of a machine, reloaded when /etc/passwd or /etc/group change. */
 export class Users {
   readonly #etcPath: string
   #stamp = ''
@@ -26,7 +26,7 @@ export class Users {
     return this.#byName.get(name)
   }
 
-  /** The name that `ls -l` would show: the number when there is none. */
+  /** As `ls -l` shows it: the number if the user has no name. */
   nameOf(uid: number): string {
     this.#refresh()
     return this.#nameByUid.get(uid) ?? String(uid)

@@ -7,10 +7,10 @@ export function listProcesses(): number[] {
     .map(Number)
 }
 
-/** Nothing is done to one that has ended. */
-export function signal(pid: number, name: NodeJS.Signals): void {
+/** Does nothing if the process has ended. */
+export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(pid, name)
+    process.kill(pid, signal)
   } catch {
     // It has ended.
   }

@@ -17,8 +17,8 @@ import { moveFile, type MoveRequest } from '../src/files/move.ts'
 import { removeFile } from '../src/files/remove.ts'
 import { makeSpace, mount } from './file-space.ts'
 
-test('a file, a link, a fifo and an empty directory are removed; what is full only recursively', async (t) => {
-  const { home, remove } = makeTaking(t)
+test('files, links, fifos and empty directories are removed; full ones only recursively', async (t) => {
+  const { home, remove } = makeCalls(t)
   mkdirSync(join(home, 'full/deep/deeper'), { recursive: true })
   writeFileSync(join(home, 'full/deep/deeper/file'), 'x')
   writeFileSync(join(home, 'kept'), 'kept')
@@ -38,8 +38,8 @@ test('a file, a link, a fifo and an empty directory are removed; what is full on
   assert.deepEqual(readdirSync(home), ['kept'])
 })
 
-test('a tree is removed with names that are not UTF-8, and nothing its links lead to', async (t) => {
-  const { home, remove } = makeTaking(t)
+test('a tree is removed with names that are not UTF-8, but without the targets of its links', async (t) => {
+  const { home, remove } = makeCalls(t)
   const outside = join(dirname(home), 'outside')
   mkdirSync(outside)
   writeFileSync(join(outside, 'kept'), 'kept')
@@ -55,8 +55,8 @@ test('a tree is removed with names that are not UTF-8, and nothing its links lea
   assert.deepEqual(readdirSync(outside), ['kept'])
 })
 
-test('the root, the home and what leads to it stay', async (t) => {
-  const { home, remove, move } = makeTaking(t)
+test('the root, the home and its ancestors cannot be removed', async (t) => {
+  const { home, remove, move } = makeCalls(t)
   symlinkSync('.', join(home, 'here'))
   for (const path of [
     '/',
@@ -76,8 +76,8 @@ test('the root, the home and what leads to it stay', async (t) => {
   assert.deepEqual(readdirSync(home), ['here'])
 })
 
-test('what is denied, leads to it or is it under another name is neither removed nor moved', async (t) => {
-  const { home, denied, remove, move } = makeTaking(t)
+test('denied files, their ancestors and other names are neither removed nor moved', async (t) => {
+  const { home, denied, remove, move } = makeCalls(t)
   const secret = join(denied, 'secret')
   writeFileSync(secret, 'secret')
   writeFileSync(join(home, 'file'), 'file')
@@ -106,8 +106,8 @@ test('what is denied, leads to it or is it under another name is neither removed
   assert.equal(readFileSync(secret, 'utf8'), 'secret')
 })
 
-test('a mount is not removed, nor entered by the removal of a tree', async (t) => {
-  const { home, remove, move } = makeTaking(t)
+test('a mount point is not removed, nor entered when a tree is removed', async (t) => {
+  const { home, remove, move } = makeCalls(t)
   mkdirSync(join(home, 'tree/mount'), { recursive: true })
   mkdirSync(join(home, 'other'))
   writeFileSync(join(home, 'other/file'), 'x')
@@ -119,8 +119,8 @@ test('a mount is not removed, nor entered by the removal of a tree', async (t) =
   assert.deepEqual(readdirSync(join(home, 'other')), ['file'])
 })
 
-test('a move gives the new name at once, and takes none that there is', async (t) => {
-  const { home, move } = makeTaking(t)
+test('a move is atomic and does not replace an existing name', async (t) => {
+  const { home, move } = makeCalls(t)
   writeFileSync(join(home, 'a'), 'a')
   writeFileSync(join(home, 'b'), 'b')
   mkdirSync(join(home, 'full/sub'), { recursive: true })
@@ -149,8 +149,8 @@ test('a move gives the new name at once, and takes none that there is', async (t
   assert.deepEqual(readdirSync(home), ['b', 'free', 'moved'])
 })
 
-test('another file system is named as the reason', async (t) => {
-  const { home, move } = makeTaking(t)
+test('a move to another file system fails with that reason', async (t) => {
+  const { home, move } = makeCalls(t)
   mkdirSync(join(home, 'mount'))
   using _ = mount(['-t', 'tmpfs', 'none'], join(home, 'mount'))
   writeFileSync(join(home, 'file'), 'x')
@@ -164,7 +164,7 @@ test('another file system is named as the reason', async (t) => {
   assert.deepEqual(readdirSync(join(home, 'mount')), [])
 })
 
-test('a removal that is broken off stops', async (t) => {
+test('an aborted removal stops', async (t) => {
   const { space, home } = makeSpace(t)
   mkdirSync(join(home, 'tree/sub'), { recursive: true })
   const signal = AbortSignal.abort(new Error('the caller hung up'))
@@ -173,7 +173,7 @@ test('a removal that is broken off stops', async (t) => {
   assert.ok(existsSync(join(home, 'tree/sub')))
 })
 
-function makeTaking(t: TestContext) {
+function makeCalls(t: TestContext) {
   const made = makeSpace(t)
   const { signal } = new AbortController()
   return {

@@ -1,18 +1,18 @@
 import { eventCode } from '../x11/events.ts'
 import { extensionRequest, getImage } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
-import { makeFrame, takeArea, type Frame } from './frame.ts'
+import { makeFrame, updateArea, type Frame } from './frame.ts'
 import { makeGrid, spanArea, spansOf, tileArea, tilesTouching, type Grid } from './grid.ts'
 
-/** What a look at the screen found. A new grid: the geometry changed, and every tile with it. */
-export type Look = { readonly grid: Grid; readonly isNew: boolean; readonly changed: number[] }
+/** `isNew` means that the geometry changed, and with it every tile. */
+type Grab = { readonly grid: Grid; readonly isNew: boolean; readonly changed: number[] }
 
 /**
- * Follows what is drawn: the X server names the rectangles (DAMAGE), and `look` fetches the tiles
- * that they touch and tells which have other pixels than before. While nothing is drawn it does
- * nothing.
+ * Follows changes of the screen: the X server reports drawn rectangles (DAMAGE), and `grab` fetches
+ * the tiles that they touch and returns those whose pixels changed. It costs nothing while nothing
+ * is drawn.
  */
-export class Capture implements Disposable {
+export class ScreenGrabber implements Disposable {
   readonly #session: XSession
   readonly #damageId: number
   readonly #stops: (() => void)[]
@@ -54,15 +54,15 @@ export class Capture implements Disposable {
     return this.#dirty.size > 0 || this.#isGridNew || this.#isResized
   }
 
-  /** Throws when the X server went away. */
-  async look(): Promise<Look> {
+  /** Throws if the X server is gone. */
+  async grab(): Promise<Grab> {
     for (let attempt = 0; ; attempt++) {
-      if (this.#isResized) this.#startAnew()
+      if (this.#isResized) this.#reset()
       const isNew = this.#isGridNew
       const tiles = isNew ? Array.from({ length: this.#grid.count }, (_, i) => i) : [...this.#dirty]
       this.#dirty.clear()
       this.#isGridNew = false
-      // Before the pixels are asked for: what is drawn from here on is reported again.
+      // Before the pixels are requested, so that anything drawn from here on is reported again.
       this.#subtractDamage()
       try {
         const changed = await this.#fetch(tiles)
@@ -71,7 +71,7 @@ export class Capture implements Disposable {
         // The screen may have shrunk while the request was on its way.
         if (attempt > 2) throw error
         await this.#session.x.sync()
-        this.#startAnew()
+        this.#reset()
       }
     }
   }
@@ -87,7 +87,7 @@ export class Capture implements Disposable {
     return width !== this.#grid.width || height !== this.#grid.height
   }
 
-  #startAnew(): void {
+  #reset(): void {
     this.#grid = makeGrid(this.#session.size)
     this.#frame = makeFrame(this.#session.size)
     this.#isGridNew = true
@@ -111,7 +111,7 @@ export class Capture implements Disposable {
       const reply = await x.ask(getImage(root, area), { into: this.#reply })
       const source = { ...area, bytes: reply.subarray(replyHeaderBytes) }
       for (let tile = span.first; tile <= span.last; tile++) {
-        if (takeArea(frame, tileArea(grid, tile), source)) changed.push(tile)
+        if (updateArea(frame, tileArea(grid, tile), source)) changed.push(tile)
       }
     }
     return changed

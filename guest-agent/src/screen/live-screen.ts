@@ -1,27 +1,29 @@
 import { encodeFrame } from '@computer/contract/guest-frames'
 import { frameKind, type ScreenFromGuest } from '@computer/contract/guest-streams'
+import { encodeTileHeader } from '@computer/contract/tiles'
 import type { Duplex } from 'node:stream'
 import { setImmediate as yieldToInput, setTimeout as pause } from 'node:timers/promises'
-import type { Seat } from '../desktop/desktop.ts'
+import type { DesktopSession } from '../desktop/desktop.ts'
 import type { InputHost } from '../desktop/input.ts'
-import { Capture } from './capture.ts'
-import { watchCopiedText } from './copied-text.ts'
-import { watchCursor, type Cursor } from './cursor.ts'
+import { ScreenGrabber } from './grabber.ts'
+import { watchClipboard } from './clipboard-watch.ts'
+import { watchCursor, type Cursor } from './cursor-watch.ts'
 import { tileArea, type Grid } from './grid.ts'
 import { ScreenInput } from './input.ts'
 import { ScreenStream } from './stream.ts'
 import { encodeTile } from './tile-codec.ts'
 
 /**
- * The live screen, for every server process that watches. Each change is fetched and encoded once:
- * the newest form of each tile is kept here, and each stream takes from it what it misses, when it
- * has room. While no stream has, nothing is fetched; while none is open, nothing is kept.
+ * The live screen, for every server process that watches it. Each change is fetched and encoded
+ * once. The latest version of each tile is kept here, and each stream sends the tiles it is missing
+ * when it has capacity. Nothing is fetched while no stream has capacity; nothing is kept while none
+ * is open.
  */
-export class Screens {
+export class LiveScreen {
   readonly #host: InputHost
   readonly #streams = new Set<ScreenStream>()
   readonly #tiles = new Map<number, Buffer>()
-  /** Tiles to encode once more, and since when they have been still. */
+  /** Tiles to encode again with better quality, and when each last changed. */
   readonly #drafts = new Map<number, number>()
   #geometry: Geometry | undefined
   #cursor: Cursor | undefined
@@ -35,7 +37,7 @@ export class Screens {
   open(duplex: Duplex): void {
     const stream: ScreenStream = new ScreenStream(duplex, this.#tiles, {
       onReady: () => this.#wake(),
-      onInput: (message) => input.take(message),
+      onInput: (message) => input.enqueue(message),
       onClose: () => {
         input.close()
         this.#streams.delete(stream)
@@ -43,14 +45,14 @@ export class Screens {
       },
     })
     const input = new ScreenInput(this.#host, {
-      onRefused: (message) => stream.refuse(message),
+      onRefused: (message) => stream.sendRefusal(message),
       onFull: () => stream.pause(),
       onDrained: () => stream.resume(),
     })
     if (duplex.destroyed) return
     this.#streams.add(stream)
-    if (this.#geometry) stream.tellGeometry(this.#geometry)
-    if (this.#cursor) stream.tell(this.#cursor)
+    if (this.#geometry) stream.queueGeometry(this.#geometry)
+    if (this.#cursor) stream.queue(this.#cursor)
     stream.markMissing(this.#tiles.keys())
     stream.flush()
     if (!this.#isRunning) void this.#run()
@@ -60,73 +62,73 @@ export class Screens {
   async #run(): Promise<void> {
     this.#isRunning = true
     while (this.#streams.size > 0) {
-      const seat = await this.#host.desktop.current()
-      // An X server that went away comes back.
-      const isOver = seat !== undefined && (await this.#show(seat))
-      if (!isOver) await pause(seatRetryMs, undefined, { ref: false })
+      const session = await this.#host.desktop.current()
+      const isFinished = session !== undefined && (await this.#stream(session))
+      // The X server will be restarted.
+      if (!isFinished) await pause(reconnectMs, undefined, { ref: false })
     }
     this.#isRunning = false
-    this.#forget()
+    this.#clear()
     this.#geometry = undefined
     this.#cursor = undefined
   }
 
-  /** True when the last stream has closed, false when the X server has gone away. */
-  async #show({ session, clipboard }: Seat): Promise<boolean> {
-    using capture = new Capture(session, () => this.#wake())
-    using _cursor = watchCursor(session, (cursor) => {
+  /** Returns true when the last stream has closed, false when the X server is gone. */
+  async #stream({ xSession, clipboard }: DesktopSession): Promise<boolean> {
+    using grabber = new ScreenGrabber(xSession, () => this.#wake())
+    using _cursor = watchCursor(xSession, (cursor) => {
       this.#cursor = cursor
-      this.#tell(cursor)
+      this.#broadcast(cursor)
     })
-    using _copied = watchCopiedText(session, clipboard, (text) => {
-      this.#tell({ type: 'clipboard', text })
+    using _clipboard = watchClipboard(xSession, clipboard, (text) => {
+      this.#broadcast({ type: 'clipboard', text })
     })
-    void session.x.closed.then(() => this.#wake())
+    void xSession.x.closed.then(() => this.#wake())
     try {
-      while (this.#streams.size > 0 && !session.x.isClosed) {
+      while (this.#streams.size > 0 && !xSession.x.isClosed) {
         const { promise, resolve } = Promise.withResolvers<void>()
         this.#wake = resolve
-        if (!this.#hasReader()) await promise
-        else if (capture.hasDamage) await this.#sendChanges(capture)
-        else if (this.#stillDrafts().length > 0) await this.#sendStill(capture)
+        if (!this.#hasReadyStream()) await promise
+        else if (grabber.hasDamage) await this.#sendChanges(grabber)
+        else if (this.#stillDrafts().length > 0) await this.#sendStill(grabber)
         else await this.#sleep(promise)
       }
     } catch (error) {
-      if (!session.x.isClosed) console.error('the screen could not be sent', error)
+      if (!xSession.x.isClosed) console.error('could not grab the screen; will retry', error)
       return false
     }
-    return !session.x.isClosed
+    return !xSession.x.isClosed
   }
 
-  #tell(message: Parameters<ScreenStream['tell']>[0]): void {
+  #broadcast(message: Parameters<ScreenStream['queue']>[0]): void {
     for (const stream of this.#streams) {
-      stream.tell(message)
+      stream.queue(message)
       stream.flush()
     }
   }
 
-  #hasReader(): boolean {
+  #hasReadyStream(): boolean {
     return [...this.#streams].some((stream) => stream.isReady)
   }
 
-  async #sendChanges(capture: Capture): Promise<void> {
+  async #sendChanges(grabber: ScreenGrabber): Promise<void> {
     const startedMs = performance.now()
-    const { grid, isNew, changed } = await capture.look()
+    const { grid, isNew, changed } = await grabber.grab()
     if (isNew) {
-      this.#forget()
+      this.#clear()
       this.#geometry = { type: 'geometry', width: grid.width, height: grid.height }
-      for (const stream of this.#streams) stream.tellGeometry(this.#geometry)
+      for (const stream of this.#streams) stream.queueGeometry(this.#geometry)
     }
-    await this.#encode(capture, grid, changed, 'moving')
+    await this.#encode(grabber, grid, changed, 'moving')
     const tookMs = performance.now() - startedMs
-    // At most half of the time goes to pictures: the machine has other things to do.
-    await pause(Math.max(tookMs, leastFrameMs - tookMs))
+    // Spends at most half of the time on frames: the machine has other work to do.
+    await pause(Math.max(tookMs, minFrameMs - tookMs))
   }
 
-  /** A few at a time: what changes meanwhile goes first. */
-  async #sendStill(capture: Capture): Promise<void> {
+  /** A few at a time, so that new changes can go first. */
+  async #sendStill(grabber: ScreenGrabber): Promise<void> {
     const drafts = this.#stillDrafts().slice(0, stillAtOnce)
-    await this.#encode(capture, capture.grid, drafts, 'still')
+    await this.#encode(grabber, grabber.grid, drafts, 'still')
   }
 
   #stillDrafts(): number[] {
@@ -134,20 +136,20 @@ export class Screens {
     return [...this.#drafts].filter(([, atMs]) => atMs <= since).map(([tile]) => tile)
   }
 
-  /** None is to be seen before all are there, so that a frame is of one moment. */
+  /** Publishes the tiles only when all are encoded, so that a frame shows one moment. */
   async #encode(
-    { frame }: Capture,
+    { frame }: ScreenGrabber,
     grid: Grid,
     tiles: readonly number[],
     pace: 'moving' | 'still',
   ): Promise<void> {
     const encoded = new Map<number, Buffer>()
-    const waiting = tiles.values()
+    const remaining = tiles.values()
     const work = async () => {
-      for (const tile of waiting) {
+      for (const tile of remaining) {
         const area = tileArea(grid, tile)
         const { body, isDraft } = await encodeTile(frame, area, pace)
-        encoded.set(tile, frameTile(area, body))
+        encoded.set(tile, encodeFrame(frameKind.payload, encodeTileHeader(area), body))
         if (isDraft) this.#drafts.set(tile, performance.now())
         else this.#drafts.delete(tile)
         await yieldToInput()
@@ -161,17 +163,17 @@ export class Screens {
     }
   }
 
-  /** Until something happens, or a draft has been still for long enough. */
-  async #sleep(happens: Promise<void>): Promise<void> {
-    if (this.#drafts.size === 0) return happens
+  /** Until it is woken, or a draft has been still for long enough. */
+  async #sleep(woken: Promise<void>): Promise<void> {
+    if (this.#drafts.size === 0) return woken
     const dueMs = Math.min(...this.#drafts.values()) + stillMs - performance.now()
     const timer = new AbortController()
     const due = pause(Math.max(1, dueMs), undefined, { signal: timer.signal }).catch(() => {})
-    await Promise.race([happens, due])
+    await Promise.race([woken, due])
     timer.abort()
   }
 
-  #forget(): void {
+  #clear(): void {
     this.#tiles.clear()
     this.#drafts.clear()
   }
@@ -179,15 +181,9 @@ export class Screens {
 
 type Geometry = Extract<ScreenFromGuest, { type: 'geometry' }>
 
-const seatRetryMs = 200
-/** No viewer shows more frames than 60 in a second. */
-const leastFrameMs = 16
+const reconnectMs = 200
+/** Viewers show at most 60 frames a second. */
+const minFrameMs = 16
 const stillMs = 300
 const stillAtOnce = 4
 const encodersAtOnce = 2
-
-function frameTile({ x, y, width, height }: ReturnType<typeof tileArea>, body: Buffer): Buffer {
-  const head = Buffer.alloc(8)
-  for (const [index, value] of [x, y, width, height].entries()) head.writeUInt16BE(value, index * 2)
-  return encodeFrame(frameKind.payload, head, body)
-}

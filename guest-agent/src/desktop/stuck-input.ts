@@ -3,8 +3,8 @@ import { queryKeymap, queryPointer } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
 import { fakeInput } from './fake-input.ts'
 
-/** Lets go of what is pressed when the agent comes: an agent before it may have died in a drag. */
-export async function releaseLeftovers(session: XSession): Promise<void> {
+/** Releases all keys and buttons at start: an earlier agent may have died during a drag. */
+export async function releaseStuckInput(session: XSession): Promise<void> {
   const { x, root } = session
   const [keys, pointer] = await Promise.all([x.ask(queryKeymap()), x.ask(queryPointer(root))])
   const buttons = pointer.readUInt16LE(24) >> 8
