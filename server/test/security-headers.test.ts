@@ -5,7 +5,7 @@ import { startTestServer } from './harness.ts'
 
 const server = await startTestServer({ after })
 
-test('every answer says that nothing may be loaded from it, framed or guessed about it', async () => {
+test('every response forbids loading, framing and content sniffing', async () => {
   for (const path of [
     '/v1/auth/me',
     '/v1/machines',
@@ -27,7 +27,7 @@ test('every answer says that nothing may be loaded from it, framed or guessed ab
   }
 })
 
-test('https is held to where it is served', async (t) => {
+test('HSTS is sent where https is served', async (t) => {
   const env = { COMPUTER_BASE_URL: 'https://computer.example.com' }
   const secure = await startTestServer(t, { env, worker: false })
   const { headers } = await secure.call('GET', '/v1/auth/me')
@@ -40,7 +40,7 @@ test('https is held to where it is served', async (t) => {
   assert.match(String(answer['set-cookie']), /; Secure$/)
 })
 
-test('the reference has its own style and may have no other', async () => {
+test('the API reference allows its own style and no other', async () => {
   const { headers, bytes } = await server.anonymous('GET', '/docs')
   const styles = [...bytes.toString().matchAll(/<style>(.*?)<\/style>/gs)].map(([, text]) => text!)
   const hash = createHash('sha256').update(styles[0]!).digest('base64')
@@ -48,11 +48,11 @@ test('the reference has its own style and may have no other', async () => {
   const policy = String(headers['content-security-policy'])
   assert.ok(policy.includes(`style-src 'sha256-${hash}'`))
   assert.doesNotMatch(policy, /unsafe|https?:|\*/)
-  // What the policy would hold back is not there.
+  // It contains nothing that the policy would block.
   assert.doesNotMatch(bytes.toString(), /<[^>]+ (style|on\w+)=|<script|<img|<link|<form/)
 })
 
-test('no answer of the API is kept by anybody', async () => {
+test('responses of the API must not be cached', async () => {
   const person = await server.signUp()
   for (const answer of [
     await person.call('POST', '/v1/auth/login', { email: person.email, password: person.password }),

@@ -41,7 +41,7 @@ test('a terminal is opened, listed, resized and killed', async () => {
   assert.deepEqual((await server.call('GET', path)).body.data, [])
 })
 
-test('a call that is repeated with its idempotency key opens one terminal', async () => {
+test('a call retried with its idempotency key opens one terminal', async () => {
   const { id } = await server.machine()
   const open = () =>
     server.call('POST', `/v1/machines/${id}/terminals`, {}, { 'idempotency-key': 'again' })
@@ -50,14 +50,14 @@ test('a call that is repeated with its idempotency key opens one terminal', asyn
   assert.equal((await server.call('GET', `/v1/machines/${id}/terminals`)).body.data.length, 1)
 })
 
-test('a size that no terminal has is refused', async () => {
+test('an invalid size is refused', async () => {
   for (const size of [{ cols: 0 }, { rows: 1001 }, { cols: 80.5 }, { rows: '24' }]) {
     const { status, body } = await server.call('POST', path, size)
     assert.deepEqual([status, body.error.code], [400, 'invalid_request'])
   }
 })
 
-test('a machine that does not run has no terminals', async () => {
+test('a machine that is not running has no terminals', async () => {
   const { id } = await server.machine({ start: false })
   for (const method of ['GET', 'POST'] as const) {
     const { body } = await server.call(method, `/v1/machines/${id}/terminals`)
@@ -65,7 +65,7 @@ test('a machine that does not run has no terminals', async () => {
   }
 })
 
-test('bytes pass both ways unmodified, a resize arrives, the exit is told last', async () => {
+test('bytes pass unmodified in both directions, a resize arrives, and the exit comes last', async () => {
   const id = await open()
   const client = await connect(id)
   const bytes = Buffer.from(
@@ -84,7 +84,7 @@ test('bytes pass both ways unmodified, a resize arrives, the exit is told last',
   assert.deepEqual(client.frames.at(-1), { control: { type: 'exit', exit_code: 3 } })
 })
 
-test('what is typed before the terminal is attached is not lost', async () => {
+test('input sent before the terminal is attached is not lost', async () => {
   const id = await open()
   const url = `${gateway.origin.replace('http', 'ws')}${path}/${id}`
   const client = new GatewayClient(new WebSocket(url, bearer))
@@ -95,7 +95,7 @@ test('what is typed before the terminal is attached is not lost', async () => {
   assert.deepEqual(client.controls, [{ type: 'exit', exit_code: 9 }])
 })
 
-test('a second client is told that there is one; whoever comes after it is shown what was', async () => {
+test('a second client is refused; after the first has left, the next gets the recent output', async () => {
   const id = await open()
   const first = await connect(id)
   first.socket.send('echo seen\r', { binary: true })
@@ -109,7 +109,7 @@ test('a second client is told that there is one; whoever comes after it is shown
   await third.close()
 })
 
-test('a gateway that goes away does not take the terminal with it', async (t) => {
+test('a terminal survives the shutdown of the gateway', async (t) => {
   const other = await startTestGateway(t, server.app)
   const id = await open()
   const client = await other.connect(`${path}/${id}`, bearer)
@@ -158,20 +158,20 @@ test('a terminal that is killed, and a machine that stops, end the connection', 
   assert.equal((await client.closed).code, 4404)
 })
 
-test('a message that is none of the channel closes the connection', async () => {
+test('an invalid control message closes the connection', async () => {
   const client = await connect(await open())
   client.send({ type: 'resize', cols: 0, rows: 24 })
   assert.equal((await client.closed).code, 1002)
 })
 
-test('a client that reads nothing holds the machine back, not the memory of the gateway', async () => {
+test('a client that does not read slows the machine down instead of filling the gateway', async () => {
   const id = await open()
   const client = await connect(id)
   client.socket.pause()
   const terminal = server.guest(machine).terminals.find(id)
   const total = 64 * 1024 * 1024
   let sent = 0
-  // Over many turns of the loop nobody takes anything any more.
+  // No side accepts more over many turns of the event loop.
   for (let idleTurns = 0; idleTurns < 200 && sent < total;) {
     if (terminal.isRoomy) {
       terminal.print(Buffer.alloc(64 * 1024, sent / 65_536))
