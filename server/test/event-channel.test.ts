@@ -11,7 +11,7 @@ import { startTestServer, type TestServer } from './harness.ts'
 const bearer = ({ key }: TestServer) => ({ headers: { authorization: `Bearer ${key}` } })
 const sequences = (client: GatewayClient) => client.controls.map(({ sequence }) => sequence)
 
-test("a machine's events come in order, each once, from wherever one resumes", async (t) => {
+test("a machine's events arrive in order and once, from any resume point", async (t) => {
   const server = await startTestServer(t)
   const gateway = await startTestGateway(t, server.app)
   const { id } = await server.machine({ start: false })
@@ -46,7 +46,7 @@ test("a machine's events come in order, each once, from wherever one resumes", a
   )
 })
 
-test('an event whose transaction commits late is placed late, and nobody misses it', async (t) => {
+test('an event whose transaction commits late gets a late position, and no reader misses it', async (t) => {
   const server = await startTestServer(t, { worker: false })
   const { db } = server.app
   const gateway = await startTestGateway(t, server.app)
@@ -84,7 +84,7 @@ test('an event whose transaction commits late is placed late, and nobody misses 
   assert.deepEqual(again.controls, client.controls.slice(1))
 })
 
-test('many writers, two placers and readers that come and go: all of it, once and in order', async (t) => {
+test('many writers, two outbox workers and reconnecting readers: every event once and in order', async (t) => {
   const server = await startTestServer(t, { worker: false })
   const { db } = server.app
   const gateway = await startTestGateway(t, server.app)
@@ -106,7 +106,7 @@ test('many writers, two placers and readers that come and go: all of it, once an
   const steady = await gateway.connect('/v1/events', bearer(server))
   const placing = [place(), place()]
   const writing = Promise.all(machines.map(write)).then(() => (isOver = true))
-  // One that drops its connection after every few frames and resumes.
+  // A reader that disconnects after every few frames and resumes.
   const pieces: Record<string, unknown>[] = []
   let cursor = await firstCursor(server)
   while (pieces.length < total) {
@@ -131,7 +131,7 @@ test('many writers, two placers and readers that come and go: all of it, once an
   }
 })
 
-test("a stranger follows neither a machine's nor the organization's events", async (t) => {
+test('another organization can follow neither the events of a machine nor of the organization', async (t) => {
   const server = await startTestServer(t)
   const gateway = await startTestGateway(t, server.app)
   const { id } = await server.machine({ start: false })
@@ -148,7 +148,7 @@ test("a stranger follows neither a machine's nor the organization's events", asy
   assert.deepEqual(own.frames, [])
 })
 
-test('who has no credential, and what is no WebSocket, get the envelope', async (t) => {
+test('requests without a credential or a WebSocket get the error envelope', async (t) => {
   const server = await startTestServer(t, { worker: false })
   const gateway = await startTestGateway(t, server.app)
   await assert.rejects(
@@ -161,7 +161,7 @@ test('who has no credential, and what is no WebSocket, get the envelope', async 
   assert.match(((await plain.json()) as { error: { message: string } }).error.message, /WebSocket/)
 })
 
-test('the gateway says that it goes away', async (t) => {
+test('the gateway closes its connections when it shuts down', async (t) => {
   const server = await startTestServer(t, { worker: false })
   const gateway = await startTestGateway(t, server.app)
   const client = await gateway.connect('/v1/events', bearer(server))
@@ -169,7 +169,7 @@ test('the gateway says that it goes away', async (t) => {
   assert.equal((await client.closed).code, 1001)
 })
 
-/** A machine that nobody makes: its row is enough to write events for. */
+/** Only the row of a machine, which is enough to write events for. */
 async function insertMachine({ app, user }: TestServer) {
   const actor = await user('owner')
   const { id } = await createMachine(app, actor, newId('mch'), { metadata: {}, start: false })

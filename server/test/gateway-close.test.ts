@@ -8,13 +8,13 @@ import { startTestServer } from './harness.ts'
 
 const server = await startTestServer({ after })
 
-test('a handshake that is under way when the gateway goes away does not hold it up', async () => {
+test('a handshake in progress does not delay the shutdown of the gateway', async () => {
   const { id } = await server.machine()
   const http = await createGateway(server.app)
   await http.listen({ host: '127.0.0.1', port: 0 })
   const closed = new Promise<void>((resolve) => {
     http.server.prependOnceListener('upgrade', () => {
-      // The request has begun by then, and waits for the database.
+      // By now the request waits for the database.
       setImmediate(() => resolve(http.close()))
     })
   })

@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { HandshakeRefused, startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
 
-/* R8: a page of another site opens no socket with a browser's cookie. */
+/* R8: a page of another site cannot open a socket with a browser's cookie. */
 
 const baseUrl = 'https://good.example'
 const server = await startTestServer({ after }, { env: { COMPUTER_BASE_URL: baseUrl } })
@@ -45,7 +45,7 @@ const channels = [
 ]
 
 for (const path of channels) {
-  test(`${path.replace(/\w{3}_\w+/g, '{id}')}: the cookie opens it from pages of ours alone`, async () => {
+  test(`${path.replace(/\w{3}_\w+/g, '{id}')}: the cookie works only from pages of this service`, async () => {
     for (const origin of foreign) {
       const headers = { cookie, ...(origin !== undefined && { origin }) }
       const error = await gateway.connect(path, { headers }).then(
@@ -61,7 +61,7 @@ for (const path of channels) {
   })
 }
 
-test('keys and tokens are asked for no origin', async () => {
+test('API keys and tokens need no Origin', async () => {
   const { body } = await server.call('POST', '/v1/machines', {})
   const authorization = `Bearer ${server.key}`
   for (const path of ['/v1/events', `/v1/machines/${body.id}/screen`]) {

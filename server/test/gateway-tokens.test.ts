@@ -18,25 +18,25 @@ async function makeToken(call = server.call): Promise<string> {
   return answer.body.token
 }
 
-test('a token opens one connection, as its maker', async () => {
+test('a token opens one connection, as its creator', async () => {
   const token = await makeToken()
   const client = await connect(token)
   assert.equal(client.socket.protocol, `bearer.${token}`)
   await assert.rejects(connect(token), isUnauthenticated)
 })
 
-test('a subprotocol of the client is chosen before the token', async () => {
+test('the subprotocol of the client is preferred over the token', async () => {
   const client = await connect(await makeToken(), 'binary')
   assert.equal(client.socket.protocol, 'binary')
 })
 
-test('of many that use it at once, one is let in', async () => {
+test('of many concurrent uses of a token, one succeeds', async () => {
   const token = await makeToken()
   const tries = await Promise.allSettled(Array.from({ length: 10 }, () => connect(token)))
   assert.equal(tries.filter(({ status }) => status === 'fulfilled').length, 1)
 })
 
-test('one that has expired, was made up, or whose maker is revoked opens nothing', async () => {
+test('expired, invented and revoked tokens are refused', async () => {
   const expired = await makeToken()
   await server.app.db
     .updateTable('gateway_tokens')
@@ -51,7 +51,7 @@ test('one that has expired, was made up, or whose maker is revoked opens nothing
   await assert.rejects(connect(token), isUnauthenticated)
 })
 
-test('a person makes one with their browser, and it ends with their session', async () => {
+test('a token created in a browser ends with its session', async () => {
   const person = await server.signUp()
   const client = await connect(await makeToken(person.call))
   await person.call('POST', '/v1/auth/logout')

@@ -5,7 +5,7 @@ import type { App } from '../src/app.ts'
 import { createGateway } from '../src/gateway/server.ts'
 import type { Lifetime } from './harness.ts'
 
-/** A gateway over the rows of a test server, on a port of its own. */
+/** A gateway over the database of a test server, on its own port. */
 export async function startTestGateway(t: Lifetime, app: App) {
   const http = await createGateway(app)
   await http.listen({ host: '127.0.0.1', port: 0 })
@@ -20,7 +20,7 @@ export async function startTestGateway(t: Lifetime, app: App) {
   return {
     origin: `http://127.0.0.1:${port}`,
     stop,
-    /** Resolves when the handshake is over; throws what refused it. */
+    /** Resolves after the handshake. Rejects with HandshakeRefused. */
     async connect(path: string, options: ClientOptions & { protocols?: string[] } = {}) {
       const { protocols = [], ...rest } = options
       const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, protocols, rest)
@@ -32,7 +32,6 @@ export async function startTestGateway(t: Lifetime, app: App) {
   }
 }
 
-/** What refused a handshake. */
 export class HandshakeRefused extends Error {
   readonly status: number
   // Bodies are looked at field by field in the tests.
@@ -48,7 +47,7 @@ export class HandshakeRefused extends Error {
 
 type Frame = { readonly control: Record<string, unknown> } | { readonly payload: Buffer }
 
-/** A WebSocket that keeps what came, in order. */
+/** A WebSocket that records received frames in order. */
 export class GatewayClient {
   readonly socket: WebSocket
   readonly opened: Promise<void>
@@ -94,7 +93,7 @@ export class GatewayClient {
     this.socket.send(JSON.stringify(message))
   }
 
-  /** Resolves with the first thing that `find` answers of what has come or comes yet. */
+  /** Runs `find` now and after every frame, and resolves with its first result. */
   async until<T>(find: (client: this) => T | undefined | false): Promise<T> {
     for (;;) {
       const found = find(this)

@@ -1,11 +1,11 @@
 import sharp from 'sharp'
 
-/** As much of noVNC's class as the tests use. */
+/** The part of noVNC's class that the tests use. */
 type Rfb = EventTarget & {
   resizeSession: boolean
   clipboardPasteFrom(text: string): void
   sendKey(keysym: number, code: string | null, down: boolean): void
-  // What only the browser's events and elements reach.
+  // Private members that only browser events and elements reach.
   _display: unknown
   _cursorImage: { rgbaPixels: ArrayLike<number>; hotx: number; hoty: number; w: number; h: number }
   _fbName: string
@@ -13,7 +13,7 @@ type Rfb = EventTarget & {
   _screenSize: () => { w: number; h: number }
   _sendMouse(x: number, y: number, buttons: number): void
 }
-/** All that noVNC wants of a WebSocket. */
+/** The part of a WebSocket that noVNC uses. */
 type Channel = {
   send: (bytes: Uint8Array) => void
   close: () => void
@@ -27,8 +27,8 @@ type Channel = {
 type RfbClass = new (target: unknown, channel: Channel) => Rfb
 
 /**
- * noVNC as it is published, without a browser: what it would draw is kept here, and what it has of
- * the page is there and does nothing.
+ * The published noVNC without a browser. Drawing goes to a framebuffer here, and everything it uses of
+ * the page is a stub.
  */
 export class Novnc {
   readonly rfb: Rfb
@@ -61,7 +61,7 @@ export class Novnc {
     this.#channel.onmessage!({ data: new Uint8Array(bytes).buffer })
   }
 
-  /** All that was received is drawn, and was understood. */
+  /** Resolves when everything received is drawn. Throws on protocol errors. */
   async drawn(): Promise<void> {
     await this.#drawing
     const state = this.rfb._rfbConnectionState
@@ -107,7 +107,7 @@ export class Novnc {
   }
 }
 
-/** It takes a browser's globals for granted from its first line on: this process has them then. */
+/** noVNC needs browser globals when it is loaded, so they are defined first. */
 export async function loadNovnc(): Promise<RfbClass> {
   Object.assign(globalThis, {
     window: standIn({ isSecureContext: true }),
@@ -116,12 +116,12 @@ export async function loadNovnc(): Promise<RfbClass> {
     ResizeObserver: standIn(),
     ImageData: standIn(),
   })
-  // It has no types.
+  // noVNC has no types.
   const name: string = '@novnc/novnc'
   return ((await import(name)) as { default: RfbClass }).default
 }
 
-/** In the place of anything of a page: whatever is asked of it is there, and does nothing. */
+/** A stub for anything of a page: every property exists and does nothing. */
 function standIn(known: Record<PropertyKey, unknown> = {}): object {
   const values: Record<PropertyKey, unknown> = {
     [Symbol.toPrimitive]: () => 0,

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { startPreviewServer } from '../src/gateway/previews/server.ts'
 import { startTestServer, type Lifetime } from './harness.ts'
 
-/** Previews without a certificate, as behind a proxy on the same host. */
+/** Previews without TLS, as behind a proxy on the same host. */
 const env = {
   COMPUTER_PREVIEW_CERT: '',
   COMPUTER_PREVIEW_KEY: '',
@@ -25,7 +25,7 @@ export type Ask = {
   readonly body?: string | Buffer
 }
 
-/** A test server with a listener for previews, and one machine that runs. */
+/** A test server with a preview listener and one running machine. */
 export async function startTestPreviews(t: Lifetime, extraEnv: Record<string, string> = {}) {
   const server = await startTestServer(t, { env: { ...env, ...extraEnv } })
   const { app } = server
@@ -48,20 +48,20 @@ export async function startTestPreviews(t: Lifetime, extraEnv: Record<string, st
       return { ...preview, host: new URL(preview.url).host }
     },
     unpublish: (id: string) => server.call('DELETE', `/v1/machines/${machine.id}/ports/${id}`),
-    /** A web server inside the machine. */
+    /** Starts a web server inside the machine. */
     listen(listener: RequestListener, { port = 80, id = machine.id } = {}): Server {
       const web = createServer(listener)
       server.guest(id).ports.listen(port, (connection) => web.emit('connection', connection))
       return web
     },
-    /** What speaks for itself at a port of the machine. */
+    /** Serves raw TCP on a port of the machine. */
     accept(port: number, listener: (connection: Duplex) => void): void {
       server.guest(machine.id).ports.listen(port, listener)
     },
     ask: (host: string, path = '/', wish: Ask = {}) => ask(previews.port, host, path, wish),
-    /** A connection of one's own, for what no client would send. */
+    /** A raw connection, for bytes that no client would send. */
     connect: () => open(previews.port),
-    /** What comes back for these bytes until the other side closes, which they should ask for. */
+    /** Sends bytes and resolves to everything received until the other side closes. */
     async raw(bytes: string | Buffer): Promise<string> {
       const socket = await open(previews.port)
       socket.write(bytes)

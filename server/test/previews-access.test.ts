@@ -5,7 +5,7 @@ import { ownOrigin } from './browser.ts'
 import { startTestGateway, type HandshakeRefused } from './gateway.ts'
 import { startTestPreviews, type Reply } from './preview-server.ts'
 
-/* Who may see a preview, and by what. */
+/* Access control of previews. */
 
 const { publish, unpublish, listen, ask, server, previews } = await startTestPreviews({ after })
 listen((_request, response) => response.end('seen'))
@@ -13,7 +13,7 @@ listen((_request, response) => response.end('sibling'), { port: 81 })
 const { db } = server.app
 const html = { accept: 'text/html,*/*', 'sec-fetch-mode': 'navigate' }
 
-test('a private one opens by its own secret and nothing else', async () => {
+test('a private preview opens with its own secret and nothing else', async () => {
   const [one, other] = [await publish(), await publish({ port: 81 })]
   const statusBy = async (headers: Record<string, string>) =>
     (await ask(one.host, '/', { headers })).status
@@ -41,7 +41,7 @@ test('a private one opens by its own secret and nothing else', async () => {
   assert.equal((await ask(one.host, `/?token=${one.secret}`)).status, 401)
 })
 
-test('a link opens once: of fifty who use it at once one gets the cookie', async () => {
+test('a link works once: of fifty concurrent uses one gets the cookie', async () => {
   const { host, access_url: url } = await publish({ port: 1000 })
   listen((_request, response) => response.end('seen'), { port: 1000 })
   const { pathname, search } = new URL(url!)
@@ -64,7 +64,7 @@ test('a link opens once: of fifty who use it at once one gets the cookie', async
   assert.equal((await ask(host, '/', { headers: { cookie: planted } })).status, 401)
 })
 
-test('links and cookies are good for one host, while they last, and fall with the preview', async () => {
+test('links and cookies work for one host until they expire, and end with the preview', async () => {
   const [one, other] = [await publish({ port: 1001 }), await publish({ port: 1002 })]
   listen((_request, response) => response.end('seen'), { port: 1001 })
   const { pathname, search } = new URL(one.access_url!)
@@ -100,7 +100,7 @@ test('nothing below the reserved path reaches a guest', async () => {
   assert.equal((await ask(host, '/.computer/access')).headers['location'], '/')
 })
 
-test('a member in a browser is sent through the service and back, to where they were going', async () => {
+test('a member in a browser is redirected through the service and back to the requested path', async () => {
   const person = await server.signUp()
   const { host, id } = await publish({ port: 1004 })
   listen((request, response) => response.end(`seen ${request.url}`), { port: 1004 })
@@ -116,7 +116,7 @@ test('a member in a browser is sent through the service and back, to where they 
   const link = new URL(String(back.headers['location']))
   assert.equal(link.host, host)
 
-  // Another browser, to which the link came by some way, gets nothing by it.
+  // The link does not work in another browser.
   assert.equal((await ask(host, link.pathname + link.search)).status, 401)
   const opened = await ask(host, link.pathname + link.search, { headers: { cookie: browser } })
   assert.deepEqual([opened.status, opened.headers['location']], [303, '/a?b=c'])
@@ -127,7 +127,7 @@ test('a member in a browser is sent through the service and back, to where they 
     401,
   )
 
-  // Their cookie stands on their sign-in and on their membership.
+  // The cookie depends on their sign-in and on their membership.
   await db
     .deleteFrom('memberships')
     .where('user_id', '=', person.id)
@@ -142,7 +142,7 @@ test('a member in a browser is sent through the service and back, to where they 
   assert.ok(id)
 })
 
-test('the way through the service leads nobody elsewhere', async () => {
+test('the redirect through the service never leads to another host', async () => {
   const person = await server.signUp()
   const { host, label } = withLabel(await publish({ port: 1005 }))
   const hash = 'A'.repeat(43)
@@ -196,7 +196,7 @@ test('the way through the service leads nobody elsewhere', async () => {
   }
 })
 
-test("R8: a preview as Origin may change nothing, with a browser's cookie or without", async () => {
+test("R8: a page of a preview may change nothing, with a browser's cookie or without", async () => {
   const person = await server.signUp()
   const { url } = await publish({ port: 1006, access: 'public' })
   for (const origin of [url, url.replace('https', 'http'), 'https://preview.test']) {
@@ -217,7 +217,7 @@ test("R8: a preview as Origin may change nothing, with a browser's cookie or wit
   assert.equal(fine.status, 201)
 })
 
-test('R8: nor does a handshake of the gateway pass from there', async (t) => {
+test('R8: a page of a preview cannot connect to the gateway', async (t) => {
   const person = await server.signUp()
   const gateway = await startTestGateway(t, server.app)
   const { url } = await publish({ port: 1008, access: 'public' })
@@ -231,7 +231,7 @@ test('R8: nor does a handshake of the gateway pass from there', async (t) => {
   }
 })
 
-test('what was reached is noted, and bytes that went out are counted to the byte, once', async () => {
+test('requests are recorded, and every byte served is counted exactly once', async () => {
   const preview = await publish({ port: 1007, access: 'public' })
   const at = `/v1/machines/${preview.machine_id}/ports/${preview.id}`
   await previews.traffic.flush()

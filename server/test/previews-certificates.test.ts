@@ -10,7 +10,7 @@ import { openLocalAuthority } from '../src/gateway/previews/local-authority.ts'
 import { startPreviewServer } from '../src/gateway/previews/server.ts'
 import { startTestServer } from './harness.ts'
 
-/* Certificates of previews: of the local authority, and of files that are renewed. */
+/* Certificates of previews: from the local authority, and from files that are renewed. */
 
 const folder = await mkdtemp(join(tmpdir(), 'computer-certificates-'))
 after(() => rm(folder, { recursive: true }))
@@ -18,7 +18,7 @@ const label = '0123456789abcdefghjkmnpqrs'
 const authority = await openLocalAuthority(folder)
 const ca = await readFile(authority.certPath, 'utf8')
 
-test('the local authority vouches for each host by name, and keeps its key to itself', async (t) => {
+test('the local authority signs a certificate for each hostname, and its key is private', async (t) => {
   const { subject, subjectaltname } = await handshake(t, `${label}.localhost`)
   assert.equal(subject.CN, 'Computer preview')
   assert.equal(subjectaltname, `DNS:${label}.localhost`)
@@ -26,16 +26,16 @@ test('the local authority vouches for each host by name, and keeps its key to it
   assert.deepEqual([await mode('authority.key'), await mode('')], [0o600, 0o700])
 })
 
-test('for a name that is not below localhost it cannot vouch', async (t) => {
+test('its name constraints exclude names that are not below localhost', async (t) => {
   await assert.rejects(handshake(t, 'example.com'), /permitted subtree|PERMITTED_VIOLATION/i)
 })
 
-test('it is the same one after a restart', async () => {
+test('the authority survives a restart', async () => {
   const again = await openLocalAuthority(folder)
   assert.equal(await readFile(again.certPath, 'utf8'), ca)
 })
 
-test('previews below localhost are served by it, and other names are not', async (t) => {
+test('previews below localhost are served with its certificates, other names are refused', async (t) => {
   const env = {
     COMPUTER_PREVIEW_DOMAIN: 'localhost',
     COMPUTER_PREVIEW_CERT: '',
@@ -59,10 +59,10 @@ test('previews below localhost are served by it, and other names are not', async
   }
 })
 
-test('files that are renewed are served without a restart; broken ones change nothing', async (t) => {
+test('renewed files are loaded without a restart; broken ones are ignored', async (t) => {
   const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
   const put = async (other: Awaited<ReturnType<typeof openLocalAuthority>>, from: string) => {
-    // An authority's own certificate is one as good as any.
+    // Any certificate will do, even that of an authority.
     await copyFile(other.certPath, cert)
     await copyFile(join(from, 'previews', 'authority.key'), key)
   }
@@ -87,7 +87,7 @@ test('files that are renewed are served without a restart; broken ones change no
   while ((await served()) === first);
 })
 
-test('a domain needs a certificate or a trusted proxy, and must not hold the service itself', () => {
+test('a preview domain needs a certificate or a trusted proxy, and must not contain the service', () => {
   const config = (env: Record<string, string>) => readConfig(env).previews
   assert.equal(config({}), null)
   const domain = { COMPUTER_PREVIEW_DOMAIN: 'preview.example.com' }
@@ -115,7 +115,7 @@ test('a domain needs a certificate or a trusted proxy, and must not hold the ser
 
 type Test = { after(end: () => void): void }
 
-/** What a client that trusts the authority is shown for a name. */
+/** The certificate shown for a name to a client that trusts the authority. */
 async function handshake(t: Test, servername: string): Promise<PeerCertificate> {
   const context = await authority.contextOf(servername)
   const server = createServer({ SNICallback: (_name, done) => done(null, context) })

@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import { WebSocket, WebSocketServer } from 'ws'
 import { startTestPreviews } from './preview-server.ts'
 
-/* Connections to ports inside machines: how they are upgraded, used again and broken. */
+/* Connections to ports inside machines: upgrades, reuse and failures. */
 
 const { publish, listen, accept, ask, raw, connect, port, server, machine } =
   await startTestPreviews({ after })
@@ -52,7 +52,7 @@ test('WebSockets pass in both directions, with their subprotocol, and end togeth
   stranger.on('error', () => {}).terminate()
 })
 
-test('an upgrade to anything else is not asked of the guest', async () => {
+test('other upgrades are not forwarded to the guest', async () => {
   const { host } = await publish({ port: 88, access: 'public' })
   let upgrade: string | undefined = 'nothing came'
   listen((request, response) => response.end(void (upgrade = request.headers.upgrade)), {
@@ -63,18 +63,18 @@ test('an upgrade to anything else is not asked of the guest', async () => {
   assert.equal(upgrade, undefined)
 })
 
-test('an idle connection is used again; one that has just closed costs no request', async () => {
+test('an idle connection is reused; one that has just closed fails no request', async () => {
   const { host } = await publish({ port: 89, access: 'public' })
   const { ports } = server.guest(machine.id)
   listen((_request, response) => response.end('here'), { port: 89 })
   await ask(host)
   const before = ports.connections
   for (let round = 0; round < 10; round++) assert.equal((await ask(host)).text, 'here')
-  // The first may still be on its way back to the pool.
+  // The first connection may not be back in the pool yet.
   assert.ok(ports.connections <= before + 1)
 
   const other = await publish({ port: 93, access: 'public' })
-  // It says that it goes on, answers once, and closes when it is asked again.
+  // The server announces keep-alive, responds once, and closes on the second request.
   accept(93, (connection) => {
     connection.once('data', () => {
       connection.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nonce')
@@ -84,7 +84,7 @@ test('an idle connection is used again; one that has just closed costs no reques
   for (let round = 0; round < 3; round++) assert.equal((await ask(other.host)).text, 'once')
 })
 
-test('what must not be done twice is not sent again', async () => {
+test('requests that are not idempotent are not retried', async () => {
   const { host } = await publish({ port: 94, access: 'public' })
   let posts = 0
   accept(94, (connection) => {
@@ -103,7 +103,7 @@ test('what must not be done twice is not sent again', async () => {
   assert.equal(posts, 0)
 })
 
-test('an upload that is answered early keeps no later request waiting', async () => {
+test('an upload that is answered early does not block the next request', async () => {
   const { host } = await publish({ port: 92, access: 'public' })
   accept(92, (connection) => {
     connection.once('data', () => {
@@ -119,7 +119,7 @@ test('an upload that is answered early keeps no later request waiting', async ()
   socket.destroy()
 })
 
-test('nothing listening is 502, a stopped machine 503 until it runs again under the same hostname', async () => {
+test('a closed port is 502, a stopped machine 503 until it runs again at the same hostname', async () => {
   const { id } = await server.machine()
   const { host } = await publish({ port: 90, access: 'public' }, id)
   assert.equal((await ask(host)).status, 502)
@@ -137,7 +137,7 @@ test('nothing listening is 502, a stopped machine 503 until it runs again under 
   assert.equal((await ask(host)).text, 'again')
 })
 
-test('pages of ours name no machine, and say the same of what never was and what was unpublished', async () => {
+test('error pages name no machine, and are the same for unknown and unpublished hosts', async () => {
   const { host } = await publish({ port: 91, access: 'public' })
   const never = await raw(
     `GET / HTTP/1.1\r\nhost: ${'0'.repeat(26)}.preview.test\r\nconnection: close\r\n\r\n`,

@@ -12,7 +12,7 @@ import { newUlid } from '../src/ids.ts'
 import { collide } from './forced-race.ts'
 import { startTestServer } from './harness.ts'
 
-/* Batches of a moment become a row per machine and hour, and no byte is lost or counted twice. */
+/* Batches are compacted into one row per machine and hour; no byte is lost or counted twice. */
 
 const server = await startTestServer({ after })
 const { app } = server
@@ -22,7 +22,7 @@ const other = await server.machine()
 const { organizationId } = await server.user('member')
 const hourMs = 3_600_000
 
-test('what is older than an hour is one row per machine and hour, and whole hours stay exact', async () => {
+test('rows older than an hour become one row per machine and hour, and whole hours stay exact', async () => {
   const hours = [-4, -3, -2, -1, 0, 1, 2].map(hourAt)
   for (const start of hours.slice(0, 3)) {
     for (const offset of [0, 1, hourMs / 2, hourMs - 1]) {
@@ -42,7 +42,7 @@ test('what is older than an hour is one row per machine and hour, and whole hour
   await compactEgress(db)
   assert.deepEqual(await sumsOf(hours), before)
   assert.deepEqual(await countRows(), { hours: 6, batches: 2 })
-  // Again there is nothing to do, and what comes late is added to its hour.
+  // A second run changes nothing, and late rows are added to their hour.
   await compactEgress(db)
   assert.deepEqual(await sumsOf(hours), before)
   await put(one, 5, new Date(hours[1]!.getTime() + 60_000))
@@ -52,7 +52,7 @@ test('what is older than an hour is one row per machine and hour, and whole hour
   assert.deepEqual(await countRows(), { hours: 6, batches: 2 })
 })
 
-test('an hour is the same in every time zone of a connection', async () => {
+test('hours do not depend on the time zone of the connection', async () => {
   await clear()
   const [start, end] = [hourAt(-3), hourAt(-2)]
   for (const zone of ['Asia/Kathmandu', 'America/St_Johns', 'UTC']) {
@@ -67,7 +67,7 @@ test('an hour is the same in every time zone of a connection', async () => {
   assert.deepEqual(await countRows(), { hours: 1, batches: 0 })
 })
 
-test('a second worker takes no row that one has at hand, and both add to one hour', async () => {
+test('a second worker skips locked rows, and both add to the same hour', async () => {
   await clear()
   const at = hourAt(-3)
   for (let index = 0; index < 10; index++) await put(one, 100, at)
@@ -75,7 +75,7 @@ test('a second worker takes no row that one has at hand, and both add to one hou
     db,
     async (tx) => {
       await compactEgress(tx)
-      // Not seen by the first, whose row of that hour is not committed either.
+      // Invisible to the first, whose own row for that hour is not committed either.
       await put(one, 23, at)
     },
     [() => compactEgress(db)],
@@ -84,7 +84,7 @@ test('a second worker takes no row that one has at hand, and both add to one hou
   assert.deepEqual(await countRows(), { hours: 1, batches: 0 })
 })
 
-test('a flush goes on meanwhile, and its repetition counts once', async () => {
+test('a flush during the compaction succeeds, and its retry counts once', async () => {
   await clear()
   await put(one, 100, hourAt(-3))
   const batch = [{ machineId: one.id, organizationId, bytes: 9 }]
@@ -100,7 +100,7 @@ test('a flush goes on meanwhile, and its repetition counts once', async () => {
   assert.deepEqual(await countRows(), { hours: 1, batches: 1 })
 })
 
-test('a batch that may have been summed with others is not written again', async (t) => {
+test('a batch that may have been compacted is not retried', async (t) => {
   await clear()
   await using traffic = new Traffic(app)
   const target = { machine_id: one.id, organization_id: organizationId }
@@ -128,12 +128,12 @@ async function put({ id }: { readonly id: typeof one.id }, bytes: number, at: Da
     .execute()
 }
 
-/** The beginning of an hour of the clock, so many after this one. */
+/** The start of the hour that is this many hours from now. */
 function hourAt(offset: number): Date {
   return new Date((Math.floor(Date.now() / hourMs) + offset) * hourMs)
 }
 
-/** Of each hour but the last, where the list ends. */
+/** The bytes of each hour but the last. */
 async function sumsOf(hours: readonly Date[]): Promise<bigint[]> {
   const windows = hours.slice(0, -1).map((start, index) => ({ start, end: hours[index + 1]! }))
   return Promise.all(windows.map((window) => egressOf(db, organizationId, window)))

@@ -5,11 +5,11 @@ import { request as sendRequest, type IncomingMessage } from 'node:http'
 import { after, test } from 'node:test'
 import { startTestPreviews } from './preview-server.ts'
 
-/* What passes between a visitor and a port inside a machine, and what does not. */
+/* What is forwarded between a client and a port inside a machine, and what is not. */
 
 const { publish, listen, accept, ask, connect, port, server } = await startTestPreviews({ after })
 
-test('a request arrives as it was sent, and its answer comes back', async () => {
+test('a request arrives as it was sent, and so does its response', async () => {
   const { host } = await publish({ port: 80, access: 'public' })
   listen((request, response) => {
     response.writeHead(207, { 'x-method': request.method!, 'x-path': request.url! })
@@ -26,7 +26,7 @@ test('a request arrives as it was sent, and its answer comes back', async () => 
   assert.deepEqual([head.status, head.text], [207, ''])
 })
 
-test('who asks and how is said by us alone', async () => {
+test('only the proxy sets the headers about where a request comes from', async () => {
   const { host } = await publish({ port: 81, access: 'public' })
   let seen: IncomingMessage['headersDistinct'] = {}
   listen((request, response) => response.end(void (seen = request.headersDistinct)), { port: 81 })
@@ -47,7 +47,7 @@ test('who asks and how is said by us alone', async () => {
       'x-kept': ['one', 'two'],
     },
   })
-  // The test is the proxy here, and its word on where it was asked from is taken.
+  // The test is a trusted proxy here, so its x-forwarded-for counts.
   assert.deepEqual(seen['x-forwarded-for'], ['198.51.100.7'])
   assert.deepEqual(seen['x-forwarded-host'], [host])
   assert.deepEqual(seen['x-forwarded-proto'], ['https'])
@@ -59,7 +59,7 @@ test('who asks and how is said by us alone', async () => {
   }
 })
 
-test('cookies and credentials of the service reach no guest; those of the guest do', async () => {
+test('cookies and credentials of the service are not forwarded to guests; other ones are', async () => {
   const { host, secret } = await publish({ port: 82 })
   let seen: IncomingMessage['headersDistinct'] = {}
   listen((request, response) => response.end(void (seen = request.headersDistinct)), { port: 82 })
@@ -83,7 +83,7 @@ test('cookies and credentials of the service reach no guest; those of the guest 
   assert.equal(seen['cookie'], undefined)
 })
 
-test("siblings can neither set nor read one another's cookies, nor plant ours", async () => {
+test('previews can neither set nor read cookies of each other, nor plant those of the service', async () => {
   const { host } = await publish({ port: 83, access: 'public' })
   listen(
     (_request, response) => {
@@ -115,7 +115,7 @@ test("siblings can neither set nor read one another's cookies, nor plant ours", 
   for (const name of ['clear-site-data', 'alt-svc', 'x-hop']) assert.equal(headers[name], undefined)
 })
 
-test('answers of any framing come whole, and one that is cut short is cut short for the visitor', async () => {
+test('responses of any framing arrive complete, and truncated ones are truncated for the client', async () => {
   const { host } = await publish({ port: 84, access: 'public' })
   const bytes = 'x'.repeat(300_000)
   const answers: Record<string, string> = {
@@ -157,7 +157,7 @@ test('answers of any framing come whole, and one that is cut short is cut short 
   assert.ok([200, 502].includes((await ask(host, '/both')).status))
 })
 
-test('events of a server come one by one, as they are sent', async () => {
+test('server-sent events arrive one by one', async () => {
   const { host } = await publish({ port: 85, access: 'public' })
   const { promise: arrived, resolve } = Promise.withResolvers<(event: string) => void>()
   listen(
@@ -179,7 +179,7 @@ test('events of a server come one by one, as they are sent', async () => {
   socket.destroy()
 })
 
-test('a large upload and a large download come whole', async () => {
+test('large uploads and downloads arrive complete', async () => {
   const { host } = await publish({ port: 86, access: 'public' })
   const size = 32 * 1024 * 1024
   const block = Buffer.alloc(1024 * 1024, 'abcdefgh')

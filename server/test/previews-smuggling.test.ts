@@ -3,8 +3,8 @@ import { after, test } from 'node:test'
 import { startTestPreviews } from './preview-server.ts'
 
 /*
- * R9: requests that two servers might read in two ways. The guest's server here notes every byte that
- * reaches it; what is smuggled would be seen as a request of its own.
+ * R9: requests that two servers might read differently. The guest's server here records every byte that
+ * reaches it, where a smuggled request would appear.
  */
 
 const { publish, accept, raw } = await startTestPreviews({ after })
@@ -25,7 +25,7 @@ const post = (headers: string, body: string) =>
   `POST / HTTP/1.1\r\nHost: ${host}\r\n${headers}\r\n\r\n${body}`
 const zero = `0\r\n\r\n${smuggled}`
 
-/** What ought to be refused outright, the connection ended behind it. */
+/** Must be refused, and the connection closed. */
 const refused: Record<string, string> = {
   'length and chunked': post('Content-Length: 4\r\nTransfer-Encoding: chunked', zero),
   'chunked and length': post('Transfer-Encoding: chunked\r\nContent-Length: 4', zero),
@@ -96,7 +96,7 @@ for (const [what, bytes] of Object.entries(refused)) {
   })
 }
 
-test('requests one behind the other are each answered once', async () => {
+test('pipelined requests are each answered once', async () => {
   seen = ''
   const last = `GET /last HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
   const answer = await raw(post('Content-Length: 5', 'hello') + last)
@@ -104,7 +104,7 @@ test('requests one behind the other are each answered once', async () => {
   assert.equal(seen.match(/^(GET|POST) /gm)?.length, 2)
 })
 
-test('what stays of a header that might be misread is written anew', async () => {
+test('headers that might be misread are rewritten', async () => {
   seen = ''
   const answer = await raw(
     `POST /x HTTP/1.1\r\nHost: ${host}\r\nTRANSFER-encoding: Chunked\r\nConnection: close, content-length\r\nTrailer: x\r\n\r\n5;ext="a"\r\nhello\r\n0\r\nX-Trailer: y\r\n\r\n`,

@@ -5,8 +5,8 @@ import { labelOfHost } from '../src/domain/previews/hosts.ts'
 import { startTestPreviews } from './preview-server.ts'
 
 /*
- * R9: a host has one spelling. Hosts that only look like it, made by a seeded generator, are asked for
- * over real connections, and none reaches the machine.
+ * R9: a host has one valid spelling. Lookalikes from a seeded generator are requested over real
+ * connections, and none may reach the machine.
  */
 
 const { publish, listen, connect, ask } = await startTestPreviews({ after })
@@ -25,7 +25,7 @@ test('of 20,000 spellings none but the canonical one reaches a machine', async (
   for (const spelling of made) {
     assert.equal(labelOfHost({ domain: 'preview.test' }, spelling), null, JSON.stringify(spelling))
   }
-  // Several at once on each connection; a refusal of what is no HTTP ends it, and all that is behind.
+  // Pipelines several on each connection. Malformed HTTP closes it with all that follows.
   const waiting = [...made]
   let refused = 0
   await Promise.all(
@@ -44,7 +44,7 @@ test('of 20,000 spellings none but the canonical one reaches a machine', async (
   assert.equal(reached, 4)
 })
 
-/** How many of them were refused; those behind one that ends the connection are asked for again. */
+/** Counts the refused ones. Those behind one that closes the connection are sent again. */
 async function askFor(hosts: string[]): Promise<number> {
   let refused = 0
   while (hosts.length > 0) {
@@ -56,7 +56,7 @@ async function askFor(hosts: string[]): Promise<number> {
     socket.write(requests.join('') + last, 'latin1')
     if (!socket.closed) await once(socket, 'close')
     const statuses = text.match(/^HTTP\/1\.1 \d{3}/gm) ?? []
-    assert.ok(statuses.length > 0, 'the connection ended without an answer')
+    assert.ok(statuses.length > 0, 'the connection closed without a response')
     for (const status of statuses) assert.match(status, / (400|404|431)$/)
     const done = Math.min(statuses.length, hosts.length)
     refused += done
@@ -103,12 +103,12 @@ function misspell(host: string, random: (below: number) => number): string {
     () => `xn--${label}${letter()}${rest}`,
   ]
   const made = pick(makers)()
-  // By chance it may be what it should not be, such as another letter that is the same, or padded.
+  // A mutation may produce the valid host by chance.
   const value = made.trim()
   return labelShaped(value, host) ? `${letter()}.${value}` : value
 }
 
-/** Whether it is the host itself, with a port or without. */
+/** Whether it is the valid host, with or without a port. */
 function labelShaped(value: string, host: string): boolean {
   if (!value.startsWith(host))
     return /^[0-9a-hjkmnp-tv-z]{26}\.preview\.test(:[1-9]\d{0,4})?$/.test(value)
@@ -117,7 +117,7 @@ function labelShaped(value: string, host: string): boolean {
   )
 }
 
-/** mulberry32, below a bound. */
+/** mulberry32: random integers below a bound. */
 function seeded(seed: number): (below: number) => number {
   let state = seed
   return (below) => {

@@ -5,13 +5,13 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { addEgress, egressOf } from '../src/domain/previews/egress.ts'
 import { startTestPreviews } from './preview-server.ts'
 
-/* What is open when a preview goes, and what is counted when things go wrong. */
+/* Requests that are open when a preview ends, and egress counts under failures. */
 
 const context = await startTestPreviews({ after })
 const { publish, unpublish, listen, ask, connect, port, server, previews, machine } = context
 const { app } = server
 
-test('unpublishing cuts off what is open, and only that', async () => {
+test('unpublishing aborts the open requests of that preview only', async () => {
   const gone = await publish({ port: 80, access: 'public' })
   const kept = await publish({ port: 81, access: 'public' })
   serveForever(80)
@@ -42,21 +42,21 @@ test('unpublishing cuts off what is open, and only that', async () => {
   going.socket.terminate()
 })
 
-test('a hint that is lost costs no more than the next look', async () => {
+test('after a lost notification, the next poll aborts open requests', async () => {
   const preview = await publish({ port: 82, access: 'public' })
   serveForever(82)
   const socket = new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { host: preview.host } })
   await once(socket, 'open')
   const ended = once(socket, 'close')
-  // No hint: as if it was lost.
+  // No notification, as if it was lost.
   await app.db.deleteFrom('previews').where('id', '=', preview.id).execute()
   await ended
-  // One that is let in by what is remembered for a moment is cut off as well.
+  // A request admitted by a stale cache entry is aborted too.
   const look = () => ask(preview.host).catch(() => null)
   while ((await look())?.status !== 404);
 })
 
-test('what a member has open ends with their membership', async () => {
+test('the open requests of a member end with their membership', async () => {
   const preview = await publish({ port: 83 })
   serveForever(83)
   const link = new URL(preview.access_url!)
@@ -78,7 +78,7 @@ test('what a member has open ends with their membership', async () => {
   while ((await ask(preview.host, '/', { headers: { cookie } })).status !== 401);
 })
 
-test('the bytes of a WebSocket count, and a batch that is written twice counts once', async () => {
+test('the bytes of a WebSocket count, and a batch written twice counts once', async () => {
   const preview = await publish({ port: 84, access: 'public' })
   serveForever(84)
   const { organizationId } = await server.user('member')
@@ -92,7 +92,7 @@ test('the bytes of a WebSocket count, and a batch that is written twice counts o
   socket.send('x'.repeat(1_000))
   await once(socket, 'message')
   await previews.traffic.flush()
-  // A frame of that length has a head of four bytes.
+  // A frame of that length has a header of four bytes.
   assert.equal(await count(), before + 1_004n)
   socket.terminate()
 
@@ -101,7 +101,7 @@ test('the bytes of a WebSocket count, and a batch that is written twice counts o
   assert.equal(await count(), before + 1_504n)
 })
 
-test('counts that could not be written wait until they can be', async () => {
+test('counts that could not be written are retried', async () => {
   const preview = await publish({ port: 85, access: 'public' })
   listen((_request, response) => response.end('x'.repeat(100)), { port: 85 })
   const { organizationId } = await server.user('member')
@@ -118,7 +118,7 @@ test('counts that could not be written wait until they can be', async () => {
   assert.equal(await egressOf(app.db, organizationId, all), before + 200n)
 })
 
-test('what was counted is written when the server stops', async () => {
+test('counts are written when the server stops', async () => {
   const preview = await publish({ port: 86, access: 'public' })
   listen((_request, response) => response.end('x'.repeat(100)), { port: 86 })
   const { organizationId } = await server.user('member')
@@ -130,7 +130,7 @@ test('what was counted is written when the server stops', async () => {
   assert.equal(await egressOf(app.db, organizationId, all), before + 100n)
 })
 
-/** Answers begin and never end; what comes over a WebSocket goes back. */
+/** Responses never end, and WebSockets echo. */
 function serveForever(at: number): void {
   const sockets = new WebSocketServer({ noServer: true })
   listen((_request, response) => void response.writeHead(200).write('begun'), { port: at }).on(

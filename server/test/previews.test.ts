@@ -11,7 +11,7 @@ const { db } = server.app
 const machine = await server.machine()
 const path = `/v1/machines/${machine.id}/ports`
 
-test('a private one is answered with its credentials once, and never again', async () => {
+test('the credentials of a private preview are returned once and never again', async () => {
   const { status, body } = await server.call('POST', path, { port: 3000, name: 'web' })
   assert.equal(status, 201)
   assert.match(body.id, /^prv_/)
@@ -32,12 +32,12 @@ test('a private one is answered with its credentials once, and never again', asy
   assert.deepEqual(again.body, shown)
 })
 
-test('a public one has no credentials', async () => {
+test('a public preview has no credentials', async () => {
   const { body } = await server.call('POST', path, { port: 3001, access: 'public' })
   assert.deepEqual([body.access, body.secret, body.access_url], ['public', null, null])
 })
 
-test('neither secret nor token can be read from the database', async () => {
+test('the database contains neither secret nor token', async () => {
   const { body } = await server.call('POST', path, { port: 3002 })
   const token = new URL(body.access_url).searchParams.get('token')!
   const tables = ['previews', 'preview_links', 'preview_hostnames', 'audit_events'] as const
@@ -47,7 +47,7 @@ test('neither secret nor token can be read from the database', async () => {
   }
 })
 
-test('a hostname is given once, also to the same port, to the same machine and to the next', async () => {
+test('a hostname is never used again, even for the same port of the same machine', async () => {
   const given = new Set<string>()
   for (let round = 0; round < 20; round++) {
     const { body } = await server.call('POST', path, { port: 4000 })
@@ -62,7 +62,7 @@ test('a hostname is given once, also to the same port, to the same machine and t
   for (const url of given) assert.ok(labels.has(new URL(url).host.split('.')[0]!))
 })
 
-test('of fifty who publish a port at once all get one hostname, and one of them its secret', async () => {
+test('fifty concurrent calls for one port get the same hostname, and one of them the secret', async () => {
   const answers = await Promise.all(
     Array.from({ length: 50 }, () => server.call('POST', path, { port: 5000 })),
   )
@@ -71,7 +71,7 @@ test('of fifty who publish a port at once all get one hostname, and one of them 
   assert.deepEqual(answers.map(({ status }) => status).sort(), [...Array(49).fill(200), 201])
 })
 
-test('a call that was cut off gets credentials that work when it is repeated', async () => {
+test('an interrupted call gets working credentials when it is retried', async () => {
   const headers = { 'idempotency-key': 'publish' }
   const first = await server.call('POST', path, { port: 5001 }, headers)
   await db.updateTable('idempotency_keys').set({ sealed_response: null, status: null }).execute()
@@ -87,7 +87,7 @@ test('a call that was cut off gets credentials that work when it is repeated', a
   assert.deepEqual(third.body, second.body)
 })
 
-test('a port is an integer of one spelling', async () => {
+test('a port must be an integer in canonical form', async () => {
   const wrong = [0, -1, 65_536, 1.5, '80', '02280', '+2280', ' 80', null, true, [80], 1e21, {}]
   for (const port of wrong) {
     const { status, body } = await server.call('POST', path, { port })
@@ -105,7 +105,7 @@ test('a port is an integer of one spelling', async () => {
   }
 })
 
-test('other organizations see none of it, and their machines are not there', async () => {
+test('previews are invisible to other organizations', async () => {
   const stranger = server.as(await server.user('owner', 'stranger'))
   const { body } = await server.call('GET', path)
   const { id } = body.data[0]
@@ -121,14 +121,14 @@ test('other organizations see none of it, and their machines are not there', asy
   assert.deepEqual((await stranger('GET', '/v1/ports')).body.data, [])
 })
 
-test('a preview of one machine is none of another', async () => {
+test('a preview cannot be reached through another machine', async () => {
   const other = await server.machine()
   const { body } = await server.call('GET', path)
   const { status } = await server.call('GET', `/v1/machines/${other.id}/ports/${body.data[0].id}`)
   assert.equal(status, 404)
 })
 
-test('previews of a stopped machine can be made; those of a deleted one are gone', async () => {
+test('ports of a stopped machine can be published; those of a deleted one are gone', async () => {
   const { id } = await server.machine({ start: false })
   const at = `/v1/machines/${id}/ports`
   const { status, body } = await server.call('POST', at, { port: 80 })
@@ -145,7 +145,7 @@ test('previews of a stopped machine can be made; those of a deleted one are gone
   assert.equal((await kept.execute()).length, 1)
 })
 
-test('publishing and unpublishing are in the audit log, and so is who was refused', async () => {
+test('publishing, unpublishing and refused attempts are audited', async () => {
   const { body } = await server.call('POST', path, { port: 6000, access: 'public' })
   await server.call('DELETE', `${path}/${body.id}`)
   await server.call('POST', path, { port: 0 })

@@ -83,7 +83,7 @@ const somebody: Principal = {
   permissions: new Set(),
 }
 
-/** By a person: no key may manage keys. */
+/** Revoked by a person, because no key may manage keys. */
 async function revoke(server: TestServer, id: string): Promise<void> {
   const owner = server.as(await server.user('owner'))
   assert.equal((await owner('DELETE', `/v1/api-keys/${id}`)).status, 200)
@@ -92,7 +92,7 @@ async function revoke(server: TestServer, id: string): Promise<void> {
 /** Neither sends nor receives notifications. */
 const deaf = { publish() {}, subscribe: () => () => false }
 
-/** The API as one more process over the same database, with a clock that stands still. */
+/** The API as a second process over the same database, with a clock that stands still. */
 async function startProcess(
   t: TestContext,
   server: TestServer,

@@ -12,12 +12,12 @@ import { clipboardFlag, messages, rfb, s32, type Area, type Size } from './rfb-m
 import { readCursor, readTight } from './rfb-pixels.ts'
 
 export type RfbClientOptions = {
-  /** Which it answers with: 003.005 is as 003.003, and more than 003.008 as that. */
+  /** The client's reply. Servers treat 003.005 as 003.003, and anything above 003.008 as 003.008. */
   readonly version?: `003.${string}`
-  /** Null asks for none, and takes the server's. */
+  /** Null keeps the server's format. */
   readonly format?: TestFormat | null
   readonly encodings?: readonly number[]
-  /** Asks for the whole screen and after each update for the next, as viewers do. */
+  /** Requests the whole screen, then the next update after each one, as real clients do. */
   readonly follows?: boolean
 }
 
@@ -26,24 +26,24 @@ export type ShownCursor = ShownRectangle & { readonly rgba: Buffer }
 export type ToldSize = Size & { readonly reason: number; readonly status: number }
 
 /**
- * An RFB client that takes nothing which the specification and what it listed do not allow, and keeps
- * what it is shown. It knows nothing of the server's code.
+ * A strict RFB client: it fails on anything that the specification or its listed encodings do not
+ * allow, and keeps what it is shown. It shares no code with the server.
  */
 export class RfbClient {
   name = ''
   width = 0
   height = 0
-  /** The framebuffer, three bytes a pixel. */
+  /** The framebuffer, three bytes per pixel. */
   rgb = Buffer.alloc(0)
   format: TestFormat = formatOfServer
   cursor: ShownCursor | undefined
   isConnected = false
-  /** Of every update, the rectangles in it and their encodings. */
+  /** The rectangles of every update with their encodings. */
   readonly updates: ShownRectangle[][] = []
   readonly sizes: ToldSize[] = []
   /** Texts that were copied on the server, from the plain and the extended form. */
   readonly copied: string[] = []
-  /** Every extended clipboard message that came, by its flags. */
+  /** The flags of every extended clipboard message received. */
   readonly clipboardFlags: number[] = []
   readonly #send: (bytes: Buffer) => void
   readonly #reader = new ByteReader()
@@ -75,7 +75,7 @@ export class RfbClient {
     return this.rgb.readUIntBE((y * this.width + x) * 3, 3)
   }
 
-  /** Waits until what has come makes it true. */
+  /** Waits until the condition holds after a message. */
   async until<T>(find: (client: this) => T | undefined | false): Promise<T> {
     for (;;) {
       const found = find(this)
@@ -85,7 +85,7 @@ export class RfbClient {
     }
   }
 
-  /** Waits until all that has come is taken, and it ends with a message. */
+  /** Waits until everything received is processed and ends with a complete message. */
   async settled(): Promise<void> {
     await this.until(() => this.#isBetweenMessages)
     if (this.#failure) throw this.#failure
@@ -114,7 +114,7 @@ export class RfbClient {
     this.#send(messages.pointer(x, y, buttons))
   }
 
-  /** Offers the text if the server has told that it asks for such, else sends it in Latin-1. */
+  /** Announces the text if the server sent caps, else sends it in Latin-1. */
   copy(text: string): void {
     this.#clipboard = text
     const asks = this.clipboardFlags.some((flags) => (flags & clipboardFlag.caps) !== 0)
@@ -125,7 +125,7 @@ export class RfbClient {
     this.#send(messages.setDesktopSize(size, screens))
   }
 
-  /** Nothing more comes. */
+  /** No more data will arrive. */
   end(reason: Error): void {
     this.#failure ??= reason
     this.#tell()
@@ -268,7 +268,7 @@ export class RfbClient {
   }
 }
 
-/** A client on a WebSocket of the screen channel: its payload is the binary frames. */
+/** An RFB client on the binary frames of a screen channel. */
 export function rfbOverWebSocket(socket: WebSocket, options: RfbClientOptions = {}): RfbClient {
   const client = new RfbClient((bytes) => socket.send(bytes, { binary: true }), options)
   socket.on('message', (data: Buffer, isBinary) => {

@@ -1,4 +1,4 @@
-/** As SetPixelFormat has it. */
+/** A pixel format as in SetPixelFormat. */
 export type TestFormat = {
   readonly bits: number
   readonly depth: number
@@ -15,7 +15,7 @@ export const formatOfServer: TestFormat = {
   shift: [16, 8, 0],
 }
 
-/** What noVNC asks for. */
+/** The format that noVNC requests. */
 export const formatOfNovnc: TestFormat = { ...formatOfServer, shift: [0, 8, 16] }
 
 export const formatOf16Bits: TestFormat = {
@@ -47,7 +47,7 @@ export function readFormat(bytes: Buffer): TestFormat {
   }
 }
 
-/** The values of the three channels as they came, not scaled to bytes. */
+/** The raw values of the three channels, not scaled to bytes. */
 export function unpackChannels(bytes: Buffer, { bits, bigEndian, max, shift }: TestFormat) {
   const size = bits / 8
   return Array.from({ length: bytes.length / size }, (_, index) => {

@@ -4,7 +4,7 @@ import { writeFormat, type TestFormat } from './rfb-format.ts'
 export type Size = { readonly width: number; readonly height: number }
 export type Area = Size & { readonly x: number; readonly y: number }
 
-/** Numbers of encodings, and of what is listed among them. */
+/** Encodings and pseudo-encodings. */
 export const rfb = {
   raw: 0,
   tight: 7,
@@ -17,7 +17,7 @@ export const rfb = {
   extendedClipboard: 0xc0a1e5ce | 0,
 } as const
 
-/** Bits of an extended clipboard message. */
+/** Flags of an extended clipboard message. */
 export const clipboardFlag = {
   text: 1,
   caps: 1 << 24,
@@ -27,7 +27,7 @@ export const clipboardFlag = {
   provide: 1 << 28,
 } as const
 
-/** What a client sends, as bytes. */
+/** Client messages as bytes. */
 export const messages = {
   setFormat: (format: TestFormat) => Buffer.concat([Buffer.alloc(4), writeFormat(format)]),
   setEncodings: (encodings: readonly number[]) =>
@@ -44,7 +44,7 @@ export const messages = {
   },
   clipboard: (flags: number, body: Buffer = Buffer.alloc(0)) =>
     Buffer.concat([Buffer.of(6, 0, 0, 0), s32(-4 - body.length, flags), body]),
-  /** Text as the extended clipboard gives it, with the line ends it has there. */
+  /** Provides text by the extended clipboard, with its line ends. */
   provide: (text: string) => {
     const bytes = Buffer.from(text.replaceAll(/\r\n|\r|\n/g, '\r\n') + '\0')
     const body = deflateSync(Buffer.concat([s32(bytes.length), bytes]))

@@ -5,7 +5,7 @@ import { u16 } from './rfb-messages.ts'
 
 export type Painted = { readonly tile: Tile; readonly rgb: Buffer }
 
-/** A tile as the agent makes it, and its pixels. `colourAt` is given places within the tile. */
+/** A tile in the agent's encoding, with its pixels. `colourAt` takes coordinates within the tile. */
 export async function paintTile(
   area: Rectangle,
   colourAt: (x: number, y: number) => number,
@@ -21,7 +21,7 @@ export async function paintTile(
   return { tile, rgb: readRgb(frame, whole) }
 }
 
-/** Pictures that the agent encodes each in another way. Only JPEG changes a little of them. */
+/** One picture for each of the agent's encodings. All but JPEG are lossless. */
 export const pictures = {
   fill: () => 0x3366cc,
   bits: (x: number, y: number) => ((x ^ y) & 3 ? 0xffffff : 0x102030),
@@ -30,7 +30,7 @@ export const pictures = {
   jpeg: (x: number, y: number) => ((x & 0xff) << 16) | ((y & 0xff) << 8) | ((x + y) >> 1),
 } as const
 
-/** One tile of each kind, below each other. */
+/** One tile of each kind, stacked. */
 export async function paintPictures({ x, y, width, height }: Rectangle): Promise<Painted[]> {
   const painted = Object.values(pictures).map((picture, index) =>
     paintTile({ x, y: y + index * height, width, height }, picture),
@@ -38,7 +38,7 @@ export async function paintPictures({ x, y, width, height }: Rectangle): Promise
   return Promise.all(painted)
 }
 
-/** The largest difference between two pixels' channels. */
+/** The largest difference between two channel values. */
 export function difference(a: Buffer, b: Buffer): number {
   if (a.length !== b.length) return Infinity
   return a.reduce((most, value, index) => Math.max(most, Math.abs(value - b[index]!)), 0)

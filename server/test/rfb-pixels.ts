@@ -5,8 +5,8 @@ import { unpackRgb, type TestFormat } from './rfb-format.ts'
 import { rfb, type Area, type Size } from './rfb-messages.ts'
 
 /**
- * One rectangle of Tight, by the RFB specification: it may use no zlib stream that it does not begin
- * anew, and leaves nothing over.
+ * Decodes one Tight rectangle by the RFB specification. It must reset every zlib stream that it uses,
+ * and leave no data over.
  */
 export async function readTight(
   reader: ByteReader,
@@ -68,7 +68,7 @@ async function readCounted(reader: ByteReader): Promise<Buffer> {
   return reader.bytes(length)
 }
 
-/** A cursor as RGBA, from any of its three forms. */
+/** Decodes a cursor of any of the three forms to RGBA. */
 export async function readCursor(
   reader: ByteReader,
   { width, height, encoding }: Area & { readonly encoding: number },

@@ -6,7 +6,7 @@ import { eventually } from './settled.ts'
 
 type Gateway = Awaited<ReturnType<typeof startTestGateway>>
 
-/** A viewer whose session holds the lease, and has named its fence. */
+/** A client whose session holds the lease and that has named its fence. */
 export async function drive(
   server: TestServer,
   gateway: Gateway,
@@ -24,7 +24,7 @@ export async function connected({ rfb }: TestViewer): Promise<void> {
   await rfb.until(() => rfb.isConnected)
 }
 
-/** Waits until the gateway has taken all that the viewer has sent: it answers in order. */
+/** Waits until the gateway has processed everything the client sent, which it does in order. */
 export async function settledBy({ socket }: TestViewer): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   socket.socket.once('pong', () => resolve())
@@ -41,7 +41,7 @@ export function acquire(
   return server.call('POST', `/v1/machines/${machineId}/input-lease`, { session_id, ...wish })
 }
 
-/** What reached the display of a fake machine. */
+/** The events that reached the display of a fake machine. */
 export function landed(server: TestServer, id: MachineId): string[] {
   return server.guest(id).desktop.events.map(({ event }) => event)
 }

@@ -6,13 +6,13 @@ import { connected, drive, landed, settledBy, untilLanded } from './screen-drive
 import { told, untilTold, view } from './screen-viewer.ts'
 import { eventually } from './settled.ts'
 
-/* Input of viewers: whose lands, and what it may ask for. */
+/* Input of screen clients: whose is applied, and its limits. */
 
 const server = await startTestServer({ after })
 const gateway = await startTestGateway({ after }, server.app)
 const { a, b } = { a: 0x61, b: 0x62 }
 
-test('keys and pointer of whoever holds the lease land, in order', async () => {
+test('keys and pointer events of the lease holder are applied in order', async () => {
   const { id } = await server.machine()
   const { viewer } = await drive(server, gateway, id)
   viewer.rfb.pointer(10, 20)
@@ -27,7 +27,7 @@ test('keys and pointer of whoever holds the lease land, in order', async () => {
   assert.deepEqual(landed(server, id), expected)
 })
 
-test('without the right of it nothing lands, while pixels flow', async () => {
+test('clients without the lease or the permission see the screen but their input is dropped', async () => {
   const { id } = await server.machine()
   const { fence, sessionId } = await server.lease(id)
   const session = async (type: string) =>
@@ -47,7 +47,7 @@ test('without the right of it nothing lands, while pixels flow', async () => {
     viewer.rfb.key(a, true)
     viewer.rfb.pointer(1, 1)
   }
-  // One that has not named its fence, then one that names it.
+  // A key before the holder has named its fence, then one after.
   const holder = await view(gateway, id, server.key, { session: sessionId })
   await connected(holder)
   holder.rfb.key(a, true)
@@ -59,14 +59,14 @@ test('without the right of it nothing lands, while pixels flow', async () => {
     await viewer.rfb.until(({ rgb }) => rgb.readUIntBE(0, 3) === 0x00ff00)
   }
   assert.deepEqual(landed(server, id), ['press b'])
-  // Only the session that could have held it lost something.
+  // Only the session that could have held the lease is told about its loss.
   assert.deepEqual(
     powerless.map((viewer) => told(viewer, 'lease_lost').length),
     [0, 0, 1, 0],
   )
 })
 
-test("a session that is another's, another machine's or closed is refused at the handshake", async () => {
+test('the handshake refuses sessions of other principals and machines, and closed ones', async () => {
   const { id } = await server.machine()
   const { body } = await server.call('POST', '/v1/sessions', { machine_id: id })
   const other = await server.apiKey()
@@ -85,7 +85,7 @@ test("a session that is another's, another machine's or closed is refused at the
   assert.equal(await refused(id, server.key, body.id), 'precondition_failed')
 })
 
-test('what a viewer holds goes up when its socket closes, also where others go on viewing', async () => {
+test('held keys and buttons are released when the socket closes, even if others keep watching', async () => {
   const { id } = await server.machine()
   const other = await view(gateway, id, server.key)
   const { viewer } = await drive(server, gateway, id)
@@ -98,11 +98,11 @@ test('what a viewer holds goes up when its socket closes, also where others go o
   assert.equal(other.socket.socket.readyState, other.socket.socket.OPEN)
 })
 
-test('the clipboard goes both ways for the holder alone', async () => {
+test('only the holder exchanges the clipboard, in both directions', async () => {
   const { id } = await server.machine()
   const bystander = await view(gateway, id, server.key)
   const { viewer } = await drive(server, gateway, id)
-  // The server says first that it takes more than Latin-1.
+  // The server first sends its caps.
   for (const { rfb } of [bystander, viewer]) {
     await rfb.until(({ clipboardFlags }) => clipboardFlags.length > 0)
   }
@@ -117,7 +117,7 @@ test('the clipboard goes both ways for the holder alone', async () => {
   assert.deepEqual(bystander.rfb.copied, [])
 })
 
-test('the holder resizes the screen, and every viewer follows', async () => {
+test('the holder resizes the screen for every client', async () => {
   const { id } = await server.machine()
   const bystander = await view(gateway, id, server.key)
   const { viewer } = await drive(server, gateway, id)
@@ -133,7 +133,7 @@ test('the holder resizes the screen, and every viewer follows', async () => {
   }
 })
 
-test('400 input messages at once are taken, many more close the socket; asking for frames is free', async () => {
+test('a burst of 400 input messages is accepted, many more close the socket; update requests do not count', async () => {
   const { id } = await server.machine()
   const looking = await view(gateway, id, server.key, { follows: false })
   await connected(looking)

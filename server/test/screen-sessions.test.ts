@@ -8,19 +8,19 @@ import { startTestServer } from './harness.ts'
 import { untilSeen, view } from './screen-viewer.ts'
 import { eventually } from './settled.ts'
 
-/* Sessions with sockets: what the log says of them, and what ends them. */
+/* Sessions with open sockets: their events, and what closes them. */
 
 const server = await startTestServer({ after })
 const gateway = await startTestGateway({ after }, server.app)
 const { db } = server.app
 const [connected, disconnected] = ['session.connected', 'session.disconnected']
 
-test('a session is disconnected with its last socket, at whichever gateway, and connected with the next', async (t) => {
+test('a session is disconnected when its last socket at any gateway closes, and connected with the next one', async (t) => {
   const { machineId, sessionId } = await openSession()
   const other = await startTestGateway(t, server.app)
-  const wish = { session: sessionId }
-  const first = await view(gateway, machineId, server.key, wish)
-  const second = await view(other, machineId, server.key, wish)
+  const options = { session: sessionId }
+  const first = await view(gateway, machineId, server.key, options)
+  const second = await view(other, machineId, server.key, options)
   await noted(sessionId, 2)
   await first.socket.close()
   await noted(sessionId, 1)
@@ -29,7 +29,7 @@ test('a session is disconnected with its last socket, at whichever gateway, and 
   await noted(sessionId, 0)
   assert.deepEqual(await eventsOf(machineId, sessionId), [connected, disconnected])
 
-  const third = await view(gateway, machineId, server.key, wish)
+  const third = await view(gateway, machineId, server.key, options)
   await noted(sessionId, 1)
   await server.call('DELETE', `/v1/sessions/${sessionId}`)
   assert.equal((await third.socket.closed).code, 4410)
@@ -38,7 +38,7 @@ test('a session is disconnected with its last socket, at whichever gateway, and 
   assert.deepEqual(await eventsOf(machineId, sessionId), expected)
 })
 
-test('a gateway that stops says so; of one that is killed it is found out', async (t) => {
+test('sessions are disconnected when their gateway stops, and after a while when it is killed', async (t) => {
   const { machineId, sessionId } = await openSession()
   const other = await startTestGateway(t, server.app)
   const viewer = await view(other, machineId, server.key, { session: sessionId })
@@ -47,7 +47,7 @@ test('a gateway that stops says so; of one that is killed it is found out', asyn
   assert.equal((await viewer.socket.closed).code, 1001)
   await noted(sessionId, 0)
 
-  // What a gateway leaves that was killed a minute ago.
+  // The rows that a gateway leaves when it is killed.
   await db
     .insertInto('session_sockets')
     .values({ session_id: sessionId as never })
@@ -83,7 +83,7 @@ test('a session with an open socket stays active', async () => {
   assert.equal(await stateAfterMinutes(), 'idle')
 })
 
-test('a gateway that was taken for dead notes its sockets again', async (t) => {
+test('a gateway records its sockets again if the worker removed their rows', async (t) => {
   const { machineId, sessionId } = await openSession()
   t.mock.timers.enable({ apis: ['setInterval'] })
   await using sockets = new SessionSockets(server.app)
@@ -102,7 +102,7 @@ test('a gateway that was taken for dead notes its sockets again', async (t) => {
   await noted(sessionId, 0)
 })
 
-test('sockets end with what they stand on; who only looks keeps looking without machines:control', async () => {
+test('sockets close with their authorization; view-only ones survive the loss of machines:control', async () => {
   const { id } = await server.machine()
   const key = await server.apiKey({ scopes: ['machines:control', 'sessions:write'] })
   const session = await key.call('POST', '/v1/sessions', { machine_id: id })
@@ -135,7 +135,7 @@ async function openSession() {
   return { machineId, sessionId: body.id as string }
 }
 
-/** Waits until that many sockets of the session are noted. */
+/** Waits until that many sockets of the session are recorded. */
 async function noted(sessionId: string, count: number): Promise<void> {
   await eventually(async () => (await socketsOf(sessionId)).length === count || undefined)
 }

@@ -9,7 +9,7 @@ const gateway = await startTestGateway({ after }, server.app)
 const rounds = 10
 const background = 0x20_30_40
 
-test('a viewer that reads nothing costs one frame of memory, and another no frame', async () => {
+test('a client that stops reading costs one frame of memory, and does not slow another client', async () => {
   const { id } = await server.machine()
   const { screens } = server.guest(id)
   const slow = await view(gateway, id, server.key)
@@ -31,8 +31,8 @@ test('a viewer that reads nothing costs one frame of memory, and another no fram
   const taken = bytesOf(slow)
   slow.socket.socket.resume()
   await untilSeen(slow, 0, 0, rounds)
-  // What was on its way, and what is newest: the rest was never anywhere.
+  // It gets what was already sent and then the newest content; nothing else was queued.
   assert.ok((bytesOf(slow) - taken) * 3 < total, `${bytesOf(slow) - taken} bytes of ${total}`)
-  // And it shows the same.
+  // Both show the same in the end.
   await slow.rfb.until(({ rgb }) => rgb.equals(fast.rfb.rgb))
 })

@@ -7,13 +7,13 @@ import { acquire, connected, drive, landed, settledBy, untilLanded } from './scr
 import { told, untilTold, view } from './screen-viewer.ts'
 import { eventually } from './settled.ts'
 
-/* R5: nothing of a holder lands once a takeover has answered, and renewals lose nothing. */
+/* R5: no input of a holder is applied once a takeover has returned, and renewals lose no input. */
 
 const server = await startTestServer({ after })
 const gateway = await startTestGateway({ after }, server.app)
 const { a, b } = { a: 0x61, b: 0x62 }
 
-test('a renewal loses nothing, whether the client names the new fence or not', async () => {
+test('a renewal loses no input, whether the client names the new fence or not', async () => {
   const { id } = await server.machine()
   const { viewer, sessionId, fence } = await drive(server, gateway, id)
   const hold = server.guest(id).desktop.holdInput()
@@ -22,7 +22,7 @@ test('a renewal loses nothing, whether the client names the new fence or not', a
   await untilLanded(server, id, (events) => events.length === 1)
   const dragging = server.call('POST', `/v1/machines/${id}/mouse/drag`, drag)
   await hold.reached
-  // It waits in the machine, behind the drag, when the renewal is told.
+  // The key waits in the machine behind the drag while the renewal arrives.
   viewer.rfb.key(a, false)
   await eventually(async () => server.guest(id).screens.inputs === 2 || undefined)
   assert.equal((await acquire(server, id, sessionId)).body.fence, fence + 1)
@@ -43,7 +43,7 @@ test('a renewal loses nothing, whether the client names the new fence or not', a
   assert.deepEqual(told(viewer, 'lease_lost'), [])
 })
 
-test('a takeover: what waits in the machine never lands, and the loss is told once', async () => {
+test('a takeover drops input that waits in the machine, and sends lease_lost once', async () => {
   const { id } = await server.machine()
   const { viewer, fence } = await drive(server, gateway, id)
   const { desktop, screens } = server.guest(id)
@@ -72,7 +72,7 @@ test('a takeover: what waits in the machine never lands, and the loss is told on
   assert.equal(told(viewer, 'lease_lost').length, 1)
 })
 
-test('a takeover: what waits at the gateway never lands either', async (t) => {
+test('a takeover drops input that waits at the gateway', async (t) => {
   const { id } = await server.machine()
   const { sessionId, fence } = await server.lease(id)
   const { reached, released, slow } = await startSlowGateway(t)
@@ -80,7 +80,7 @@ test('a takeover: what waits at the gateway never lands either', async (t) => {
   await connected(viewer)
   viewer.socket.send({ type: 'input_fence', fence })
   for (let x = 0; x < 50; x++) viewer.rfb.pointer(x, 7)
-  // The gateway has read that the lease is the viewer's, and has not told the machine yet.
+  // The gateway has read that the client holds the lease, and has not sent the fence to the machine.
   await reached.promise
 
   const taker = await drive(server, gateway, id, { force: true })
@@ -95,7 +95,7 @@ test('a takeover: what waits at the gateway never lands either', async (t) => {
   assert.deepEqual(desktop.events.slice(seen), [{ fence: taker.fence, event: 'move 600,9' }])
 })
 
-test('takeovers back and forth in floods of input: from each answer on, only its holder lands', async () => {
+test('repeated takeovers under a flood of input: after each one only its holder has effect', async () => {
   const { id } = await server.machine()
   const { desktop } = server.guest(id)
   const players = [
@@ -106,7 +106,7 @@ test('takeovers back and forth in floods of input: from each answer on, only its
   for (let round = 0; round < 40; round++) {
     const { viewer, sessionId } = players[round % 2]!
     const other = players[(round + 1) % 2]!
-    // Each names what it holds as soon as it knows, and moves all the while.
+    // Each client names its fence as soon as it knows it, and sends input all the time.
     for (let x = 0; x < 4; x++) other.viewer.rfb.pointer(x, round)
     const answer = await acquire(server, id, sessionId, { force: true })
     if (answer.status !== 200) continue
@@ -115,7 +115,7 @@ test('takeovers back and forth in floods of input: from each answer on, only its
     viewer.socket.send({ type: 'input_fence', fence: answer.body.fence })
     viewer.rfb.key(a, true)
     viewer.rfb.key(a, false)
-    // A takeover answers when all of before is done, so this is what its holder has done.
+    // A takeover returns after all earlier input is done, so this is the holder's.
     if (round % 3 === 0)
       await eventually(async () => desktop.events.at(-1)?.event === 'release a' || undefined)
   }
@@ -127,7 +127,7 @@ test('takeovers back and forth in floods of input: from each answer on, only its
   }
 })
 
-test('a fence that is of a later holding of the same session counts; input of the earlier does not', async () => {
+test('a session that takes the lease again sends under the new fence; the old one is lost', async () => {
   const { id } = await server.machine()
   const { viewer, sessionId, fence } = await drive(server, gateway, id)
   const path = `/v1/machines/${id}/input-lease`
@@ -142,7 +142,7 @@ test('a fence that is of a later holding of the same session counts; input of th
   assert.deepEqual(landed(server, id), ['press b'])
 })
 
-test('a lease that runs out is lost, as is one that is released', async () => {
+test('expired and released leases are lost', async () => {
   const { id } = await server.machine()
   const { viewer, sessionId, fence } = await drive(server, gateway, id)
   await server.app.db
@@ -163,7 +163,7 @@ test('a lease that runs out is lost, as is one that is released', async () => {
   assert.deepEqual(landed(server, id), ['press b', 'release b'])
 })
 
-test('an agent that starts again is told the lease before the next input', async () => {
+test('a restarted agent gets the lease before the next input', async () => {
   const { id } = await server.machine()
   const { viewer, sessionId } = await drive(server, gateway, id)
   await acquire(server, id, sessionId)
@@ -178,7 +178,7 @@ test('an agent that starts again is told the lease before the next input', async
   assert.deepEqual(told(viewer, 'lease_lost'), [])
 })
 
-test('what a viewer holds goes up with it, also while its renewed grant is looked at', async (t) => {
+test('held keys are released on disconnect, even while a renewed lease is being confirmed', async (t) => {
   const { id } = await server.machine()
   const { sessionId, fence } = await server.lease(id)
   const { reached, released, slow } = await startSlowGateway(t, { passes: 1 })
@@ -197,7 +197,7 @@ test('what a viewer holds goes up with it, also while its renewed grant is looke
   released.resolve()
 })
 
-/** A gateway that tells the machine no fence before it is released, but for the first few. */
+/** A gateway that sends only the first fences to the machine, and the others once it is released. */
 async function startSlowGateway(t: TestContext, { passes = 0 } = {}) {
   const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const { guests } = server.app

@@ -7,13 +7,13 @@ import { rfb as encodings } from './rfb-messages.ts'
 import { told, untilSeen, untilTold, view, type TestViewer } from './screen-viewer.ts'
 import { eventually } from './settled.ts'
 
-/* What viewers of one machine are shown, and told about it. */
+/* What the clients of one machine's screen receive. */
 
 const server = await startTestServer({ after })
 const gateway = await startTestGateway({ after }, server.app)
 const background = 0x20_30_40
 
-test('a viewer is told the size, shown the screen and then each change once', async () => {
+test('a client gets the size, the screen and then each change once', async () => {
   const { id } = await server.machine()
   const viewer = await view(gateway, id, server.key)
   const { rfb } = viewer
@@ -35,7 +35,7 @@ test('a viewer is told the size, shown the screen and then each change once', as
   await viewer.socket.close()
 })
 
-test('viewers share one stream; it opens with the first and closes with the last', async () => {
+test('clients share one stream, which opens with the first and closes with the last', async () => {
   const { id } = await server.machine()
   const { screens } = server.guest(id)
   assert.equal(screens.streams, 0)
@@ -53,7 +53,7 @@ test('viewers share one stream; it opens with the first and closes with the last
   await eventually(async () => screens.streams === 0 || undefined)
 })
 
-test('a viewer that takes raw pixels is shown the same', async () => {
+test('a client that takes raw pixels sees the same screen', async () => {
   const { id } = await server.machine()
   const viewer = await view(gateway, id, server.key, { encodings: [encodings.raw] })
   server.guest(id).screens.paint(700, 300, 0x123456)
@@ -61,7 +61,7 @@ test('a viewer that takes raw pixels is shown the same', async () => {
   await untilSeen(viewer, 0, 0, background)
 })
 
-test('a frame is shown when it is whole, and a screen when all of it has come', async () => {
+test('a frame is shown when it is complete, and a new screen when all of it has arrived', async () => {
   const { id } = await server.machine()
   const { screens } = server.guest(id)
   const viewer = await view(gateway, id, server.key)
@@ -84,7 +84,7 @@ test('a frame is shown when it is whole, and a screen when all of it has come', 
   assert.equal(viewer.rfb.pixel(0, 0), 0x00ff00)
 })
 
-test('a stream that breaks is opened again; nothing of what was shown is sent twice', async () => {
+test('a broken stream is reopened, and unchanged tiles are not sent again', async () => {
   const { id } = await server.machine()
   const { screens } = server.guest(id)
   const viewer = await view(gateway, id, server.key)
@@ -104,7 +104,7 @@ test('a stream that breaks is opened again; nothing of what was shown is sent tw
   assert.equal(told(viewer, 'machine').length, 0)
 })
 
-test('an agent that talks nonsense is left and asked again', async () => {
+test('a stream with invalid data is closed and reopened', async () => {
   const { id } = await server.machine()
   const { screens } = server.guest(id)
   const viewer = await view(gateway, id, server.key)
@@ -129,7 +129,7 @@ test('an agent that talks nonsense is left and asked again', async () => {
   await untilSeen(viewer, 0, 0, 0x00ff00)
 })
 
-test('a machine that stops and starts: the socket stays, and the screen comes back', async () => {
+test('when a machine stops and starts, the socket stays open and the screen comes back', async () => {
   const { id } = await server.machine()
   const viewer = await view(gateway, id, server.key)
   await shown(viewer)
@@ -145,7 +145,7 @@ test('a machine that stops and starts: the socket stays, and the screen comes ba
   await untilSeen(viewer, 0, 0, 0x00ff00)
 })
 
-test('a machine that is not running is waited for', async () => {
+test('a client can connect before the machine runs', async () => {
   const { id } = await server.machine({ start: false })
   const viewer = await view(gateway, id, server.key)
   await untilTold(viewer, 'lease')
@@ -155,7 +155,7 @@ test('a machine that is not running is waited for', async () => {
   assert.equal(told(viewer, 'ready').length, 1)
 })
 
-test('a machine whose desktop comes up late shows its screen when it does', async () => {
+test('the screen appears when the desktop starts late', async () => {
   server.engine.controls.setDesktopUpAtBoot(false)
   const { id } = await server.machine()
   server.engine.controls.setDesktopUpAtBoot(true)
@@ -167,7 +167,7 @@ test('a machine whose desktop comes up late shows its screen when it does', asyn
   await shown(viewer)
 })
 
-test('what is no RFB closes that socket alone', async () => {
+test('a protocol error closes that socket alone', async () => {
   const { id } = await server.machine()
   const bystander = await view(gateway, id, server.key)
   await shown(bystander)
@@ -189,19 +189,19 @@ test('what is no RFB closes that socket alone', async () => {
   await untilSeen(bystander, 0, 0, 0x00ff00)
 })
 
-test('while nobody asks for frames, the machine is not asked for any', async () => {
+test('the machine sends no frames while no client requests updates', async () => {
   const { id } = await server.machine()
   const { screens } = server.guest(id)
   const viewer = await view(gateway, id, server.key, { follows: false })
   await viewer.rfb.until(({ isConnected }) => isConnected)
   for (let colour = 1; colour <= 50; colour++) {
     screens.paint(0, 0, colour)
-    // By the same way as the stream: whatever was said on it before has arrived.
+    // Uses the same channel as the stream, so everything sent on it before has arrived.
     await server.call('GET', `/v1/machines/${id}/display`)
   }
   assert.ok(screens.frames <= 3, `${screens.frames} frames`)
   viewer.rfb.requestUpdate(false)
-  // What it is shown is what is newest, whatever was between.
+  // The client gets the newest content and none of the frames between.
   viewer.rfb.requestUpdate(true)
   await eventually(async () => {
     viewer.rfb.requestUpdate(true)
@@ -213,7 +213,7 @@ function shown(viewer: TestViewer): Promise<void> {
   return untilSeen(viewer, 1279, 799, background)
 }
 
-/** A tile of one colour, as the agent frames it. */
+/** A tile of one colour in the agent's encoding. */
 function tileOf(x: number, y: number, width: number, height: number, colour: number): Buffer {
   const head = Buffer.alloc(8)
   for (const [index, value] of [x, y, width, height].entries()) head.writeUInt16BE(value, index * 2)

@@ -5,7 +5,7 @@ type Gateway = Awaited<ReturnType<typeof startTestGateway>>
 export type ViewWish = RfbClientOptions & { readonly session?: string | undefined }
 export type TestViewer = { readonly socket: GatewayClient; readonly rfb: RfbClient }
 
-/** Views a machine with an RFB client, which misses nothing from the handshake on. */
+/** Connects an RFB client that receives everything from the handshake on. */
 export async function view(
   gateway: Gateway,
   machineId: string,
@@ -25,12 +25,12 @@ export async function view(
   return { socket, rfb }
 }
 
-/** The messages of a type that have come so far. */
+/** The control messages of a type received so far. */
 export function told(viewer: TestViewer, type: string): Record<string, unknown>[] {
   return viewer.socket.controls.filter((message) => message['type'] === type)
 }
 
-/** Waits for a message of a type that comes or has come. */
+/** Waits for a control message of a type, unless it was received already. */
 export function untilTold(
   viewer: TestViewer,
   type: string,
@@ -39,7 +39,7 @@ export function untilTold(
   return viewer.socket.until(() => told(viewer, type).find(isIt))
 }
 
-/** Waits until the viewer sees a colour there. */
+/** Waits until the client shows a colour at a point. */
 export async function untilSeen({ rfb }: TestViewer, x: number, y: number, colour: number) {
   await rfb.until(() => x < rfb.width && y < rfb.height && rfb.pixel(x, y) === colour)
 }

@@ -42,7 +42,7 @@ test('a terminal is opened, listed, resized and killed', async () => {
   assert.deepEqual((await server.call('GET', path)).body.data, [])
 })
 
-test('a call that is repeated with its idempotency key opens one terminal', async () => {
+test('a call retried with its idempotency key opens one terminal', async () => {
   const { id } = await server.machine()
   const open = () =>
     server.call('POST', `/v1/machines/${id}/terminals`, {}, { 'idempotency-key': 'again' })
@@ -51,14 +51,14 @@ test('a call that is repeated with its idempotency key opens one terminal', asyn
   assert.equal((await server.call('GET', `/v1/machines/${id}/terminals`)).body.data.length, 1)
 })
 
-test('a size that no terminal has is refused', async () => {
+test('an invalid size is refused', async () => {
   for (const size of [{ cols: 0 }, { rows: 1001 }, { cols: 80.5 }, { rows: '24' }]) {
     const { status, body } = await server.call('POST', path, size)
     assert.deepEqual([status, body.error.code], [400, 'invalid_request'])
   }
 })
 
-test('a machine that does not run has no terminals', async () => {
+test('a machine that is not running has no terminals', async () => {
   const { id } = await server.machine({ start: false })
   for (const method of ['GET', 'POST'] as const) {
     const { body } = await server.call(method, `/v1/machines/${id}/terminals`)
@@ -66,7 +66,7 @@ test('a machine that does not run has no terminals', async () => {
   }
 })
 
-test('bytes pass both ways unmodified, a resize arrives, the exit is told last', async () => {
+test('bytes pass unmodified in both directions, a resize arrives, and the exit comes last', async () => {
   const script = 'stty raw -echo; printf ready; head -c 256; stty sane; printf sane; exec sh'
   const id = await open({ command: ['sh', '-c', script] })
   const client = await connect(id)
@@ -85,7 +85,7 @@ test('bytes pass both ways unmodified, a resize arrives, the exit is told last',
   assert.deepEqual(client.frames.at(-1), { control: { type: 'exit', exit_code: 3 } })
 })
 
-test('what is typed before the terminal is attached is not lost', async () => {
+test('input sent before the terminal is attached is not lost', async () => {
   const id = await open()
   const url = `${gateway.origin.replace('http', 'ws')}${path}/${id}`
   const client = new GatewayClient(new WebSocket(url, bearer))
@@ -96,7 +96,7 @@ test('what is typed before the terminal is attached is not lost', async () => {
   assert.deepEqual(client.controls, [{ type: 'exit', exit_code: 9 }])
 })
 
-test('a second client is told that there is one; whoever comes after it is shown what was', async () => {
+test('a second client is refused; after the first has left, the next gets the recent output', async () => {
   const id = await open({ command: ['cat'] })
   const first = await connect(id)
   first.socket.send('seen\r', { binary: true })
@@ -110,7 +110,7 @@ test('a second client is told that there is one; whoever comes after it is shown
   await third.close()
 })
 
-test('a gateway that goes away does not take the terminal with it', async (t) => {
+test('a terminal survives the shutdown of the gateway', async (t) => {
   const other = await startTestGateway(t, server.app)
   const id = await open({ command: ['cat'] })
   const client = await other.connect(`${path}/${id}`, bearer)
@@ -159,13 +159,13 @@ test('a terminal that is killed, and a machine that stops, end the connection', 
   assert.equal((await client.closed).code, 4404)
 })
 
-test('a message that is none of the channel closes the connection', async () => {
+test('an invalid control message closes the connection', async () => {
   const client = await connect(await open())
   client.send({ type: 'resize', cols: 0, rows: 24 })
   assert.equal((await client.closed).code, 1002)
 })
 
-test('a client that reads nothing holds the machine back, not the memory of the gateway', async () => {
+test('a client that does not read slows the machine down instead of filling the gateway', async () => {
   const blocks = 512
   const block = 'head -c 65536 /dev/zero; printf . >> written'
   const script = `stty raw; for _ in $(seq ${blocks}); do ${block}; done; exec sleep 600`
@@ -175,11 +175,11 @@ test('a client that reads nothing holds the machine back, not the memory of the 
   const { disk } = server.guest(machine)
   const countWritten = () => disk.read('written')?.length ?? 0
   let written = 0
-  // Many looks in a row find that the program has got no further.
-  for (let stillLooks = 0; stillLooks < 20 && written < blocks;) {
+  // Many polls in a row find that the program has got no further.
+  for (let idlePolls = 0; idlePolls < 20 && written < blocks;) {
     await pause(20)
     const now = countWritten()
-    stillLooks = now > 0 && now === written ? stillLooks + 1 : 0
+    idlePolls = now > 0 && now === written ? idlePolls + 1 : 0
     written = now
   }
   assert.ok(written < blocks / 4, `${written} blocks were taken`)

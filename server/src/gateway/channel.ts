@@ -10,7 +10,7 @@ import { Connection } from './connection.ts'
 import type { OpenConnections } from './open-connections.ts'
 
 /** How the gateway serves a channel of the contract. */
-export type ChannelHandler<Params, Query, Admitted extends Admission> = {
+type ChannelHandler<Params, Query, Admitted extends Admission> = {
   readonly params: z.ZodType<Params>
   readonly query: z.ZodType<Query>
   /** Runs before the handshake: an error becomes the HTTP status and the error envelope. */

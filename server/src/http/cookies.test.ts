@@ -6,7 +6,7 @@ import { expiredSessionCookie, readSessionCookie, sessionCookie } from './cookie
 const http = { baseUrl: 'http://127.0.0.1:7080' }
 const https = { baseUrl: 'https://computer.example.com' }
 
-test('a cookie header gives the session, or nothing', () => {
+test('a cookie header contains the session or nothing', () => {
   const cases: [header: string | undefined, expected: string | null][] = [
     [undefined, null],
     ['', null],
@@ -19,7 +19,7 @@ test('a cookie header gives the session, or nothing', () => {
     ['computer_session=abc; computer_session="abc"', 'abc'],
     ['computer_session=a=b', 'a=b'],
     ['a="x; computer_session=abc"', 'abc"'],
-    // One of two was planted; a session that is certain is better than a guess.
+    // One of the two may be planted, so neither is used.
     ['computer_session=abc; computer_session=def', null],
     ['computer_session=abc; computer_session=', null],
     ['computer_session=', null],
@@ -39,7 +39,7 @@ test('a cookie header gives the session, or nothing', () => {
   }
 })
 
-test('whatever else a browser sends, its session is found', () => {
+test('the session is found among any other cookies', () => {
   const word = fc.stringMatching(/^[\w!#$%&'*+.^`|~-]{1,12}$/)
   const other = fc
     .tuple(word, fc.stringMatching(/^[ -:<-~]{0,20}$/))
@@ -55,7 +55,7 @@ test('whatever else a browser sends, its session is found', () => {
   )
 })
 
-test('no header breaks it', () => {
+test('no header makes it throw', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (cookie) => {
       const value = readSessionCookie({ cookie })
@@ -64,7 +64,7 @@ test('no header breaks it', () => {
   )
 })
 
-test('the cookie is out of reach of scripts, other hosts and other sites', () => {
+test('the cookie is hidden from scripts, other hosts and other sites', () => {
   assert.equal(
     sessionCookie(https, 'abc'),
     'computer_session=abc; Path=/; Max-Age=34560000; HttpOnly; SameSite=Lax; Secure',

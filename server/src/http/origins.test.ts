@@ -7,7 +7,7 @@ const baseUrl = 'https://good.example'
 const here = { protocol: 'http', host: '127.0.0.1:7080' }
 const fromBase = { baseUrl, origins: null }
 
-test('without a list, the base URL and the address itself are recognised', () => {
+test('without a list, the base URL and the requested address are recognised', () => {
   const cases: [origin: string, protocol: string, host: string, expected: boolean][] = [
     ['https://good.example', 'http', 'elsewhere', true],
     ['http://127.0.0.1:7080', 'http', '127.0.0.1:7080', true],
@@ -20,7 +20,7 @@ test('without a list, the base URL and the address itself are recognised', () =>
     ['http://localhost:7081', 'http', 'localhost:7080', false],
     ['http://localhost', 'http', 'localhost:7080', false],
     ['http://localhost', 'http', 'localhost.', false],
-    // Neither a header without an address nor one that hides it in a name and password counts.
+    // Invalid Host headers, and those with user information, are not recognised.
     ['null', 'data', 'localhost', false],
     ['null', 'http', '', false],
     ['null', 'http', ':::', false],
@@ -35,7 +35,7 @@ test('without a list, the base URL and the address itself are recognised', () =>
   }
 })
 
-test('what only looks like an origin of ours is foreign', () => {
+test('lookalikes of our origin are foreign', () => {
   for (const origin of lookalikes) {
     assert.equal(isRecognisedOrigin(fromBase, origin, here), false, origin)
     const listed = { baseUrl: 'http://elsewhere', origins: [baseUrl] }
@@ -43,7 +43,7 @@ test('what only looks like an origin of ours is foreign', () => {
   }
 })
 
-test('a list is all there is', () => {
+test('with a list, only its origins are recognised', () => {
   const config = { baseUrl, origins: ['https://a.example', 'http://b.example:3000'] }
   const isRecognised = (origin: string) => isRecognisedOrigin(config, origin, here)
   assert.ok(isRecognised('https://a.example'))
@@ -53,7 +53,7 @@ test('a list is all there is', () => {
   assert.ok(!isRecognised('https://a.example, http://b.example:3000'))
 })
 
-test('no origin but the listed ones passes, whatever it is made of', () => {
+test('no generated origin passes unless it is listed', () => {
   const pieces = [
     'https',
     '://',

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 
 /** The parts of a call that tell which page made it and which address it was sent to. */
-export type RequestOrigin = {
+type RequestOrigin = {
   readonly headers: IncomingHttpHeaders
   readonly protocol: string
   readonly host: string

@@ -3,7 +3,7 @@ import type { Actor, Caller } from '../actor.ts'
 import { TtlCache } from '../cache.ts'
 import type { Changes } from '../db/changes.ts'
 
-/** Who a credential belongs to and what they may do, independent of the call. */
+/** The owner of a credential and their permissions, independent of the call. */
 export type Principal = Omit<Actor, keyof Caller>
 
 /** Saves the database from repeating a lookup for every call of the same caller. */

@@ -29,7 +29,7 @@ export type ConnectionAuthorization = {
   readonly requires: 'member' | Permission
 }
 
-export type RevocationReason = 'unauthenticated' | 'permissionDenied' | 'sessionClosed' | 'gone'
+type RevocationReason = 'unauthenticated' | 'permissionDenied' | 'sessionClosed' | 'gone'
 
 /** Reads the database once. The result says for each connection why it must end, or null. */
 export async function recheckAuthorization(

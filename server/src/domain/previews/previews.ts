@@ -11,7 +11,7 @@ import { accessUrlOf, createLabel, requirePreviewDomain } from './hosts.ts'
 import { createToken, hashToken } from '../accounts/tokens.ts'
 
 /** The response to publishing. The credentials are never shown again. */
-export type PublishedPreview = {
+type PublishedPreview = {
   readonly preview: PreviewRow
   readonly isNew: boolean
   readonly secret: string | null

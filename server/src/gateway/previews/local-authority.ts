@@ -21,7 +21,7 @@ const leafDays = 30
 const reuseMs = 3 * dayMs
 const maxContexts = 1_000
 
-export type LocalAuthority = {
+type LocalAuthority = {
   /** The certificate for browsers to trust. */
   readonly certPath: string
   contextOf(hostname: string): Promise<SecureContext>

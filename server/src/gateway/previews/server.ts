@@ -18,7 +18,7 @@ import { PortConnections } from './port-connections.ts'
  * are open when the preview is unpublished are aborted (active-requests.ts).
  */
 
-export type PreviewServer = {
+type PreviewServer = {
   readonly port: number
   readonly traffic: Traffic
   close(): Promise<void>

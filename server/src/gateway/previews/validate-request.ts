@@ -7,7 +7,7 @@ const maxHeaders = 100
 
 /**
  * Refuses requests that the strict parser accepts but two servers might read differently (request
- * smuggling). Forwarded requests are written anew from the rest, so both sides see the same request.
+ * smuggling). Forwarded requests are rewritten from the parsed parts, so both sides see the same request.
  */
 export function validateRequest(request: IncomingMessage): Refusal | null {
   const { method = '', url = '', headersDistinct: headers, rawHeaders } = request

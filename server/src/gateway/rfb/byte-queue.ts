@@ -1,4 +1,4 @@
-/** Bytes that have come and are not taken yet, in one piece, however many pieces they came in. */
+/** Received bytes that are not consumed yet, as one contiguous buffer. */
 export class ByteQueue {
   #bytes: Buffer = Buffer.alloc(0)
   #start = 0
@@ -8,7 +8,7 @@ export class ByteQueue {
     return this.#end - this.#start
   }
 
-  /** Keeps the chunk itself if nothing waits: most messages come whole. */
+  /** Keeps the chunk without copying if the queue is empty, as most messages arrive whole. */
   push(chunk: Buffer): void {
     if (this.length === 0) {
       this.#bytes = chunk
@@ -17,15 +17,15 @@ export class ByteQueue {
       return
     }
     if (this.#end + chunk.length > this.#bytes.length) {
-      const roomier = Buffer.allocUnsafe(2 * (this.length + chunk.length))
-      this.#end = this.#bytes.copy(roomier, 0, this.#start, this.#end)
+      const larger = Buffer.allocUnsafe(2 * (this.length + chunk.length))
+      this.#end = this.#bytes.copy(larger, 0, this.#start, this.#end)
       this.#start = 0
-      this.#bytes = roomier
+      this.#bytes = larger
     }
     this.#end += chunk.copy(this.#bytes, this.#end)
   }
 
-  /** The first bytes, or undefined if there are not so many yet. */
+  /** The first bytes; undefined if fewer have arrived. */
   peek(count: number): Buffer | undefined {
     if (count > this.length) return undefined
     return this.#bytes.subarray(this.#start, this.#start + count)

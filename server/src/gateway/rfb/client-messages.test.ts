@@ -27,7 +27,7 @@ const conversation = Buffer.concat([
   messages.setEncodings([]),
 ])
 
-test('any cut of the byte stream says the same', () => {
+test('messages are the same however the byte stream is split into chunks', () => {
   const expected = hear([conversation])
   assert.deepEqual(
     expected.events.map(([name]) => name),
@@ -40,7 +40,7 @@ test('any cut of the byte stream says the same', () => {
   assert.deepEqual(hear([...conversation].map((byte) => Buffer.of(byte))), expected)
 })
 
-test('bytes come out of the queue as they went in', () => {
+test('the queue returns bytes in the order they were pushed', () => {
   const steps = fc.array(fc.oneof(fc.uint8Array({ maxLength: 40 }), fc.nat({ max: 60 })))
   const property = fc.property(steps, (taken) => {
     const queue = new ByteQueue()
@@ -61,7 +61,7 @@ test('bytes come out of the queue as they went in', () => {
   fc.assert(property)
 })
 
-test('what comes byte by byte waits in little more than its own size', () => {
+test('bytes pushed one by one take little more memory than their number', () => {
   const queue = new ByteQueue()
   for (let count = 0; count < maxTextBytes; count++) queue.push(Buffer.of(count & 0xff))
   const held = queue.peek(maxTextBytes)!.buffer.byteLength
@@ -87,7 +87,7 @@ const nearlyKnown = fc.tuple(known, fc.nat(), fc.nat({ max: 255 })).map(([messag
 })
 const anything = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes))
 
-test('whatever comes is taken or refused', () => {
+test('any input is parsed or refused with RfbError', () => {
   let refused = 0
   const property = fc.property(
     fc.boolean(),
@@ -109,28 +109,28 @@ test('whatever comes is taken or refused', () => {
 const offered = messages.setEncodings(Object.values(rfb))
 const cutText = (length: number) => Buffer.concat([Buffer.of(6, 0, 0, 0), s32(length)])
 const malformed: Record<string, Buffer> = {
-  'a message of type 1': Buffer.of(1),
-  // EnableContinuousUpdates, ClientFence, xvp and QEMU's keys were not offered.
-  'a message of type 150': Buffer.of(150),
-  'a message of type 248': Buffer.of(248),
-  'a message of type 250': Buffer.of(250),
-  'a message of type 255': Buffer.of(255),
-  '1025 encodings': Buffer.concat([Buffer.of(2, 0), u16(1025)]),
-  '262145 bytes of text': cutText(256 * 1024 + 1),
-  '4294967295 bytes of text': cutText(-1),
-  '263169 bytes of text': Buffer.concat([offered, cutText(-263_169)]),
-  '2147483648 bytes of text': Buffer.concat([offered, cutText(-0x8000_0000)]),
-  'a clipboard message of 3 bytes': Buffer.concat([offered, cutText(-3), Buffer.alloc(3)]),
-  'a clipboard message with flags 0': Buffer.concat([offered, messages.clipboard(0)]),
-  'a clipboard message with flags a000001': Buffer.concat([
+  'unknown message type 1': Buffer.of(1),
+  // EnableContinuousUpdates, ClientFence, xvp and QEMU key events are not offered.
+  'unknown message type 150': Buffer.of(150),
+  'unknown message type 248': Buffer.of(248),
+  'unknown message type 250': Buffer.of(250),
+  'unknown message type 255': Buffer.of(255),
+  'a list of 1025 encodings, the limit is 1024': Buffer.concat([Buffer.of(2, 0), u16(1025)]),
+  '262145 bytes of clipboard text': cutText(256 * 1024 + 1),
+  '4294967295 bytes of clipboard text': cutText(-1),
+  '263169 bytes of clipboard text': Buffer.concat([offered, cutText(-263_169)]),
+  '2147483648 bytes of clipboard text': Buffer.concat([offered, cutText(-0x8000_0000)]),
+  'a clipboard message of only 3 bytes': Buffer.concat([offered, cutText(-3), Buffer.alloc(3)]),
+  'a clipboard message with unknown flags 0': Buffer.concat([offered, messages.clipboard(0)]),
+  'a clipboard message with unknown flags a000001': Buffer.concat([
     offered,
     messages.clipboard(request | notify | text),
   ]),
-  'a clipboard message with flags 80000001': Buffer.concat([
+  'a clipboard message with unknown flags 80000001': Buffer.concat([
     offered,
     messages.clipboard((1 << 31) | text),
   ]),
-  'a clipboard message with more than its flags': Buffer.concat([
+  'a clipboard message with data after its flags': Buffer.concat([
     offered,
     messages.clipboard(notify | text, s32(0)),
   ]),
@@ -139,36 +139,33 @@ const malformed: Record<string, Buffer> = {
     offered,
     messages.clipboard(clipboardFlag.provide | text, Buffer.from('text')),
   ]),
-  'clipboard text that ends too early': Buffer.concat([
+  'truncated clipboard text': Buffer.concat([
     offered,
     messages.clipboard(clipboardFlag.provide | text),
   ]),
-  'a SetDesktopSize that was not offered': messages.setDesktopSize(whole),
+  'SetDesktopSize was not offered': messages.setDesktopSize(whole),
 }
 for (const [reason, bytes] of Object.entries(malformed)) {
-  test(`refused before it waits for more: ${reason}`, () => {
+  test(`refused before the rest has arrived: ${reason}`, () => {
     assert.throws(() => hear([handshake, bytes]), { name: 'RfbError', message: reason })
   })
 }
 
-const strangers: Record<string, Buffer> = {
-  'a protocol version that is not RFB 3': Buffer.from('GET / HTTP/1'),
-  'security type 2, which was not offered': Buffer.concat([
-    Buffer.from('RFB 003.008\n'),
-    Buffer.of(2),
-  ]),
+const badHandshakes: Record<string, Buffer> = {
+  'not a protocol version of RFB 3': Buffer.from('GET / HTTP/1'),
+  'security type 2 was not offered': Buffer.concat([Buffer.from('RFB 003.008\n'), Buffer.of(2)]),
 }
-for (const [reason, bytes] of Object.entries(strangers)) {
+for (const [reason, bytes] of Object.entries(badHandshakes)) {
   test(`refused: ${reason}`, () => {
     assert.throws(() => hear([bytes]), { name: 'RfbError', message: reason })
   })
 }
 
-/** What a viewer that sends these pieces makes happen, and what it is answered. */
+/** The events and the response caused by a client that sends these chunks. */
 function hear(pieces: readonly Buffer[]) {
   const events: [name: string, value?: unknown][] = []
   const sent: Buffer[] = []
-  const viewer = new RfbSession({
+  const session = new RfbSession({
     name: 'a machine',
     geometry: { width: 640, height: 480 },
     send: (bytes) => sent.push(bytes),
@@ -178,6 +175,6 @@ function hear(pieces: readonly Buffer[]) {
       wanted: () => events.push(['wanted']),
     },
   })
-  for (const piece of pieces) viewer.receive(piece)
+  for (const piece of pieces) session.receive(piece)
   return { events, sent: Buffer.concat(sent).toString('hex') }
 }

@@ -15,24 +15,24 @@ export type ClientMessage =
       readonly y: number
       readonly buttons: number
     }
-  /** The clipboard's text as it was before the extended form. */
+  /** Clipboard text in the original Latin-1 form. */
   | { readonly type: 'latin1_text'; readonly text: string }
-  /** A message of the extended clipboard, after its length. */
+  /** A message of the extended clipboard, without its length. */
   | { readonly type: 'clipboard'; readonly bytes: Buffer }
   | { readonly type: 'desktop_size'; readonly size: Geometry; readonly screens: number }
 
-/** What some messages depend on. */
+/** Encodings listed by the client that change the format of messages. */
 type Listed = Pick<Abilities, 'extendedClipboard' | 'resize'>
 
-/** Text of a clipboard, in bytes. */
+/** Upper bound on clipboard text. */
 export const maxTextBytes = 256 * 1024
 
-/** Takes one message, if it is whole. Throws RfbError for what is none, before it waits for more. */
+/** Takes one message if it is complete. Throws RfbError as soon as it is known to be invalid. */
 export function takeMessage(queue: ByteQueue, listed: Listed): ClientMessage | undefined {
   const type = queue.peek(1)?.[0]
   if (type === undefined) return undefined
   const kind = kinds[type]
-  if (!kind) throw new RfbError(`a message of type ${type}`)
+  if (!kind) throw new RfbError(`unknown message type ${type}`)
   const head = queue.peek(kind.headBytes)
   if (!head) return undefined
   const bytes = queue.take(kind.headBytes + (kind.bodyBytes?.(head, listed) ?? 0))
@@ -41,7 +41,7 @@ export function takeMessage(queue: ByteQueue, listed: Listed): ClientMessage | u
 
 type Kind = {
   readonly headBytes: number
-  /** How much follows the head. */
+  /** The length of what follows the head. */
   readonly bodyBytes?: (head: Buffer, listed: Listed) => number
   readonly read: (bytes: Buffer, listed: Listed) => ClientMessage
 }
@@ -55,7 +55,10 @@ const kinds: Readonly<Record<number, Kind>> = {
     headBytes: 4,
     bodyBytes: (head) => {
       const count = head.readUInt16BE(2)
-      if (count > mostEncodings) throw new RfbError(`${count} encodings`, { isTooLarge: true })
+      if (count > maxEncodings)
+        throw new RfbError(`a list of ${count} encodings, the limit is ${maxEncodings}`, {
+          isTooLarge: true,
+        })
       return count * 4
     },
     read: (bytes) => ({
@@ -97,7 +100,7 @@ const kinds: Readonly<Record<number, Kind>> = {
       const isExtended = isExtendedText(head, listed)
       const length = isExtended ? -head.readInt32BE(4) : head.readUInt32BE(4)
       if (length > (isExtended ? maxExtendedBytes : maxTextBytes)) {
-        throw new RfbError(`${length} bytes of text`, { isTooLarge: true })
+        throw new RfbError(`${length} bytes of clipboard text`, { isTooLarge: true })
       }
       return length
     },
@@ -109,7 +112,7 @@ const kinds: Readonly<Record<number, Kind>> = {
   251: {
     headBytes: 8,
     bodyBytes: (head, { resize }) => {
-      if (resize !== 'extended') throw new RfbError('a SetDesktopSize that was not offered')
+      if (resize !== 'extended') throw new RfbError('SetDesktopSize was not offered')
       return head.readUInt8(6) * 16
     },
     read: (bytes) => ({
@@ -120,11 +123,11 @@ const kinds: Readonly<Record<number, Kind>> = {
   },
 }
 
-const mostEncodings = 1024
-/** What cannot be deflated grows by a little. */
+const maxEncodings = 1024
+/** Incompressible text grows slightly when it is deflated. */
 const maxExtendedBytes = maxTextBytes + 1024
 
-/** A length below zero, which without the extension is one that is too large. */
+/** A negative length marks the extended form. Without the extension it is a length that is too large. */
 function isExtendedText(head: Buffer, { extendedClipboard }: Listed): boolean {
   return extendedClipboard && head.readInt32BE(4) < 0
 }

@@ -3,15 +3,15 @@ import { maxTextBytes } from './client-messages.ts'
 import { RfbError } from './error.ts'
 
 /**
- * The clipboard of one viewer. The plain form has Latin-1, sent without being asked. The extended one
- * has UTF-8: each side tells that there is text, and gives it when it is asked for it.
+ * The clipboard of one client. In the plain form, Latin-1 text is pushed. In the extended form, each
+ * side announces UTF-8 text and provides it on request.
  */
 export class RfbClipboard {
   readonly #send: (message: Buffer) => void
   readonly #onText: (text: string) => void
   #isExtended = false
-  /** What RFB has a viewer be able to do that has not told. */
-  #able = { takes: text | request | notify | provide, mostUnasked: 20 * 1024 * 1024 }
+  /** RFB's defaults until the client sends its caps. */
+  #caps = { flags: text | request | notify | provide, maxUnsolicitedBytes: 20 * 1024 * 1024 }
   #copied: { readonly text: string; provided?: Buffer } | undefined
 
   constructor(send: (message: Buffer) => void, onText: (text: string) => void) {
@@ -19,22 +19,25 @@ export class RfbClipboard {
     this.#onText = onText
   }
 
-  /** What the viewer has listed, each time. It is told then what of the extended form there is here. */
+  /** Call it whenever the client lists encodings. Replies with the server's caps. */
   setForm(isExtended: boolean): void {
     this.#isExtended = isExtended
     if (!isExtended) return
-    const nothingUnasked = 0
-    this.#send(extendedMessage(caps | request | peek | notify | provide | text, [nothingUnasked]))
+    const maxUnsolicitedBytes = 0
+    this.#send(
+      extendedMessage(caps | request | peek | notify | provide | text, [maxUnsolicitedBytes]),
+    )
   }
 
-  /** Text that was copied in the machine. */
+  /** Announces or sends text that was copied inside the machine. */
   offer(copied: string): void {
     if (!this.#isExtended) return this.#send(plainMessage(copied))
     this.#copied = { text: copied }
-    const { takes, mostUnasked } = this.#able
-    if ((takes & text) === 0) return
-    if ((takes & notify) !== 0) this.#send(extendedMessage(notify | text))
-    else if ((takes & provide) !== 0 && Buffer.byteLength(copied) <= mostUnasked) this.#give()
+    const { flags, maxUnsolicitedBytes } = this.#caps
+    if ((flags & text) === 0) return
+    if ((flags & notify) !== 0) this.#send(extendedMessage(notify | text))
+    else if ((flags & provide) !== 0 && Buffer.byteLength(copied) <= maxUnsolicitedBytes)
+      this.#provide()
   }
 
   receivePlain(latin1: string): void {
@@ -43,48 +46,48 @@ export class RfbClipboard {
 
   /** Throws RfbError. */
   receiveExtended(bytes: Buffer): void {
-    if (bytes.length < 4) throw new RfbError(`a clipboard message of ${bytes.length} bytes`)
+    if (bytes.length < 4) throw new RfbError(`a clipboard message of only ${bytes.length} bytes`)
     const flags = bytes.readUInt32BE(0)
-    if ((flags & caps) !== 0) return this.#learn(flags, bytes.subarray(4))
+    if ((flags & caps) !== 0) return this.#readCaps(flags, bytes.subarray(4))
     const action = flags & actionMask
     if (action === provide) {
       if ((flags & text) !== 0) this.#onText(readProvided(bytes.subarray(4)))
       return
     }
-    if (bytes.length !== 4) throw new RfbError('a clipboard message with more than its flags')
+    if (bytes.length !== 4) throw new RfbError('a clipboard message with data after its flags')
     switch (action) {
       case notify:
-        if ((flags & text) !== 0 && (this.#able.takes & request) !== 0) {
+        if ((flags & text) !== 0 && (this.#caps.flags & request) !== 0) {
           this.#send(extendedMessage(request | text))
         }
         return
       case request:
-        if ((flags & text) !== 0) this.#give()
+        if ((flags & text) !== 0) this.#provide()
         return
       case peek:
         return this.#send(extendedMessage(notify | (this.#copied ? text : 0)))
       default:
-        throw new RfbError(`a clipboard message with flags ${flags.toString(16)}`)
+        throw new RfbError(`a clipboard message with unknown flags ${flags.toString(16)}`)
     }
   }
 
-  #learn(flags: number, sizes: Buffer): void {
+  #readCaps(flags: number, sizes: Buffer): void {
     const formats = [...Array(16).keys()].filter((bit) => (flags & (1 << bit)) !== 0)
     if (sizes.length !== formats.length * 4)
       throw new RfbError('clipboard caps without their sizes')
-    const mostUnasked = (flags & text) === 0 ? 0 : sizes.readUInt32BE(0)
-    this.#able = { takes: flags, mostUnasked }
+    const maxUnsolicitedBytes = (flags & text) === 0 ? 0 : sizes.readUInt32BE(0)
+    this.#caps = { flags, maxUnsolicitedBytes }
   }
 
-  /** Deflated once, however often it is asked for. */
-  #give(): void {
+  /** Deflated once, however often it is requested. */
+  #provide(): void {
     if (!this.#copied) return
     this.#copied.provided ??= providedMessage(this.#copied.text)
     this.#send(this.#copied.provided)
   }
 }
 
-/** Bits of the flags: the one format there is here, and what is done. */
+/** Flags: the only supported format, then the actions. */
 const text = 1
 const caps = 1 << 24
 const request = 1 << 25
@@ -99,7 +102,7 @@ function plainMessage(copied: string): Buffer {
   return Buffer.concat([cutTextHead(body.length), body])
 }
 
-/** A length below zero is what tells it from the plain one. */
+/** A negative length marks the extended form. */
 function extendedMessage(flags: number, sizes: readonly number[] = [], data?: Buffer): Buffer {
   const body = Buffer.alloc(4 + sizes.length * 4)
   for (const [index, value] of [flags, ...sizes].entries()) body.writeInt32BE(value, index * 4)
@@ -126,17 +129,17 @@ function providedMessage(copied: string): Buffer {
   )
 }
 
-/** Text comes first of what is provided, and no other format was asked for. */
+/** Text is the first format in the data, and the only one that is requested. */
 function readProvided(deflated: Buffer): string {
   const bytes = inflateText(deflated)
   const size = bytes.length < 4 ? Infinity : bytes.readUInt32BE(0)
-  if (size > bytes.length - 4) throw new RfbError('clipboard text that ends too early')
+  if (size > bytes.length - 4) throw new RfbError('truncated clipboard text')
   return toLinefeeds(bytes.toString('utf8', 4, 4 + size).replace(/\0$/, ''))
 }
 
 function inflateText(deflated: Buffer): Buffer {
   const options = {
-    // Viewers flush the stream and do not end it.
+    // Clients flush the stream and do not end it.
     finishFlush: constants.Z_SYNC_FLUSH,
     maxOutputLength: 4 + maxTextBytes + 1,
   }
@@ -144,7 +147,7 @@ function inflateText(deflated: Buffer): Buffer {
     return inflateSync(deflated, options)
   } catch (error) {
     const isTooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-    const what = isTooLarge ? 'clipboard text above its bound' : 'clipboard text that is not zlib'
+    const what = isTooLarge ? 'clipboard text over the limit' : 'clipboard text that is not zlib'
     throw new RfbError(what, { cause: error, isTooLarge })
   }
 }

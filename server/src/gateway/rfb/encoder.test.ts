@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { formatOf16Bits } from '../../../test/rfb-format.ts'
 import { rfb } from '../../../test/rfb-messages.ts'
 import { paintTile, pictures } from '../../../test/rfb-pictures.ts'
-import { startViewing } from '../../../test/rfb-viewing.ts'
+import { startRfbSession } from '../../../test/rfb-session.ts'
 import type { Cursor } from './cursor.ts'
 
 const tileArea = { x: 0, y: 0, width: 64, height: 32 }
@@ -23,15 +23,15 @@ const cursor: Cursor = {
   pixels: pixels.toString('base64'),
 }
 
-test('a viewer that wants the screen anew learns its layout, and then is shown it', async () => {
+test('a full update request is answered with the layout, then with the screen', async () => {
   const { tile } = await paintTile(tileArea, pictures.fill)
-  const { client, viewer, refreshed } = await startViewing({ follows: false })
+  const { client, session, refreshed } = await startRfbSession({ follows: false })
   client.requestUpdate(false)
   await client.settled()
   assert.deepEqual(client.sizes, [{ width: 64, height: 160, reason: 0, status: 0 }])
   assert.equal(refreshed.length, 1)
-  assert.ok(viewer.wantsUpdate, 'the pixels are still to come')
-  await viewer.sendUpdate([tile])
+  assert.ok(session.wantsUpdate, 'the pixels are still to come')
+  await session.sendUpdate([tile])
   await client.settled()
   assert.deepEqual(
     client.updates.map((update) => update.map(({ encoding }) => encoding)),
@@ -40,14 +40,14 @@ test('a viewer that wants the screen anew learns its layout, and then is shown i
 })
 
 for (const encoding of [rfb.desktopSize, rfb.extendedDesktopSize]) {
-  test(`a new geometry is told by ${encoding} before the tiles of it`, async () => {
+  test(`a new geometry is sent by ${encoding} before its tiles`, async () => {
     const { tile } = await paintTile({ ...tileArea, x: 100 }, pictures.fill)
     const encodings = [rfb.tight, encoding]
-    const { client, viewer } = await startViewing({ encodings, follows: false })
-    viewer.setGeometry({ width: 200, height: 32 })
-    assert.ok(viewer.hasPendingState)
+    const { client, session } = await startRfbSession({ encodings, follows: false })
+    session.setGeometry({ width: 200, height: 32 })
+    assert.ok(session.hasPendingState)
     client.requestUpdate(true)
-    await viewer.sendUpdate([tile])
+    await session.sendUpdate([tile])
     await client.settled()
     assert.deepEqual(client.sizes, [{ width: 200, height: 32, reason: 0, status: 0 }])
     assert.deepEqual(
@@ -55,19 +55,19 @@ for (const encoding of [rfb.desktopSize, rfb.extendedDesktopSize]) {
       [[encoding], [rfb.tight]],
     )
     assert.equal(client.pixel(100, 0), pictures.fill())
-    assert.equal(viewer.hasPendingState, false)
+    assert.equal(session.hasPendingState, false)
   })
 }
 
-test('a geometry that comes before the handshake is over is told with it', async () => {
-  const { client, viewer } = await startViewing({ geometry: { width: 320, height: 200 } })
+test('a geometry set during the handshake is sent with it', async () => {
+  const { client, session } = await startRfbSession({ geometry: { width: 320, height: 200 } })
   assert.equal(client.width, 320)
-  assert.equal(viewer.hasPendingState, false)
+  assert.equal(session.hasPendingState, false)
 })
 
-test('a wish for a size is passed on, refused or not possible', async () => {
+test('a size request is forwarded, prohibited or invalid', async () => {
   const wished = { width: 1024, height: 768 }
-  const free = await startViewing({ follows: false })
+  const free = await startRfbSession({ follows: false })
   free.client.setDesktopSize(wished)
   await free.client.settled()
   assert.deepEqual(free.inputs, [{ type: 'resize', ...wished }])
@@ -75,7 +75,7 @@ test('a wish for a size is passed on, refused or not possible', async () => {
   assert.equal(free.client.sizes.at(-1)?.reason, 1)
   assert.equal(free.client.width, 64, 'it has the size once the machine has it')
 
-  const bound = await startViewing({ follows: false, mayInput: false })
+  const bound = await startRfbSession({ follows: false, mayInput: false })
   bound.client.setDesktopSize(wished)
   await bound.client.settled()
   assert.equal(bound.client.sizes.at(-1)?.status, 1)
@@ -97,13 +97,13 @@ test('a wish for a size is passed on, refused or not possible', async () => {
   )
 })
 
-test('the answer to a wish does not tell the size that the screen has meanwhile', async () => {
-  const { client, viewer } = await startViewing({ follows: false })
-  viewer.setGeometry({ width: 800, height: 600 })
+test('the reply to a size request does not announce a size that changed meanwhile', async () => {
+  const { client, session } = await startRfbSession({ follows: false })
+  session.setGeometry({ width: 800, height: 600 })
   client.setDesktopSize({ width: 1024, height: 768 })
-  assert.ok(viewer.hasPendingState)
+  assert.ok(session.hasPendingState)
   client.requestUpdate(true)
-  await viewer.sendUpdate([])
+  await session.sendUpdate([])
   await client.settled()
   assert.deepEqual(
     client.sizes.map(({ reason, width }) => ({ reason, width })),
@@ -114,12 +114,12 @@ test('the answer to a wish does not tell the size that the screen has meanwhile'
   )
 })
 
-test('a cursor with half-transparent pixels is told as the viewer understands it', async () => {
+test('a translucent cursor is sent in the form that the client supports', async () => {
   const show = async (encodings: readonly number[]) => {
-    const { client, viewer } = await startViewing({ encodings, follows: false })
-    viewer.setCursor(cursor)
+    const { client, session } = await startRfbSession({ encodings, follows: false })
+    session.setCursor(cursor)
     client.requestUpdate(true)
-    await viewer.sendUpdate([])
+    await session.sendUpdate([])
     await client.settled()
     return client.cursor
   }
@@ -142,39 +142,39 @@ test('a cursor with half-transparent pixels is told as the viewer understands it
   assert.equal(await show([rfb.tight]), undefined)
 })
 
-test("a cursor's mask has a bit a pixel, each row from a byte of its own", async () => {
+test('the mask of a cursor has one bit per pixel, each row padded to a byte', async () => {
   const [width, height] = [9, 2]
   const isSet = (index: number) => index % 3 === 0
   const rgba = Buffer.alloc(width * height * 4)
   for (let index = 0; index < width * height; index++) {
     if (isSet(index)) rgba.fill(255, index * 4, index * 4 + 4)
   }
-  const { client, viewer } = await startViewing({
+  const { client, session } = await startRfbSession({
     encodings: [rfb.cursor],
     format: formatOf16Bits,
     follows: false,
   })
-  viewer.setCursor({ type: 'cursor', width, height, x: 0, y: 0, pixels: rgba.toString('base64') })
+  session.setCursor({ type: 'cursor', width, height, x: 0, y: 0, pixels: rgba.toString('base64') })
   client.requestUpdate(true)
-  await viewer.sendUpdate([])
+  await session.sendUpdate([])
   await client.settled()
   assert.deepEqual(client.cursor?.rgba, rgba)
 })
 
-test('a cursor is told once, and again to a viewer that understands another form of it', async () => {
-  const { client, viewer } = await startViewing({ encodings: [rfb.cursor] })
-  viewer.setCursor(cursor)
-  await viewer.sendUpdate([])
+test('a cursor is sent once, and again when the client switches to another form', async () => {
+  const { client, session } = await startRfbSession({ encodings: [rfb.cursor] })
+  session.setCursor(cursor)
+  await session.sendUpdate([])
   await client.until((shown) => shown.cursor)
-  assert.equal(viewer.hasPendingState, false)
+  assert.equal(session.hasPendingState, false)
   client.setEncodings([rfb.cursor, rfb.quality6])
-  assert.equal(viewer.hasPendingState, false)
+  assert.equal(session.hasPendingState, false)
   client.setEncodings([rfb.cursorWithAlpha])
-  assert.equal(viewer.hasPendingState, true)
+  assert.equal(session.hasPendingState, true)
 })
 
-test('what is no picture of a cursor is left out', async () => {
-  const { viewer } = await startViewing()
+test('invalid cursors are ignored', async () => {
+  const { session } = await startRfbSession()
   const wrong: Partial<Cursor>[] = [
     { width: 2 },
     { height: -3, width: -1 },
@@ -184,8 +184,8 @@ test('what is no picture of a cursor is left out', async () => {
     { pixels: '' },
     { pixels: '!'.repeat(16) },
   ]
-  for (const part of wrong) viewer.setCursor({ ...cursor, ...part })
-  assert.equal(viewer.hasPendingState, false)
-  viewer.setCursor({ ...cursor, width: 0, height: 0, pixels: '' })
-  assert.equal(viewer.hasPendingState, true, 'none is one')
+  for (const part of wrong) session.setCursor({ ...cursor, ...part })
+  assert.equal(session.hasPendingState, false)
+  session.setCursor({ ...cursor, width: 0, height: 0, pixels: '' })
+  assert.equal(session.hasPendingState, true, 'none is one')
 })

@@ -1,4 +1,4 @@
-/** Numbers of encodings, and of what a viewer lists among them. */
+/** Encodings and pseudo-encodings. */
 export const encoding = {
   raw: 0,
   tight: 7,
@@ -12,14 +12,13 @@ export const encoding = {
   extendedClipboard: 0xc0a1e5ce | 0,
 } as const
 
-/** What a viewer understands, as far as there is a choice. */
+/** The client's capabilities that affect what the server sends. */
 export type Abilities = {
   readonly tight: boolean
-  /** Tight may have JPEG in it only for a viewer that names a quality. */
+  /** JPEG inside Tight is allowed only if the client lists a quality level. */
   readonly jpeg: boolean
-  /** Two with half-transparent pixels, and one with a mask. */
   readonly cursor: CursorForm | undefined
-  /** The extended one takes wishes for a size, too. */
+  /** With `extended` the client may also request a size. */
   readonly resize: ResizeForm | undefined
   readonly extendedClipboard: boolean
 }
@@ -46,7 +45,7 @@ export function readAbilities(encodings: readonly number[]): Abilities {
 
 function findCursorForm(has: (number: number) => boolean): CursorForm | undefined {
   if (has(encoding.cursorWithAlpha)) return 'alpha'
-  // noVNC lists the masked one beside it, and takes that one's red and blue for each other.
+  // Before `masked`, which noVNC lists too but decodes with red and blue swapped.
   if (has(encoding.vmwareCursor)) return 'vmware'
   return has(encoding.cursor) ? 'masked' : undefined
 }

@@ -1,7 +1,7 @@
-/** What a client sent is not RFB as it was offered. Its connection is of no more use. */
+/** The client violated the protocol. The connection must be closed. */
 export class RfbError extends Error {
   override name = 'RfbError'
-  /** It may be well formed, but is more than is taken. */
+  /** A message was over a limit. */
   readonly isTooLarge: boolean
 
   constructor(message: string, options: ErrorOptions & { readonly isTooLarge?: boolean } = {}) {

@@ -3,7 +3,7 @@ import { RfbError } from './error.ts'
 import { naturalFormat, writePixelFormat } from './pixel-format.ts'
 import type { Geometry } from './tile.ts'
 
-/** What is said before the messages: versions, that nothing more is asked of the viewer, the desktop. */
+/** The RFB handshake: version, security (none), and the shared flag. */
 export class Handshake {
   readonly #send: (bytes: Buffer) => void
   #step: 'version' | 'security' | 'shared' = 'version'
@@ -14,7 +14,7 @@ export class Handshake {
     send(Buffer.from('RFB 003.008\n'))
   }
 
-  /** Takes what has come. True when all that remains is to tell the desktop. Throws RfbError. */
+  /** True once the client is ready for `desktopMessage`. Throws RfbError. */
   advance(queue: ByteQueue): boolean {
     for (;;) {
       const bytes = queue.take(this.#step === 'version' ? versionBytes : 1)
@@ -24,14 +24,13 @@ export class Handshake {
           this.#takeVersion(bytes.toString('latin1'))
           break
         case 'security':
-          if (bytes[0] !== none)
-            throw new RfbError(`security type ${bytes[0]}, which was not offered`)
-          // Before 3.8 there is no result to a security type that cannot fail.
+          if (bytes[0] !== none) throw new RfbError(`security type ${bytes[0]} was not offered`)
+          // Before 3.8 there is no SecurityResult for `none`.
           if (this.#minor === 8) this.#send(Buffer.alloc(4))
           this.#step = 'shared'
           break
         case 'shared':
-          // Every viewer is: to disconnect the others is not for RFB to ask.
+          // Ignored: all clients are shared, RFB cannot disconnect others.
           return true
       }
     }
@@ -39,16 +38,16 @@ export class Handshake {
 
   #takeVersion(line: string): void {
     const minor = /^RFB 003\.(\d{3})\n$/.exec(line)?.[1]
-    if (minor === undefined) throw new RfbError('a protocol version that is not RFB 3')
+    if (minor === undefined) throw new RfbError('not a protocol version of RFB 3')
     this.#minor = Number(minor) >= 8 ? 8 : minor === '007' ? 7 : 3
-    const [isChosenByViewer, isGiven] = [Buffer.of(1, none), Buffer.of(0, 0, 0, none)]
-    this.#send(this.#minor === 3 ? isGiven : isChosenByViewer)
+    const [offered, chosen] = [Buffer.of(1, none), Buffer.of(0, 0, 0, none)]
+    this.#send(this.#minor === 3 ? chosen : offered)
     this.#step = this.#minor === 3 ? 'shared' : 'security'
   }
 }
 
 const versionBytes = 12
-/** The only security type: who connects has been let in before the first byte. */
+/** The only security type, because the gateway has authenticated the client already. */
 const none = 1
 
 export function desktopMessage(name: string, { width, height }: Geometry): Buffer {

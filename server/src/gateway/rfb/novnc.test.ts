@@ -7,12 +7,12 @@ import { messages, rfb } from '../../../test/rfb-messages.ts'
 import { difference, paintPictures, paintTile, pictures } from '../../../test/rfb-pictures.ts'
 import { RfbSession } from './session.ts'
 
-/* An unmodified noVNC 1.7 at the other end. */
+/* Against an unmodified noVNC 1.7. */
 
 const Rfb = await loadNovnc()
 const geometry = { width: 64, height: 160 }
 
-test('what noVNC says at the start, in order', async () => {
+test('the messages that noVNC sends at the start, in order', async () => {
   const { said, talk } = view()
   await talk()
   const [version, security, shared, format, encodings, wholeScreen, caps] = said
@@ -30,12 +30,12 @@ test('what noVNC says at the start, in order', async () => {
 
 test('noVNC draws every kind of tile', async () => {
   const painted = await paintPictures({ x: 0, y: 0, width: 64, height: 32 })
-  const { novnc, viewer, talk } = view()
+  const { novnc, session, talk } = view()
   await talk()
   assert.equal(novnc.rfb._fbName, 'Büro – 🖥')
-  await viewer.sendUpdate(painted.map(({ tile }) => tile))
+  await session.sendUpdate(painted.map(({ tile }) => tile))
   await talk()
-  assert.ok(viewer.wantsUpdate, 'and asks for more')
+  assert.ok(session.wantsUpdate, 'and asks for more')
   for (const [index, { rgb }] of painted.entries()) {
     const shown = novnc.rgb.subarray(index * rgb.length, (index + 1) * rgb.length)
     assert.ok(difference(shown, rgb) <= (index === 4 ? 24 : 0), `picture ${index}`)
@@ -45,34 +45,34 @@ test('noVNC draws every kind of tile', async () => {
 test('noVNC draws the tiles of a new size', async () => {
   const area = { x: 200, y: 0, width: 100, height: 50 }
   const { tile, rgb } = await paintTile(area, pictures.palette)
-  const { novnc, viewer, talk } = view()
+  const { novnc, session, talk } = view()
   await talk()
-  viewer.setGeometry({ width: 300, height: 50 })
-  await viewer.sendUpdate([tile])
+  session.setGeometry({ width: 300, height: 50 })
+  await session.sendUpdate([tile])
   await talk()
   assert.deepEqual([novnc.width, novnc.height], [300, 50])
   const row = 49 * 300 * 3 + 200 * 3
   assert.deepEqual(novnc.rgb.subarray(row, row + 300), rgb.subarray(49 * 300))
 })
 
-test('noVNC shows the cursor with its colours, half-transparent where it is', async () => {
+test('noVNC shows the cursor with its colours and transparency', async () => {
   const pixels = Buffer.from([200, 100, 50, 255, 1, 2, 3, 128])
-  const { novnc, viewer, talk } = view()
+  const { novnc, session, talk } = view()
   await talk()
   const place = { width: 2, height: 1, x: 1, y: 0 }
-  viewer.setCursor({ type: 'cursor', ...place, pixels: pixels.toString('base64') })
-  await viewer.sendUpdate([])
+  session.setCursor({ type: 'cursor', ...place, pixels: pixels.toString('base64') })
+  await session.sendUpdate([])
   await talk()
   const { rgbaPixels, hotx, hoty, w, h } = novnc.rfb._cursorImage
   assert.deepEqual(Buffer.from(rgbaPixels), pixels)
   assert.deepEqual({ x: hotx, y: hoty, width: w, height: h }, place)
 })
 
-test('text goes to noVNC and comes from it', async () => {
+test('clipboard text reaches noVNC and comes back from it', async () => {
   const text = 'Grüße – 漢字 – 👩‍💻\nsecond'
-  const { novnc, viewer, inputs, talk } = view()
+  const { novnc, session, inputs, talk } = view()
   await talk()
-  viewer.sendCopiedText(text)
+  session.sendCopiedText(text)
   await talk()
   assert.deepEqual(novnc.copied, [text])
   novnc.rfb.clipboardPasteFrom(text)
@@ -80,8 +80,8 @@ test('text goes to noVNC and comes from it', async () => {
   assert.deepEqual(inputs, [{ type: 'clipboard', text }])
 })
 
-test('noVNC types, points and asks for the size of its window', async () => {
-  const { novnc, viewer, inputs, talk } = view()
+test('noVNC sends keys, the pointer and the size of its window', async () => {
+  const { novnc, session, inputs, talk } = view()
   await talk()
   novnc.rfb.sendKey(0x20ac, 'KeyE', true)
   novnc.rfb._sendMouse(10, 20, 4)
@@ -96,36 +96,36 @@ test('noVNC types, points and asks for the size of its window', async () => {
   await talk()
   assert.deepEqual(inputs, [{ type: 'resize', width: 1000, height: 700 }])
   assert.equal(novnc.width, geometry.width)
-  viewer.setGeometry({ width: 1000, height: 700 })
-  await viewer.sendUpdate([])
+  session.setGeometry({ width: 1000, height: 700 })
+  await session.sendUpdate([])
   await talk()
   assert.deepEqual([novnc.width, novnc.height], [1000, 700])
   assert.equal(inputs.length, 1, 'it has what it asked for')
 })
 
-/** A noVNC that is shown a machine, and each message that it sent. */
+/** A noVNC that shows a screen, and every message that it sent. */
 function view() {
   const said: Buffer[] = []
   const inputs: GuestInputEvent[] = []
   const toNovnc: Buffer[] = []
   const toViewer: Buffer[] = []
   const novnc = new Novnc(Rfb, (bytes) => toViewer.push(bytes))
-  const viewer = new RfbSession({
+  const session = new RfbSession({
     name: 'Büro – 🖥',
     geometry,
     send: (bytes) => toNovnc.push(bytes),
     on: { input: (event) => inputs.push(event) > 0, refresh: () => {}, wanted: () => {} },
   })
-  /** Until neither has anything more to say. */
+  /** Exchanges messages until neither side has more to send. */
   const talk = async () => {
     for (;;) {
       for (const bytes of toNovnc.splice(0)) novnc.receive(bytes)
       const bytes = toViewer.shift()
       if (!bytes) break
       said.push(bytes)
-      viewer.receive(bytes)
+      session.receive(bytes)
     }
     await novnc.drawn()
   }
-  return { novnc, viewer, said, inputs, talk }
+  return { novnc, session, said, inputs, talk }
 }

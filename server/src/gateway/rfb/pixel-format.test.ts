@@ -21,7 +21,7 @@ import {
 
 type Three = [number, number, number]
 
-/** Three channels of any width in any order, with any room between them, in 8, 16 or 32 bits. */
+/** Three channels of any width and order with any gaps, in 8, 16 or 32 bits. */
 const anyFormat: fc.Arbitrary<TestFormat> = fc
   .tuple(fc.constantFrom(8, 16, 32), fc.boolean(), fc.shuffledSubarray([0, 1, 2], { minLength: 3 }))
   .chain(([bits, bigEndian, order]) =>
@@ -38,7 +38,7 @@ const anyFormat: fc.Arbitrary<TestFormat> = fc
     }),
   )
 
-test('pixels are packed as any format has them', () => {
+test('pixels are packed correctly for any format', () => {
   const channel = fc.nat({ max: 255 })
   const pixel = fc.tuple(channel, channel, channel, channel)
   const property = fc.property(
@@ -57,7 +57,7 @@ test('pixels are packed as any format has them', () => {
   fc.assert(property, { numRuns: 500 })
 })
 
-test('a format is read as it is written', () => {
+test('a format that is written reads back the same', () => {
   fc.assert(
     fc.property(anyFormat, (format) => {
       const bytes = writeFormat(format)
@@ -67,7 +67,7 @@ test('a format is read as it is written', () => {
   assert.deepEqual(readFormat(writePixelFormat(naturalFormat)), formatOfServer)
 })
 
-test('three bytes a pixel are for formats with a byte for each colour', () => {
+test('Tight pixels need a format with one byte per colour', () => {
   const isTight = (format: Partial<TestFormat>) =>
     hasTightPixels(readPixelFormat(writeFormat({ ...formatOfNovnc, ...format })))
   assert.ok(isTight({}))
@@ -80,13 +80,13 @@ test('three bytes a pixel are for formats with a byte for each colour', () => {
 })
 
 const malformed: Record<string, Partial<TestFormat>> = {
-  'a pixel format of 24 bits a pixel': { bits: 24 },
-  'a pixel format of 0 bits a pixel': { bits: 0 },
+  'a pixel format with 24 bits per pixel': { bits: 24 },
+  'a pixel format with 0 bits per pixel': { bits: 0 },
   'a depth of 0 in 32 bits': { depth: 0 },
   'a depth of 33 in 32 bits': { depth: 33 },
-  "a colour's maximum of 0": { max: [255, 0, 255] },
-  "a colour's maximum of 254": { max: [255, 254, 255] },
-  'a pixel format whose colours do not fit into a pixel': { shift: [0, 8, 25] },
+  'a colour maximum of 0': { max: [255, 0, 255] },
+  'a colour maximum of 254': { max: [255, 254, 255] },
+  'a pixel format with overlapping or oversized colours': { shift: [0, 8, 25] },
 }
 for (const [reason, part] of Object.entries(malformed)) {
   test(`refused: ${reason}`, () => {
@@ -95,7 +95,7 @@ for (const [reason, part] of Object.entries(malformed)) {
   })
 }
 
-test('refused: colours on top of each other, far away, or of a map', () => {
+test('refused: overlapping colours, colours out of range, colour maps', () => {
   const overlapping = writeFormat({ ...formatOfNovnc, shift: [0, 7, 16] })
   const far = writeFormat({ ...formatOfNovnc, shift: [0, 8, 255] })
   const mapped = writeFormat(formatOfNovnc)

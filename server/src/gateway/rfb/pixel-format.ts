@@ -1,6 +1,6 @@
 import { RfbError } from './error.ts'
 
-/** True colour. Each channel's value is its bits from `shift` on, and `max` is all of them set. */
+/** True colour. A channel occupies the bits from `shift` on; `max` has all of them set. */
 export type PixelFormat = {
   readonly bitsPerPixel: 8 | 16 | 32
   readonly depth: number
@@ -11,7 +11,7 @@ export type PixelFormat = {
 }
 type Channel = { readonly max: number; readonly shift: number }
 
-/** What a viewer is sent that asks for nothing else. */
+/** The format until the client sets another one. */
 export const naturalFormat: PixelFormat = {
   bitsPerPixel: 32,
   depth: 24,
@@ -26,12 +26,13 @@ export const pixelFormatBytes = 16
 export function readPixelFormat(bytes: Buffer): PixelFormat {
   const [bitsPerPixel, depth] = [bytes.readUInt8(0), bytes.readUInt8(1)]
   if (bitsPerPixel !== 8 && bitsPerPixel !== 16 && bitsPerPixel !== 32) {
-    throw new RfbError(`a pixel format of ${bitsPerPixel} bits a pixel`)
+    throw new RfbError(`a pixel format with ${bitsPerPixel} bits per pixel`)
   }
   if (depth === 0 || depth > bitsPerPixel) {
     throw new RfbError(`a depth of ${depth} in ${bitsPerPixel} bits`)
   }
-  if (bytes.readUInt8(3) === 0) throw new RfbError('a pixel format with a colour map')
+  if (bytes.readUInt8(3) === 0)
+    throw new RfbError('a pixel format with a colour map is not supported')
   const [red, green, blue] = [0, 1, 2].map((index) => ({
     max: bytes.readUInt16BE(4 + index * 2),
     shift: bytes.readUInt8(10 + index),
@@ -52,8 +53,8 @@ export function writePixelFormat(format: PixelFormat): Buffer {
 }
 
 /**
- * Tight's pixels are then three bytes, red, green and blue, wherever the format has them: what the
- * agent's tiles are made of. Viewers differ about a colour that lies across two bytes.
+ * In these formats Tight sends pixels as three bytes: red, green, blue. The agent's tiles use them.
+ * Requires channels on byte boundaries, because clients disagree about others.
  */
 export function hasTightPixels({ bitsPerPixel, depth, red, green, blue }: PixelFormat): boolean {
   const isByte = ({ max, shift }: Channel) => max === 255 && shift % 8 === 0
@@ -62,7 +63,7 @@ export function hasTightPixels({ bitsPerPixel, depth, red, green, blue }: PixelF
 
 export type PackPixels = (pixels: Buffer, channels: 3 | 4) => Buffer
 
-/** Packs pixels (red, green, blue, and alpha, which is left out) as the format has them. */
+/** Packs pixels of red, green, blue and optionally alpha, which is dropped. */
 export function pixelPacker(format: PixelFormat): PackPixels {
   const [red, green, blue] = [format.red, format.green, format.blue].map((channel) =>
     channelTable(channel, format),
@@ -81,7 +82,7 @@ export function pixelPacker(format: PixelFormat): PackPixels {
   }
 }
 
-/** What each value of a channel adds to a pixel, whose first byte on the wire is the lowest here. */
+/** Maps each channel value to its bits in a pixel that is written in little endian. */
 function channelTable({ max, shift }: Channel, { bitsPerPixel, isBigEndian }: PixelFormat) {
   return Uint32Array.from({ length: 256 }, (_, value) => {
     const pixel = (Math.round((value * max) / 255) << shift) >>> 0
@@ -99,9 +100,9 @@ function requireApart(channels: readonly Channel[], bitsPerPixel: number): void 
   let taken = 0n
   for (const { max, shift } of channels) {
     const mask = BigInt(max) << BigInt(shift)
-    if (max === 0 || (max & (max + 1)) !== 0) throw new RfbError(`a colour's maximum of ${max}`)
+    if (max === 0 || (max & (max + 1)) !== 0) throw new RfbError(`a colour maximum of ${max}`)
     if (mask >= 1n << BigInt(bitsPerPixel) || (taken & mask) !== 0n) {
-      throw new RfbError('a pixel format whose colours do not fit into a pixel')
+      throw new RfbError('a pixel format with overlapping or oversized colours')
     }
     taken |= mask
   }

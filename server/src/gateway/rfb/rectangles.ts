@@ -61,7 +61,7 @@ export function resizeReplyRectangle(geometry: Geometry, status: SizeStatus): Bu
   return layoutRectangle(geometry, { reason: byThisClient, status })
 }
 
-/** Who caused the size in an ExtendedDesktopSize rectangle. */
+/** Reasons for the size in an ExtendedDesktopSize rectangle. */
 const byServer = 0
 const byThisClient = 1
 

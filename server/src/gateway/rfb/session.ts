@@ -10,7 +10,7 @@ import { desktopMessage, Handshake } from './handshake.ts'
 import { sizeStatus, type SizeStatus } from './rectangles.ts'
 import { intersects, type Geometry, type Rectangle, type Tile } from './tile.ts'
 
-export type RfbEvents = {
+type RfbEvents = {
   /**
    * Input events in order. The listener decides whether the client may send them and returns true if
    * it accepted the event. A resize is then reported as forwarded; its result comes by `setGeometry`.
@@ -22,7 +22,7 @@ export type RfbEvents = {
   readonly wanted: () => void
 }
 
-export type RfbSessionOptions = {
+type RfbSessionOptions = {
   /** The desktop name, which clients show as the window title. */
   readonly name: string
   readonly geometry: Geometry

@@ -1,8 +1,9 @@
+import { paletteIndexBytes, tightMinDeflatedBytes } from '@computer/contract'
 import { promisify } from 'node:util'
 import { constants, inflate } from 'node:zlib'
-import { indexBytes, leastDeflated, parseBody, TileError, type Tile } from './tile.ts'
+import { parseBody, TileError, type Tile } from './tile.ts'
 
-/** Its pixels, three bytes each: red, green, blue. Rejects with TileError. */
+/** Resolves to three bytes per pixel: red, green, blue. Rejects with TileError. */
 export function decodeTile(tile: Tile): Promise<Buffer> {
   let pixels = decoded.get(tile)
   if (!pixels) decoded.set(tile, (pixels = decode(tile)))
@@ -20,12 +21,12 @@ async function decode(tile: Tile): Promise<Buffer> {
       return Buffer.alloc(bytes, body.colour)
     case 'jpeg':
       return decodeJpeg(body.data, tile)
-    case 'copied':
+    case 'copy':
       return inflateTo(body.data, bytes)
     case 'palette': {
       const { colours, data } = body
       const count = colours.length / 3
-      return lookUp(await inflateTo(data, indexBytes(count, width, height)), colours, tile)
+      return lookUp(await inflateTo(data, paletteIndexBytes(count, width, height)), colours, tile)
     }
   }
 }
@@ -39,7 +40,7 @@ function lookUp(indices: Buffer, colours: Buffer, { width, height }: Tile): Buff
       const at = y * rowBytes
       const index = isBits ? (indices[at + (x >> 3)]! >> (7 - (x & 7))) & 1 : indices[at + x]!
       const from = index * 3
-      if (from >= colours.length) throw new TileError('a colour that the palette has not got')
+      if (from >= colours.length) throw new TileError('a palette index without a colour')
       pixels[to] = colours[from]!
       pixels[to + 1] = colours[from + 1]!
       pixels[to + 2] = colours[from + 2]!
@@ -58,14 +59,14 @@ async function decodeJpeg(data: Buffer, { width, height }: Tile): Promise<Buffer
       .raw()
       .toBuffer({ resolveWithObject: true })
     if (info.width === width && info.height === height && info.channels === 3) return pixels
-    throw new TileError(`a picture of ${info.width}x${info.height} in a tile`)
+    throw new TileError(`a JPEG of ${info.width}x${info.height} in a tile of ${width}x${height}`)
   } catch (error) {
     if (error instanceof TileError) throw error
-    throw new TileError('a picture that cannot be decoded', { cause: error })
+    throw new TileError('a JPEG that cannot be decoded', { cause: error })
   }
 }
 
-/** Loaded with the first picture: few viewers need it. Nothing is kept: tiles keep their own. */
+/** Loaded lazily because few clients need it. Its cache is off because tiles cache their pixels. */
 function loadSharp(): Promise<typeof import('sharp').default> {
   sharpModule ??= import('sharp').then(({ default: sharp }) => {
     sharp.cache(false)
@@ -81,9 +82,9 @@ const inflateAll = promisify<Buffer, { finishFlush: number; maxOutputLength: num
   inflate,
 )
 
-/** A stream that goes on: it is flushed and not ended. */
+/** The zlib stream is flushed, not ended. */
 async function inflateTo(data: Buffer, bytes: number): Promise<Buffer> {
-  if (bytes < leastDeflated) return data
+  if (bytes < tightMinDeflatedBytes) return data
   const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: bytes }
   try {
     const inflated = await inflateAll(data, options)

@@ -13,7 +13,7 @@ import { isJpeg, readTile, TileError, type Tile } from './tile.ts'
 const controls = { fill: 0x80, bits: 0x41, palette: 0x41, copied: 0x01, jpeg: 0x90 } as const
 
 for (const [name, picture] of Object.entries(pictures)) {
-  test(`a tile of the agent is decoded, as a viewer does: ${name}`, async () => {
+  test(`a tile encoded by the agent decodes to its pixels: ${name}`, async () => {
     for (const [width, height] of [
       [256, 128],
       [61, 33],
@@ -34,7 +34,7 @@ for (const [name, picture] of Object.entries(pictures)) {
   })
 }
 
-test('a tile of so few pixels that they are not compressed', async () => {
+test('a tile too small to be compressed', async () => {
   for (const [width, height] of [
     [1, 1],
     [2, 1],
@@ -49,22 +49,22 @@ test('a tile of so few pixels that they are not compressed', async () => {
 const area = { x: 0, y: 0, width: 8, height: 8 }
 const counted = (data: Buffer) => Buffer.concat([Buffer.of(data.length), data])
 const malformed: Record<string, Buffer> = {
-  'a body of kind 0': Buffer.of(0),
-  'a body of kind 160': Buffer.of(0xa0, 0),
+  'a body with control byte 0': Buffer.of(0),
+  'a body with control byte 160': Buffer.of(0xa0, 0),
   'a fill of 3 bytes': Buffer.of(0x80, 1, 2),
   'a fill of 5 bytes': Buffer.of(0x80, 1, 2, 3, 4),
-  'not JPEG': Buffer.concat([Buffer.of(0x90), counted(Buffer.from('<svg/>'))]),
-  '3 bytes where 2 were told': Buffer.of(0x90, 2, 0xff, 0xd8, 0),
-  '1 bytes where 2 were told': Buffer.of(0x01, 2, 0),
-  'a filter that is no palette': Buffer.of(0x41, 2, 1, 0, 0, 0, 0, 0, 0, 1, 0),
+  'not a JPEG': Buffer.concat([Buffer.of(0x90), counted(Buffer.from('<svg/>'))]),
+  '3 bytes of data instead of 2': Buffer.of(0x90, 2, 0xff, 0xd8, 0),
+  '1 bytes of data instead of 2': Buffer.of(0x01, 2, 0),
+  'not a palette filter': Buffer.of(0x41, 2, 1, 0, 0, 0, 0, 0, 0, 1, 0),
 }
 for (const [reason, body] of Object.entries(malformed)) {
-  test(`no tile: ${reason}`, () => {
+  test(`refused: ${reason}`, () => {
     assert.throws(() => read(body), { name: 'TileError', message: reason })
   })
 }
 
-test('no tile: of no pixels, too wide or too many', () => {
+test('refused: no pixels, too many, or too wide', () => {
   const fill = Buffer.of(0x80, 1, 2, 3)
   for (const [width, height] of [
     [0, 8],
@@ -78,7 +78,7 @@ test('no tile: of no pixels, too wide or too many', () => {
   assert.throws(() => readTile(u16(0, 0, 8, 8)), TileError)
 })
 
-test('pixels that are not as many as there should be, or no pixels', async () => {
+test('bodies with a wrong number of pixels, or without pixels, fail to decode', async () => {
   const copied = (bytes: number) =>
     Buffer.concat([Buffer.of(0x01), counted(deflateSync(Buffer.alloc(bytes)))])
   const palette = Buffer.of(0x41, 1, 2, ...Array(9).fill(0))
@@ -98,7 +98,7 @@ test('pixels that are not as many as there should be, or no pixels', async () =>
   assert.equal((await decodeTile(read(copied(192)))).length, 192)
 })
 
-test('whatever a machine sends is a tile or none', async () => {
+test('any input is read as a tile or refused with TileError', async () => {
   const start = fc.constantFrom([0x80], [0x01], [0x41, 1], [0x90, 20, 0xff, 0xd8], [])
   const property = fc.asyncProperty(
     start,

@@ -10,7 +10,7 @@ import { Framebuffer, type FramebufferChange } from './framebuffer.ts'
 const firstRetryMs = 100
 const maxRetryMs = 2_000
 
-export type AgentStreamListener = {
+type AgentStreamListener = {
   readonly onFrame: (change: FramebufferChange) => void
   readonly onCursor: (cursor: Extract<ScreenFromGuest, { type: 'cursor' }>) => void
   readonly onCopiedText: (text: string) => void

@@ -11,7 +11,7 @@ import type { AgentStream } from './agent-stream.ts'
 import { HeldInput } from './held-input.ts'
 import { MessageRate } from './message-rate.ts'
 
-export type ClientInputOptions = {
+type ClientInputOptions = {
   readonly connection: Connection
   /** Null: view-only, all input is dropped. */
   readonly sessionId: SessionId | null

@@ -15,7 +15,7 @@ const maxUpdateBytes = 8 * 1024 * 1024
 /** Close frames hold little more. */
 const maxReasonLength = 100
 
-export type ScreenClientOptions = {
+type ScreenClientOptions = {
   readonly connection: Connection
   readonly machineName: string
   readonly framebuffer: Framebuffer
@@ -29,7 +29,7 @@ export type ScreenClientOptions = {
 /**
  * One connection that shows a machine's screen. It tracks which tiles the client lacks. When the client
  * has asked for an update and its socket has room, it gets the newest content of those tiles. So a slow
- * client gets fewer frames instead of a growing buffer, and delays nobody else.
+ * client gets fewer frames instead of a growing buffer, and does not delay others.
  */
 export class ScreenClient {
   readonly input: ClientInput

@@ -4,7 +4,7 @@ import { isEqual, TileSet, type TileKey } from './tile-set.ts'
 /** No screen is larger in either direction. */
 const maxSide = 16_384
 
-/** What a frame changed of what is shown. */
+/** The effect of a frame on the shown screen. */
 export type FramebufferChange = {
   /** The first complete screen of a stream or of a new size. */
   readonly isFresh: boolean

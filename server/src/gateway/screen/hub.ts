@@ -15,7 +15,7 @@ import { MachineWatch, type MachineSnapshot } from './machine-watch.ts'
 /**
  * All clients of one machine's screen in this process. They share one stream to its agent, one
  * framebuffer and one watch of its rows. The agent goes on to the next frame as soon as the fastest
- * client has the last one, so nothing is captured for nobody and nobody waits for a slower client.
+ * client has the last one: no frame is captured in vain, and no client waits for a slower one.
  */
 export class ScreenHub implements Disposable {
   readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>

@@ -3,22 +3,22 @@ import type { Geometry, Rectangle } from '../src/gateway/rfb/tile.ts'
 import { RfbSession } from '../src/gateway/rfb/session.ts'
 import { RfbClient, type RfbClientOptions } from './rfb-client.ts'
 
-export type ViewingOptions = RfbClientOptions & {
+export type RfbSessionTestOptions = RfbClientOptions & {
   readonly geometry?: Geometry
   readonly name?: string
-  /** Whether what the viewer does is passed on. */
+  /** Whether the session's input listener accepts events. */
   readonly mayInput?: boolean
 }
 
-/** A client and the server's end of its conversation, without a socket between them. */
-export async function startViewing(options: ViewingOptions = {}) {
+/** A client and a server session, connected without a socket. */
+export async function startRfbSession(options: RfbSessionTestOptions = {}) {
   const { geometry = { width: 64, height: 160 }, name = 'a machine', mayInput = true } = options
   const inputs: GuestInputEvent[] = []
   const refreshed: Rectangle[] = []
   const sent: Buffer[] = []
   const counts = { wanted: 0 }
-  const client: RfbClient = new RfbClient((bytes) => viewer.receive(bytes), options)
-  const viewer = new RfbSession({
+  const client: RfbClient = new RfbClient((bytes) => session.receive(bytes), options)
+  const session = new RfbSession({
     name,
     geometry,
     send: (bytes) => {
@@ -36,5 +36,5 @@ export async function startViewing(options: ViewingOptions = {}) {
   })
   await client.until(({ isConnected }) => isConnected)
   await client.settled()
-  return { client, viewer, inputs, refreshed, sent, counts }
+  return { client, session, inputs, refreshed, sent, counts }
 }
