@@ -5,7 +5,7 @@ import type { Incus } from './incus.ts'
  * Memory and CPU time of processes, from /proc. Memory is the proportional share (PSS), which divides
  * shared pages among the processes that map them, so that sums are correct.
  */
-export type Usage = { readonly memoryMb: number; readonly cpuTicks: number }
+type Usage = { readonly memoryMb: number; readonly cpuTicks: number }
 
 const ticksPerSecond = 100
 

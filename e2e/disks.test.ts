@@ -5,7 +5,7 @@ import { eventually } from './harness/polling.ts'
 import { medianOf, quantile } from '../bench/measure.ts'
 import { soakSize } from '../scripts/soak/sizes.ts'
 import { createDiskSteps } from './guest/disk-steps.ts'
-import { closeBrowser, showCookie, takeCookie } from './guest/browser.ts'
+import { closeBrowser, readCookie, takeCookie } from './guest/browser.ts'
 import { runAdmin } from './harness/person.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
@@ -37,7 +37,7 @@ test('a machine with a program and a cookie is captured while its browser runs',
   await server.api.run(source, ['sh', '-ec', installPackage], { user: 'root' })
   await steps.write(source, 'before')
   await takeCookie(server.api, source, 'before')
-  assert.equal(await showCookie(server.api, source), 'visit=before')
+  assert.equal(await readCookie(server.api, source), 'visit=before')
 
   const asked = await server.api.ok('POST', '/v1/snapshots', {
     machine_id: source,
@@ -47,7 +47,7 @@ test('a machine with a program and a cookie is captured while its browser runs',
     [asked.state, asked.origin, asked.includes_memory, asked.size_bytes],
     ['pending', 'manual', false, null],
   )
-  const ready = await steps.taken(asked.id)
+  const ready = await steps.settled(asked.id)
   assert.deepEqual([ready.state, ready.name], ['ready', 'with a cookie'])
   assert.ok(ready.size_bytes > 100_000, `it holds ${ready.size_bytes} bytes`)
   snapshot = ready.id
@@ -106,7 +106,7 @@ test('a restore brings back what was, and keeps what it replaces', async () => {
   await closeBrowser(server.api, source)
   await steps.restore(source, kept.id)
   assert.equal(await steps.read(source), 'after')
-  assert.equal(await showCookie(server.api, source), 'visit=after')
+  assert.equal(await readCookie(server.api, source), 'visit=after')
   await assert.rejects(server.api.run(source, ['carried']))
 })
 
@@ -184,7 +184,7 @@ test('many snapshots of one machine stall it for an instant each, and each is wh
     await steps.write(id, `snapshot ${count}`)
     const asked = Date.now()
     const { id: snapshotId } = await server.api.ok('POST', '/v1/snapshots', { machine_id: id })
-    assert.equal((await steps.taken(snapshotId)).state, 'ready')
+    assert.equal((await steps.settled(snapshotId)).state, 'ready')
     captures.push({ from: asked, to: Date.now() })
     taken.push(snapshotId)
     // What the host's other work does to the beat, for as long a time without a capture.
@@ -237,7 +237,7 @@ async function assertBefore(id: string): Promise<void> {
   assert.equal(await steps.read(id), 'before')
   assert.equal(await server.api.run(id, ['carried']), 'carried along\n')
   assert.match(await server.api.run(id, ['dpkg', '-s', 'carried']), /Status: install ok installed/)
-  assert.equal(await showCookie(server.api, id), 'visit=before')
+  assert.equal(await readCookie(server.api, id), 'visit=before')
 }
 
 async function answerOf(id: string, command: string): Promise<string> {

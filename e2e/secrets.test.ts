@@ -121,7 +121,7 @@ test('the value is in no capture and no other machine, and nowhere outside of th
   const disks = createDiskSteps(server.api)
   await run(`echo ${control} > note; sync`)
   const { id: snapshotId } = await server.api.ok('POST', '/v1/snapshots', { machine_id: id })
-  assert.equal((await disks.taken(snapshotId)).state, 'ready')
+  assert.equal((await disks.settled(snapshotId)).state, 'ready')
   const { id: templateId } = await server.api.ok('POST', '/v1/templates', {
     machine_id: id,
     name: 'from-a-secretive-one',

@@ -23,17 +23,18 @@ const upBoundMs = 300_000
 export const processNames = ['postgres', 'engine', 'worker', 'api', 'gateway'] as const
 export type ProcessName = (typeof processNames)[number] | 'supervisor'
 
-/** A whole server that is started again whenever it ends, as a host's init would do. */
+/** A whole server that is restarted whenever it ends, as a host's init would do. */
 export type FaultServer = AsyncDisposable & {
   readonly api: ApiClient
   readonly dataDir: string
   readonly network: string
-  /** How often `computer up` ended by itself, which it may when its start was disturbed. */
+  /** How often `computer up` ended by itself, which may happen if a kill disturbs its start. */
   readonly failedStarts: number
-  /** Waits until all of them run, then ends them at once and without warning. */
+  /** Waits until all of the processes run, then kills them with SIGKILL. */
   kill(names: readonly ProcessName[]): Promise<void>
-  /** Resolves when every process runs; `ready` waits until they serve, too. */
+  /** Resolves when every process runs. */
   waitAlive(): Promise<void>
+  /** Resolves when every process runs and the server is ready. */
   waitReady(): Promise<void>
   keepLogs(folder: string): Promise<void>
 }
@@ -140,6 +141,6 @@ export async function startFaultServer(): Promise<FaultServer> {
   } catch (error) {
     const output = await readFile(join(dataDir, 'supervisor.log'), 'utf8')
     await dispose()
-    throw new Error(`the server did not come up:\n${output.slice(-4000)}`, { cause: error })
+    throw new Error(`the server did not start:\n${output.slice(-4000)}`, { cause: error })
   }
 }

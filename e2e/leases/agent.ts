@@ -11,7 +11,7 @@ import { displaySize } from './history.ts'
 
 const entry = fileURLToPath(new URL('../../guest-agent/src/main.ts', import.meta.url))
 
-export type RealAgent = AsyncDisposable & {
+type RealAgent = AsyncDisposable & {
   readonly socketPath: string
   readonly xSocketPath: string
 }

@@ -36,7 +36,7 @@ export class Gate {
   }
 }
 
-export type Direction = 'requests' | 'answers'
+type Direction = 'requests' | 'answers'
 
 class GatedStream extends Duplex {
   readonly #socket: Socket

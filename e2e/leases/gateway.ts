@@ -14,7 +14,7 @@ export type ScreenGateway = AsyncDisposable & {
   socketOf(sessionId: string): Promise<ScreenSocket>
 }
 
-export type ScreenSocket = {
+type ScreenSocket = {
   readonly isOpen: boolean
   /** The fence that was named last. */
   readonly named: number | null

@@ -5,7 +5,7 @@ import { startMachine, type MachineOptions } from './machine.ts'
 import { playHistory } from './play.ts'
 import type { History } from './history.ts'
 
-export type HistoriesOptions = MachineOptions & {
+type HistoriesOptions = MachineOptions & {
   readonly seed: number
   readonly histories: number
   readonly operations: number
@@ -25,7 +25,7 @@ export type Counts = Record<
   'grants' | 'expiries' | 'inputs' | 'done' | 'refused' | 'landings',
   number
 >
-export type Broken = {
+type Broken = {
   readonly index: number
   readonly violations: readonly Violation[]
   readonly history: History

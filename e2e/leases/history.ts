@@ -28,24 +28,24 @@ export type Grant = {
   readonly settledAt: number
 }
 
-export type Attempt = {
+type Attempt = {
   readonly client: number
   readonly sentAt: number
   /** Null when the answer does not say: it may hold the lease from then on. */
   readonly refusedAt: number | null
 }
 
-export type Release = {
+type Release = {
   readonly client: number
   readonly sentAt: number
   readonly settledAt: number
 }
 
 /** The grant with this fence ran out; the database says so from `at` on. */
-export type Expiry = { readonly fence: number; readonly at: number }
+type Expiry = { readonly fence: number; readonly at: number }
 
 /** Tells the agents which grants have run out. */
-export type Sweep = { readonly sentAt: number; readonly settledAt: number }
+type Sweep = { readonly sentAt: number; readonly settledAt: number }
 
 export type Input = {
   readonly client: number

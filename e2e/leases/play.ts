@@ -4,7 +4,7 @@ import { LeaseClient } from './client.ts'
 import { clientCount, emptyHistory, type History } from './history.ts'
 import type { Machine } from './machine.ts'
 
-export type HistoryOptions = {
+type HistoryOptions = {
   readonly random: Random
   /** Of all five clients together. */
   readonly operations: number
