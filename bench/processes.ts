@@ -53,6 +53,13 @@ export function listGuest(initPid: number): number[] {
   return listProcesses().filter((pid) => groupOf(pid) === group)
 }
 
+/** The pid of a machine's agent, found by the machine's init. */
+export function findAgent(initPid: number): number {
+  const agent = listGuest(initPid).find((pid) => readCommand(pid).includes('agent.mjs'))
+  if (agent === undefined) throw new Error('no agent runs in the machine')
+  return agent
+}
+
 export function readCommand(pid: number): string {
   return readOrEmpty(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim()
 }
