@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { closeSync, openSync } from 'node:fs'
+import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import {
@@ -36,7 +36,6 @@ export type FaultServer = AsyncDisposable & {
   waitAlive(): Promise<void>
   /** Resolves when every process runs and the server is ready. */
   waitReady(): Promise<void>
-  keepLogs(folder: string): Promise<void>
 }
 
 export async function startFaultServer(): Promise<FaultServer> {
@@ -127,15 +126,6 @@ export async function startFaultServer(): Promise<FaultServer> {
       },
       waitAlive,
       waitReady,
-      async keepLogs(folder) {
-        await rm(folder, { recursive: true, force: true })
-        await mkdir(folder, { recursive: true })
-        for (const path of ['supervisor.log', 'logs', 'engine/logs']) {
-          const from = join(dataDir, path)
-          const to = join(folder, path.replace('/', '-'))
-          if (existsSync(from)) await cp(from, to, { recursive: true })
-        }
-      },
       [Symbol.asyncDispose]: dispose,
     }
   } catch (error) {

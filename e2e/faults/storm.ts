@@ -7,6 +7,7 @@ import { planKills, runKills, type Kill } from './killer.ts'
 import { countUp, createLedger, record, type Ledger } from './ledger.ts'
 import { disks } from './disk-operations.ts'
 import { lifecycle, type Operation } from './operations.ts'
+import { keepServerLogs } from '../harness/logs.ts'
 import { createRandom } from '../harness/random.ts'
 import { openRows, type RowsReader } from './rows.ts'
 import { startFaultServer, type FaultServer } from './server.ts'
@@ -86,7 +87,7 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
     differences.push(...ledger.problems)
   }
   if (differences.length > 0) {
-    await server.keepLogs(options.logFolder)
+    await keepServerLogs(server.dataDir, options.logFolder)
     await writeFile(join(options.logFolder, 'journal.log'), ledger.journal.join('\n'))
     await writeFile(join(options.logFolder, 'rows.json'), await rows.dump())
   }
