@@ -55,7 +55,7 @@ async function press(open: Viewer, round: number): Promise<Sample> {
   return { ms }
 }
 
-/** Presses at a point of which the probe's colour is unique. */
+/** Presses at a point and waits for the colour that the probe shows only for that point. */
 async function pressAt(viewer: Viewer, number: number): Promise<void> {
   const [x, y] = [330 + ((number * 97) % 620), 170 + ((number * 61) % 460)]
   viewer.pointer(x, y, 1)

@@ -98,7 +98,8 @@ async function restore(caller: Caller, machine: MachineEntry): Promise<void> {
   const known = new Set((await listKept(caller, machine)).map(({ id }) => id))
   const body = { snapshot_id: snapshot.id }
   const answer = await caller.persist('POST', pathOf(machine, 'restore'), body)
-  // An input lease may not have expired yet. A conflict after a retry means that an earlier attempt succeeded.
+  // An input lease may not have expired yet. After a retry, a conflict means that an earlier attempt
+  // succeeded.
   if (answer.status === 409 && !answer.wasRetried && /input lease/.test(messageOf(answer))) return
   if (answer.status !== 202 && !(answer.status === 409 && answer.wasRetried)) {
     return caller.unexpected(`a restore of ${machine.id}`, answer)

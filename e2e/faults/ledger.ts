@@ -30,7 +30,7 @@ export type Ledger = {
   readonly machines: Map<string, MachineEntry>
   readonly snapshots: Map<string, SnapshotEntry>
   readonly templates: Map<string, TemplateEntry>
-  /** Contradictions to acknowledged state. */
+  /** Contradictions with acknowledged state. */
   readonly problems: string[]
   /** Operations and answers, in order. */
   readonly journal: string[]

@@ -30,7 +30,7 @@ export type StormResult = {
   readonly failedStarts: number
   readonly rounds: readonly RoundTimes[]
   readonly counts: Ledger['counts']
-  /** Contradictions to acknowledged state, and between rows, engine and kernel. */
+  /** Contradictions with acknowledged state, and between rows, engine and kernel. */
   readonly differences: readonly string[]
 }
 
