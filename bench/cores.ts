@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 
-/** Pins processes with all their threads to one core until it is disposed of. */
+/** Pins processes with all their threads to one core until the disposal. */
 export function pinTo(core: number, pids: readonly number[]): Disposable {
   const before = pids.map((pid) => ({ pid, cores: coresOf(pid) }))
   for (const pid of pids) setCores(pid, String(core))

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import type { Lease } from '../e2e/harness/api.ts'
+import { eventually } from '../e2e/harness/polling.ts'
 import { incusPath } from './incus.ts'
 import { polling, withMachine } from './machine.ts'
 import type { BenchContext } from './row.ts'
@@ -70,6 +71,13 @@ export async function installPackages(
     ...options,
     ...packages,
   )
+}
+
+/** Waits until a program in the machine listens on a port. */
+export async function waitForListener(desktop: BenchDesktop, port: number): Promise<void> {
+  const filter = ['sport', '=', `:${port}`]
+  const listens = async () => (await desktop.runAsRoot('ss', '-Hltn', ...filter)) !== ''
+  await eventually(`port ${port} has a listener`, listens, polling)
 }
 
 type Run = { readonly ms: number; readonly code: number; readonly stderr: string }

@@ -6,7 +6,7 @@ import { polling, shell } from './machine.ts'
  * Measures from inside how long a machine is paused: a program beats a thousand times a second and
  * records the longest gap. A machine uses the host's clock.
  */
-export type Heartbeat = {
+type Heartbeat = {
   /** The longest gap in milliseconds since the last call. */
   longestMs(): Promise<number>
   stop(): Promise<void>

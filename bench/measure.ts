@@ -19,7 +19,7 @@ export type Target = {
 
 export type Interval = { readonly median: number; readonly low: number; readonly high: number }
 export type Distribution = { readonly p50: number; readonly p95: number; readonly max: number }
-export type Verdict = 'stretch' | 'met' | 'unclear' | 'missed' | 'FAIL'
+type Verdict = 'stretch' | 'met' | 'unclear' | 'missed' | 'FAIL'
 
 export type Comparison = {
   readonly pairs: number

@@ -5,7 +5,7 @@ import type { Incus } from './incus.ts'
  * Memory and CPU time of processes, from /proc. Memory is the proportional share (PSS), which divides
  * shared pages among the processes that map them, so that sums are correct.
  */
-export type Usage = { readonly memoryMb: number; readonly cpuTicks: number }
+type Usage = { readonly memoryMb: number; readonly cpuTicks: number }
 
 const ticksPerSecond = 100
 
@@ -51,6 +51,13 @@ export async function findInit(incus: Incus, project: string, name: string): Pro
 export function listGuest(initPid: number): number[] {
   const group = groupOf(initPid)
   return listProcesses().filter((pid) => groupOf(pid) === group)
+}
+
+/** The pid of a machine's agent, found by the machine's init. */
+export function findAgent(initPid: number): number {
+  const agent = listGuest(initPid).find((pid) => readCommand(pid).includes('agent.mjs'))
+  if (agent === undefined) throw new Error('no agent runs in the machine')
+  return agent
 }
 
 export function readCommand(pid: number): string {

@@ -1,7 +1,7 @@
 import type { Pair, Sample } from './measure.ts'
 
 /** One run. It times itself, because its preparation and its checks do not count. */
-export type Side = (round: number) => Promise<Sample>
+type Side = (round: number) => Promise<Sample>
 
 export type Plan = { readonly rounds: number; readonly warmups: number; readonly budgetMs: number }
 

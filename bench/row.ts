@@ -1,6 +1,6 @@
 import type { ApiClient } from '../e2e/harness/api.ts'
 import type { Incus } from './incus.ts'
-import { comparePairs, type Comparison, type Sample, type Target } from './measure.ts'
+import { comparePairs, type Comparison, type Pair, type Sample, type Target } from './measure.ts'
 import { pairUp, type Plan } from './rounds.ts'
 
 /** The server, the engine's own client, and how long to measure. */
@@ -39,8 +39,15 @@ export function compareSides<Name extends string>(
   sides: { readonly baseline: Name; readonly ours: Name },
   row: Omit<ComparedRow, 'kind' | 'comparison'>,
 ): ComparedRow {
-  const pairs = pairUp(rounds, sides.baseline, sides.ours)
-  return { kind: 'compared', ...row, comparison: comparePairs(pairs, row.target) }
+  return compareRounds(pairUp(rounds, sides.baseline, sides.ours), row)
+}
+
+/** Compares the two sides of rounds that have no others. */
+export function compareRounds(
+  rounds: readonly Pair[],
+  row: Omit<ComparedRow, 'kind' | 'comparison'>,
+): ComparedRow {
+  return { kind: 'compared', ...row, comparison: comparePairs(rounds, row.target) }
 }
 
 /** A figure without a baseline, such as memory. */

@@ -5,7 +5,7 @@ import { shareImageCache } from '../e2e/harness/image-cache.ts'
 import { startRealServer, type RealServer } from '../e2e/harness/server.ts'
 
 /** The measured server. The baselines use the engine of its data folder, on this host. */
-export type BenchServer = AsyncDisposable & Pick<RealServer, 'api' | 'dataDir'>
+type BenchServer = AsyncDisposable & Pick<RealServer, 'api' | 'dataDir'>
 
 /**
  * Connects to the server at COMPUTER_BASE_URL, with COMPUTER_API_KEY or the owner's key of its data

@@ -13,12 +13,12 @@ import { soakSize } from '../scripts/soak/sizes.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
-/* The command line, as it is published, on a real machine. */
+/* The published command line on a real machine. */
 
 const run = promisify(execFile)
 const largeBytes = soakSize('gigabyte').mebibytes * 1024 * 1024
-/** Bytes on the way, and Node itself. */
-const mostMemoryKb = 300 * 1024
+/** Node itself, and bytes in transit. */
+const maxMemoryKb = 300 * 1024
 
 let server: RealServer
 let folder: string
@@ -50,7 +50,7 @@ test('a full-screen program works in a shell, follows a resize, and its exit cod
   await tmux('new-session', '-d', '-x', '100', '-y', '30', '-c', folder, shell)
   await shows(/agent@first\S*\$/)
   await tmux('send-keys', 'python3 draw.py; exit $?', 'Enter')
-  // Each corner is where it belongs, and nothing else is on the screen.
+  // Each corner is in its place, and nothing else is on the screen.
   const frame = (cols: number, rows: number) =>
     RegExp(`^A.{${cols - 2}}B\\n[^]*size ${rows}x${cols}[^]*\\nC.{${cols - 2}}D\\s*$`)
   await shows(frame(100, 30))
@@ -60,7 +60,7 @@ test('a full-screen program works in a shell, follows a resize, and its exit cod
   await shows(/code 7/)
 })
 
-test('a command shows what it writes as it comes, and Ctrl-C ends it', async () => {
+test('the output of a command is shown as it arrives, and Ctrl-C ends it', async () => {
   const script = 'echo first line; sleep 600'
   const child = spawn(
     process.execPath,
@@ -76,13 +76,14 @@ test('a command shows what it writes as it comes, and Ctrl-C ends it', async () 
   assert.equal(await ended, 130)
 })
 
-test('a large file goes there and back in constant memory', async () => {
+test('a large file is uploaded and downloaded in constant memory', async () => {
   const file = join(folder, 'big')
   await run('sh', ['-c', `head -c ${largeBytes} /dev/urandom >${file}`])
-  const there = await measured('cp', 'big', 'first:big')
-  const back = await measured('cp', 'first:big', 'back')
-  console.log(`peak memory: ${there} kB there, ${back} kB back`)
-  assert.ok(there < mostMemoryKb && back < mostMemoryKb, `${there} kB there, ${back} kB back`)
+  const upload = await measurePeak('cp', 'big', 'first:big')
+  const download = await measurePeak('cp', 'first:big', 'back')
+  const peaks = `${upload} kB for the upload, ${download} kB for the download`
+  console.log(`peak memory: ${peaks}`)
+  assert.ok(upload < maxMemoryKb && download < maxMemoryKb, peaks)
   assert.equal(await digest(join(folder, 'back')), await digest(file))
 })
 
@@ -107,7 +108,7 @@ test('a folder keeps its permissions and its links', async () => {
   await run('diff', ['-r', '--no-dereference', 't', 'again'], { cwd: folder })
 })
 
-test('the guide works as it stands', async () => {
+test('the guide works as written', async () => {
   const text = await readFile(new URL('../docs/cli.md', import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/```bash\n([\s\S]*?)```/g)].map((match) => match[1]!)
   assert.ok(blocks.length >= 5)
@@ -130,7 +131,7 @@ test('the guide works as it stands', async () => {
   assert.equal(await readFile(join(home, 'back.txt'), 'utf8'), 'a note\n')
 })
 
-/** A frame around the whole screen, drawn again whenever it changes. */
+/** Draws a frame around the whole screen, again after each resize. */
 const drawing = `
 import curses, sys
 def main(screen):
@@ -153,10 +154,10 @@ async function computer(...args: string[]): Promise<string> {
   return (await run(process.execPath, ['package/dist/main.js', ...args], options)).stdout
 }
 
-/** Its peak of memory, in kB. */
-async function measured(...args: string[]): Promise<number> {
-  const note = join(folder, 'peak')
-  const hook = `process.on('exit', () => require('node:fs').writeFileSync('${note}', String(process.resourceUsage().maxRSS)))`
+/** Runs the CLI and resolves to its peak memory in kB. */
+async function measurePeak(...args: string[]): Promise<number> {
+  const peak = join(folder, 'peak')
+  const hook = `process.on('exit', () => require('node:fs').writeFileSync('${peak}', String(process.resourceUsage().maxRSS)))`
   await writeFile(join(folder, 'peak.cjs'), hook)
   const options = {
     cwd: folder,
@@ -164,7 +165,7 @@ async function measured(...args: string[]): Promise<number> {
     timeout: 300_000,
   }
   await run(process.execPath, ['package/dist/main.js', ...args], options)
-  return Number(await readFile(note, 'utf8'))
+  return Number(await readFile(peak, 'utf8'))
 }
 
 async function tmux(...args: string[]): Promise<string> {

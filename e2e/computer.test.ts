@@ -8,9 +8,9 @@ import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
 /*
- * The whole path on a real machine, in the order a user would go. The tests share one server and one
- * machine, so each builds on those before it. The SDK is the client, but where the wire itself is
- * looked at: those calls go through `callRaw`.
+ * The whole path on a real machine, in the order in which a user would go. The tests share one server and
+ * one machine, so each builds on those before it. The client is the SDK; tests of the wire itself use
+ * `callRaw`.
  */
 
 let server: RealServer
@@ -24,7 +24,7 @@ after(async () => {
 })
 
 test('a created machine runs, and its first command answers', async () => {
-  // Not waited for by the SDK: the answer itself comes once it runs.
+  // The SDK does not wait here: the API answers when the machine runs.
   machine = await server.computer.machines.create({ metadata: { purpose: 'e2e' }, wait: false })
   assert.equal(machine.state, 'running')
   assert.equal(machine.data.startedAt !== null, true)
@@ -32,7 +32,7 @@ test('a created machine runs, and its first command answers', async () => {
   assert.equal(await run(['hostname']), `${machine.name}\n`)
 })
 
-test('its desktop comes up at 1280x800 and shows a picture', async () => {
+test('its desktop starts at 1280x800 and shows a picture', async () => {
   assert.deepEqual(await machine.display.get(), { width: 1280, height: 800, up: true })
 
   const shot = (await callRaw('GET', '/screenshot?format=png')).body
@@ -61,9 +61,9 @@ test('input without the lease is refused', async () => {
   assert.deepEqual([answer.status, answer.body.error.code], [409, 'conflict'])
 })
 
-test('a terminal opened by a hotkey takes any Unicode', async () => {
+test('a terminal opened by a hotkey receives any Unicode', async () => {
   await machine.keyboard.hotkey(['ctrl', 'alt', 't'])
-  await activeWindow('xfce4-terminal')
+  await waitForActiveWindow('xfce4-terminal')
   const text = 'caf\u00e9 \u6f22\u5b57 \u{1f642} done'
   await machine.keyboard.type(`printf '%s' '${text}' > typed.txt`)
   await machine.keyboard.press('enter')
@@ -78,11 +78,11 @@ test('Chromium shows a page of the machine, and its button can be clicked', asyn
   await machine.files.write('site/server.py', siteServer)
   await machine.processes.start(['python3', 'site/server.py'])
   await machine.processes.start(['chromium', 'http://127.0.0.1:8000/'])
-  await fileThere('site/painted')
-  await activeWindow('chromium')
+  await waitForFile('site/painted')
+  await waitForActiveWindow('chromium')
   assert.doesNotMatch(await run('ps -eo args | grep [c]hromium'), /--no-sandbox/)
   await machine.mouse.click(640, 500)
-  await fileThere('site/clicked')
+  await waitForFile('site/clicked')
 })
 
 test('a coordinate outside the display is refused and nothing moves', async () => {
@@ -96,7 +96,7 @@ test('a coordinate outside the display is refused and nothing moves', async () =
   assert.equal(await pointer(), before)
 })
 
-test('the clipboard goes both ways', async () => {
+test('the clipboard works in both directions', async () => {
   const text = 'copied \u00e9 \u6f22 \u{1f680}\nsecond line'
   await machine.clipboard.write(text)
   assert.equal(await run(['xclip', '-o', '-selection', 'clipboard']), text)
@@ -116,7 +116,7 @@ test('the display resizes to 1600x900', async () => {
   assert.deepEqual({ width, height }, { width: 1600, height: 900 })
 })
 
-test('after a takeover is answered, nothing of a drag in flight lands', async () => {
+test('after a takeover is answered, no part of a drag in flight lands', async () => {
   await using another = new Computer({ apiKey: server.api.key, baseUrl: server.api.baseUrl })
   const { input } = await another.machines.get(machine.id)
   const { id: theirs } = await input.session()
@@ -135,7 +135,7 @@ test('after a takeover is answered, nothing of a drag in flight lands', async ()
   assert.equal(await pointer(), first)
 })
 
-test('a stopped and started machine has its disk as it was', async () => {
+test('a machine keeps its disk across a stop and a start', async () => {
   await machine.stop()
   assert.equal(machine.state, 'stopped')
   await assert.rejects(machine.exec(['true']), { code: 'precondition_failed', status: 412 })
@@ -146,8 +146,8 @@ test('a stopped and started machine has its disk as it was', async () => {
   await machine.display.get()
 })
 
-test('a guest that powers itself off is stopped, one that reboots runs on', async () => {
-  // A command may still be answered by the system that goes down: /run is new with each boot.
+test('a guest that powers itself off is stopped, one that reboots keeps running', async () => {
+  // The system that shuts down may still answer a command, but /run is new with each boot.
   await run('touch /run/before && systemctl reboot', { user: 'root' }).catch(() => {})
   await eventually('the rebooted machine answers', () =>
     run(['test', '!', '-e', '/run/before']).then(
@@ -158,7 +158,7 @@ test('a guest that powers itself off is stopped, one that reboots runs on', asyn
   assert.equal((await machine.refresh()).state, 'running')
   await run(['systemctl', 'poweroff'], { user: 'root' }).catch(() => {})
   await eventually(
-    'the machine is seen to be off',
+    'the machine is stopped',
     async () => (await machine.refresh()).state === 'stopped',
     { withinMs: 10_000 },
   )
@@ -172,21 +172,21 @@ test('two machines cannot reach each other', async () => {
     const found = (await run(['hostname', '-I'])).trim().split(' ')[0]
     return found === '' ? undefined : found
   })
-  const fetchIt = ['curl', '-s', '-o', '/dev/null', '-m', '3', `http://${address}:8123/`]
-  await eventually('it reaches itself', async () =>
-    run(fetchIt).then(
+  const fetchPage = ['curl', '-s', '-o', '/dev/null', '-m', '3', `http://${address}:8123/`]
+  await eventually('the machine reaches itself', async () =>
+    run(fetchPage).then(
       () => true,
       () => false,
     ),
   )
-  assert.notEqual((await other.exec(fetchIt)).exitCode, 0)
+  assert.notEqual((await other.exec(fetchPage)).exitCode, 0)
   await other.delete()
 })
 
-test('a create survives the death of the worker in its middle', async () => {
+test('a creation survives the death of the worker while it runs', async () => {
   const { machines } = server.computer
   const creating = machines.create({ name: 'phoenix', wait: false })
-  await eventually('the row is there', async () => {
+  await eventually('the row exists', async () => {
     const { data } = await machines.list({ name: 'phoenix' })
     return data.length > 0
   })
@@ -195,19 +195,22 @@ test('a create survives the death of the worker in its middle', async () => {
   assert.equal(phoenix.state, 'running')
   const { data } = await phoenix.events.list()
   assert.equal(data.filter(({ type }) => type === 'machine.started').length, 1)
-  await eventually('only it and ours are left', async () => (await server.countMachines()) === 2)
+  await eventually(
+    'only that machine and ours are left',
+    async () => (await server.countMachines()) === 2,
+  )
 })
 
 test('a deleted machine is gone', async () => {
   const deleted = await callRaw('DELETE', '')
   assert.deepEqual([deleted.status, deleted.body.state], [202, 'deleting'])
-  await eventually('it is not found', async () => {
+  await eventually('the machine is not found', async () => {
     const answer = await callRaw('GET', '')
     return answer.status === 404
   })
 })
 
-/** A call as it goes over the wire: for status codes, headers and bodies that the SDK does not show. */
+/** A call on the wire, for status codes, headers and bodies that the SDK hides. */
 function callRaw(
   method: string,
   path: string,
@@ -224,8 +227,8 @@ async function run(command: Command, options: ExecOptions = {}): Promise<string>
   throw new Error(`${command} exited with ${exitCode}: ${stderr}`)
 }
 
-async function fileThere(path: string): Promise<void> {
-  await eventually(`${path} is there`, () =>
+async function waitForFile(path: string): Promise<void> {
+  await eventually(`${path} exists`, () =>
     machine.files.read(path).then(
       () => true,
       () => false,
@@ -233,7 +236,7 @@ async function fileThere(path: string): Promise<void> {
   )
 }
 
-async function activeWindow(name: string): Promise<void> {
+async function waitForActiveWindow(name: string): Promise<void> {
   await eventually(`a window of ${name} is active`, async () => {
     const { stdout } = await machine.exec('xprop -id "$(xdotool getactivewindow)" WM_CLASS')
     return stdout.toLowerCase().includes(name)
@@ -245,7 +248,7 @@ async function pointer(): Promise<string> {
   return `${/X=(\d+)/.exec(text)?.[1]},${/Y=(\d+)/.exec(text)?.[1]}`
 }
 
-/** Whether the first button is down, as the X server has it. */
+/** Whether the X server considers the first button to be down. */
 async function buttons(): Promise<string> {
   return (await run(['python3', '-c', buttonProbe])).trim()
 }
@@ -264,7 +267,7 @@ x.XQueryPointer(ctypes.c_void_p(d), ctypes.c_ulong(x.XDefaultRootWindow(d)), r(u
 print('down' if mask.value & 0x100 else 'up')
 `
 
-/** A page that is one button, and files that tell what the browser did. */
+/** Serves a page with one button, and creates a file when the browser has painted or clicked it. */
 const siteServer = `
 import http.server, os
 os.chdir(os.path.dirname(os.path.abspath(__file__)))

@@ -13,14 +13,15 @@ import {
 } from '../server/src/drivers/machine-driver.ts'
 import { soakSize } from '../scripts/soak/sizes.ts'
 import { startTestEngine, type TestEngine } from './harness/engine.ts'
+import { eventually } from './harness/polling.ts'
 import { runInGuest } from './guest/exec.ts'
 
 const project = 'limits'
 const sizeBytes = 2 ** 30
 const { rounds } = soakSize('full')
 
-/** What a machine can have on its disk, whatever captures keep of it (R13). */
-describe('a disk holds what its size says', () => {
+/** A machine can use the whole size of its disk, whatever captures retain of it (R13). */
+describe('a disk holds exactly its size', () => {
   let engine: TestEngine
   let driver: MachineDriver
   const made: MachineSpec[] = []
@@ -36,7 +37,7 @@ describe('a disk holds what its size says', () => {
     await engine?.[Symbol.asyncDispose]()
   })
 
-  test('captures of a full disk neither give room nor take it, round after round', async () => {
+  test('captures of a full disk neither add nor take space, round after round', async () => {
     const machine = await runMachine()
     await expectFull(machine)
     const captures: CaptureId[] = []
@@ -45,7 +46,7 @@ describe('a disk holds what its size says', () => {
       await driver.adjustDiskLimits()
       await expectFull(machine)
       await empty(machine)
-      await becomesFull(machine)
+      await refill(machine)
     }
     assert.ok((await limitOf(machine)) > rounds * sizeBytes)
 
@@ -53,7 +54,7 @@ describe('a disk holds what its size says', () => {
       await driver.removeCapture(id)
       await expectFull(machine)
     }
-    await until(async () => {
+    await eventually('the limit is the size again', async () => {
       await driver.adjustDiskLimits()
       await expectFull(machine)
       return (await limitOf(machine)) === sizeBytes
@@ -62,7 +63,7 @@ describe('a disk holds what its size says', () => {
     assert.equal(await driver.inspect(machine), 'absent')
   })
 
-  test('what a disk began with counts, and its room is free again once that is deleted', async () => {
+  test('the files that a disk starts with count, and deleting them frees their space', async () => {
     const source = await runMachine()
     await expectFull(source)
     const id = await capture(source)
@@ -73,16 +74,16 @@ describe('a disk holds what its size says', () => {
     await driver.destroy(source)
     await driver.removeCapture(id)
     await empty(copy)
-    await becomesFull(copy)
+    await refill(copy)
     await driver.destroy(copy)
   })
 
-  test('a full disk of which captures keep much is started, and grows', async () => {
+  test('a machine with a full disk of which captures retain much can start and be resized', async () => {
     const machine = await runMachine()
     await expectFull(machine)
     const id = await capture(machine)
     await empty(machine)
-    await becomesFull(machine)
+    await refill(machine)
     await driver.stop(machine, { graceMs: 30_000 })
     await driver.start(machine)
     await expectFull(machine)
@@ -94,14 +95,14 @@ describe('a disk holds what its size says', () => {
     await driver.destroy(machine)
   })
 
-  test('where only the engine can be asked, all that is charged may be written again', async () => {
+  test('with the API of the engine alone, a machine can write as much again as a capture retains', async () => {
     const { engineDir: _, ...options } = engine.optionsOf(project)
     await using remote = createIncusDriver(options)
     const machine = await runMachine()
     await expectFull(machine)
     const id = `cap_${randomBytes(13).toString('hex')}` as const
     await remote.capture(machine, id).catch(async (error: unknown) => {
-      // On one that is full to its last blocks no limit can be set.
+      // No limit can be set on a disk that is full to its last blocks.
       assert.ok(error instanceof MachineFull, String(error))
       assert.ok((await remote.listCaptures()).every((capture) => capture.id !== id))
       await inGuest(machine, 'rm /fill/0.random; sync')
@@ -118,12 +119,12 @@ describe('a disk holds what its size says', () => {
     await remote.destroy(machine)
   })
 
-  async function runMachine(of: Partial<MachineSpec> = {}): Promise<MachineSpec> {
-    const machine = { ...engine.makeSpec(), diskGb: 1, ...of }
+  async function runMachine(overrides: Partial<MachineSpec> = {}): Promise<MachineSpec> {
+    const machine = { ...engine.makeSpec(), diskGb: 1, ...overrides }
     made.push(machine)
     await driver.create(machine)
     await driver.start(machine)
-    // What is written while it boots is no test's concern.
+    // Wait for the writes of the boot.
     await inGuest(machine, 'systemctl is-system-running --wait')
     return machine
   }
@@ -134,23 +135,23 @@ describe('a disk holds what its size says', () => {
     return id
   }
 
-  async function becomesFull(machine: MachineSpec): Promise<void> {
-    await until(async () => {
+  async function refill(machine: MachineSpec): Promise<void> {
+    await eventually('the whole size can be written', async () => {
       await driver.adjustDiskLimits()
       return (await fill(machine)) > 0.9 * sizeBytes
     })
     await expectFull(machine)
   }
 
-  /** No more can be written, and no less than the size. */
+  /** Expects that the machine can write the size of its disk and no more. */
   async function expectFull(machine: MachineSpec, size = sizeBytes): Promise<void> {
     const held = await fill(machine)
     assert.ok(held > 0.9 * size && held <= 1.05 * size, `${held} bytes on a disk of ${size}`)
   }
 
-  /** Writes until it is refused, and tells what there is then. */
+  /** Writes until the disk is full, and resolves to the bytes on it. */
   async function fill(machine: MachineSpec): Promise<number> {
-    // It says nothing where it was broken off, and where not even a folder can be made.
+    // The script prints nothing if it was interrupted or could not even create a folder.
     const held = (await inGuest(machine, fillScript)) || (await inGuest(machine, fillScript))
     return Number(held)
   }
@@ -160,32 +161,25 @@ describe('a disk holds what its size says', () => {
   }
 
   async function inGuest(machine: MachineSpec, script: string): Promise<string> {
-    const place = { project, instance: nameOf(machine) }
+    const target = { project, instance: nameOf(machine) }
     for (;;) {
       const whenBooted = `test -S /run/systemd/private || exit 75; ${script}`
-      const result = await runInGuest(engine.client, place, ['sh', '-c', whenBooted])
+      const result = await runInGuest(engine.client, target, ['sh', '-c', whenBooted])
       if (result.code !== 75) return result.stdout
     }
   }
 
   async function limitOf(machine: MachineSpec): Promise<number> {
     const pool = await openHostPool({ ...engine.optionsOf(project), pool: 'default' })
-    assert.ok(pool, 'the pool has simple quotas')
+    assert.ok(pool, 'the pool has no simple quotas')
     return (await readQuota(pool, await readDiskId(pool, nameOf(machine)))).limitBytes
   }
 })
 
-/** Some of it random, and the rest as fast as it can be had. */
+/** Writes some random bytes and allocates the rest, which is faster. */
 const fillScript = `mkdir -p /fill && cd /fill && n=$(ls | wc -l)
 head -c 20000000 /dev/urandom > $n.random
 for size in 64M 8M 1M 64K; do
   while fallocate -l $size $n.$size; do n=$((n + 1)); done
 done 2> /dev/null
 sync -f /; du -s --block-size=1 /fill | cut -f1`
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 60_000
-  while (!(await holds())) {
-    assert.ok(Date.now() < deadline, 'the awaited did not come about within a minute')
-  }
-}

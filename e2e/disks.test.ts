@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from './harness/polling.ts'
-import { medianOf, quantile } from '../bench/measure.ts'
+import { distribution } from '../bench/measure.ts'
 import { soakSize } from '../scripts/soak/sizes.ts'
 import { createDiskSteps } from './guest/disk-steps.ts'
-import { closeBrowser, showCookie, takeCookie } from './guest/browser.ts'
+import { closeBrowser, readCookie, takeCookie } from './guest/browser.ts'
 import { runAdmin } from './harness/person.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
 /*
- * What a disk carries from one machine to another and from then to now: snapshots, restores, forks and
- * templates on real machines. The tests share a source machine, so each builds on those before it.
+ * Snapshots, restores, forks and templates on real machines. The tests share a source machine, so each
+ * builds on those before it.
  */
 
 let server: RealServer
@@ -21,8 +21,8 @@ let source = ''
 let snapshot = ''
 let template = ''
 const forks: string[] = []
-/** The organization's limit is set to this. */
-const most = soakSize('deep').snapshots
+/** The organization's limit, which one machine reaches. */
+const maxSnapshots = soakSize('deep').snapshots
 
 before(async () => {
   server = await joinServer()
@@ -37,7 +37,7 @@ test('a machine with a program and a cookie is captured while its browser runs',
   await server.api.run(source, ['sh', '-ec', installPackage], { user: 'root' })
   await steps.write(source, 'before')
   await takeCookie(server.api, source, 'before')
-  assert.equal(await showCookie(server.api, source), 'visit=before')
+  assert.equal(await readCookie(server.api, source), 'visit=before')
 
   const asked = await server.api.ok('POST', '/v1/snapshots', {
     machine_id: source,
@@ -47,13 +47,13 @@ test('a machine with a program and a cookie is captured while its browser runs',
     [asked.state, asked.origin, asked.includes_memory, asked.size_bytes],
     ['pending', 'manual', false, null],
   )
-  const ready = await steps.taken(asked.id)
+  const ready = await steps.settled(asked.id)
   assert.deepEqual([ready.state, ready.name], ['ready', 'with a cookie'])
-  assert.ok(ready.size_bytes > 100_000, `it holds ${ready.size_bytes} bytes`)
+  assert.ok(ready.size_bytes > 100_000, `its size is ${ready.size_bytes} bytes`)
   snapshot = ready.id
 })
 
-test('two forks side by side have all of it and none of each other', async () => {
+test('two concurrent forks have the whole disk of the source, and nothing of each other', async () => {
   const names = ['left', 'right']
   const made = await Promise.all(
     names.map((name) => server.api.ok('POST', `/v1/machines/${source}/fork`, { name })),
@@ -63,7 +63,7 @@ test('two forks side by side have all of it and none of each other', async () =>
     ['creating', 'creating'],
   )
   forks.push(...(await Promise.all(made.map(({ id }) => steps.running(id)))))
-  // From now on what happens to the source is the source's alone.
+  // Later changes of the source must not appear in the forks.
   await steps.write(source, 'after')
   await server.api.run(source, ['dpkg', '-r', 'carried'], { user: 'root' })
   await closeBrowser(server.api, source)
@@ -83,7 +83,7 @@ test('two forks side by side have all of it and none of each other', async () =>
   await server.api.ok('DELETE', `/v1/machines/${forks.pop()}`)
 })
 
-test('a machine from a template of the snapshot has it, too', async () => {
+test('a machine from a template of the snapshot has its disk, too', async () => {
   const asked = await server.api.ok('POST', '/v1/templates', {
     name: 'carried',
     snapshot_id: snapshot,
@@ -96,7 +96,7 @@ test('a machine from a template of the snapshot has it, too', async () => {
   await server.api.ok('DELETE', `/v1/machines/${machine.id}`)
 })
 
-test('a restore brings back what was, and keeps what it replaces', async () => {
+test('a restore brings back the snapshot, and keeps the disk that it replaces', async () => {
   await steps.restore(source, snapshot)
   await assertBefore(source)
 
@@ -106,11 +106,11 @@ test('a restore brings back what was, and keeps what it replaces', async () => {
   await closeBrowser(server.api, source)
   await steps.restore(source, kept.id)
   assert.equal(await steps.read(source), 'after')
-  assert.equal(await showCookie(server.api, source), 'visit=after')
+  assert.equal(await readCookie(server.api, source), 'visit=after')
   await assert.rejects(server.api.run(source, ['carried']))
 })
 
-test('nobody may hold the input lease of a machine that is restored', async () => {
+test('a machine whose input lease is held cannot be restored', async () => {
   const { sessionId } = await server.api.takeLease(source)
   const path = `/v1/machines/${source}/restore`
   const refused = await server.api.call('POST', path, { snapshot_id: snapshot })
@@ -119,18 +119,21 @@ test('nobody may hold the input lease of a machine that is restored', async () =
   await server.api.ok('DELETE', `/v1/sessions/${sessionId}`)
 })
 
-test('a stop keeps the disk as it left it, and the next stop replaces that', async () => {
+test('a stop keeps a snapshot of the disk, and the next stop replaces it', async () => {
   const [id] = forks
   const stops: string[] = []
   for (const content of ['first stop', 'second stop']) {
     await steps.write(id!, content)
     await server.api.ok('POST', `/v1/machines/${id}/stop?wait=60`)
-    const ready = await eventually('the stop is kept, alone', async () => {
-      const { data } = await server.api.ok('GET', `/v1/snapshots?machine_id=${id}&origin=stop`)
-      return data.length === 1 && data[0].state === 'ready' && !stops.includes(data[0].id)
-        ? data[0]
-        : undefined
-    })
+    const ready = await eventually(
+      'the machine has the snapshot of this stop, and no other',
+      async () => {
+        const { data } = await server.api.ok('GET', `/v1/snapshots?machine_id=${id}&origin=stop`)
+        return data.length === 1 && data[0].state === 'ready' && !stops.includes(data[0].id)
+          ? data[0]
+          : undefined
+      },
+    )
     stops.push(ready.id)
     await server.api.ok('POST', `/v1/machines/${id}/start?wait=60`)
   }
@@ -145,7 +148,7 @@ test('a stop keeps the disk as it left it, and the next stop replaces that', asy
   assert.equal(await steps.read(id!), 'second stop')
 })
 
-test('what came of a machine outlives it', async () => {
+test('snapshots, forks and templates outlive their machine', async () => {
   await server.api.ok('DELETE', `/v1/machines/${source}`)
   await eventually('the source is gone', async () => {
     const { status } = await server.api.call('GET', `/v1/machines/${source}`)
@@ -157,7 +160,7 @@ test('what came of a machine outlives it', async () => {
   assert.equal(await steps.read(machine.id), 'before')
   await server.api.ok('DELETE', `/v1/machines/${machine.id}`)
 
-  // A template that is deleted leaves the snapshot, and the other way round.
+  // A template can be deleted without its snapshot, and the other way round.
   await server.api.ok('DELETE', `/v1/templates/${template}`)
   const again = await server.api.ok('POST', '/v1/templates', {
     name: 'again',
@@ -169,8 +172,8 @@ test('what came of a machine outlives it', async () => {
   assert.equal(await steps.read(last.id), 'before')
 })
 
-test('many snapshots of one machine stall it for an instant each, and each is whole', async (t) => {
-  await limitSnapshots(most)
+test('each of many snapshots of one machine pauses it only briefly, and is complete', async (t) => {
+  await limitSnapshots(maxSnapshots)
   const { id } = await server.api.ok('POST', '/v1/machines', { name: 'deep' })
   await server.api.ok('PUT', `/v1/machines/${id}/files/content`, {
     path: 'heartbeat.py',
@@ -180,14 +183,14 @@ test('many snapshots of one machine stall it for an instant each, and each is wh
   const taken: string[] = []
   const quiet: Window[] = []
   const captures: Window[] = []
-  for (let count = 0; count < most; count++) {
+  for (let count = 0; count < maxSnapshots; count++) {
     await steps.write(id, `snapshot ${count}`)
     const asked = Date.now()
     const { id: snapshotId } = await server.api.ok('POST', '/v1/snapshots', { machine_id: id })
-    assert.equal((await steps.taken(snapshotId)).state, 'ready')
+    assert.equal((await steps.settled(snapshotId)).state, 'ready')
     captures.push({ from: asked, to: Date.now() })
     taken.push(snapshotId)
-    // What the host's other work does to the beat, for as long a time without a capture.
+    // Measure the gaps that other load on the host causes, for the same time without a capture.
     await delay(Date.now() - asked)
     quiet.push({ from: captures.at(-1)!.to, to: Date.now() })
   }
@@ -195,21 +198,22 @@ test('many snapshots of one machine stall it for an instant each, and each is wh
   assert.deepEqual([full.status, full.body.error.code], [402, 'quota_exceeded'])
   assert.deepEqual(
     [full.body.error.quota.limit, full.body.error.quota.maximum],
-    ['snapshots_per_machine', most],
+    ['snapshots_per_machine', maxSnapshots],
   )
 
   const beats = await stopHeartbeat(id)
-  // A busy host makes the heart miss beats, too: the bench of forks has the exact figures.
-  const stalls = captures.map((one) => gapIn(beats, one))
-  const noise = p95(quiet.map((one) => gapIn(beats, one)))
-  t.diagnostic(`captures stall by ${medianOf(stalls)} ms, p95 ${p95(stalls)}; noise p95 ${noise}`)
-  assert.ok(medianOf(stalls) <= 100 + noise)
+  // Other load on the host causes gaps, too; the bench of forks has the exact figures.
+  const pauses = captures.map((one) => gapIn(beats, one))
+  const { p50, p95 } = distribution(pauses)
+  const { p95: noise } = distribution(quiet.map((one) => gapIn(beats, one)))
+  t.diagnostic(`captures pause for ${p50} ms, p95 ${p95} ms; noise p95 ${noise} ms`)
+  assert.ok(p50 <= 100 + noise)
 
-  const path = `/v1/snapshots/${taken[most - 2]}`
+  const path = `/v1/snapshots/${taken[maxSnapshots - 2]}`
   const refused = await server.api.call('DELETE', path)
   assert.deepEqual([refused.status, refused.body.error.code], [409, 'conflict'])
-  assert.match(refused.body.error.message, new RegExp(taken[most - 1]!))
-  for (const index of [0, Math.floor(most / 2)]) {
+  assert.match(refused.body.error.message, new RegExp(taken[maxSnapshots - 1]!))
+  for (const index of [0, Math.floor(maxSnapshots / 2)]) {
     await steps.restore(id, taken[index]!)
     assert.equal(await steps.read(id), `snapshot ${index}`)
   }
@@ -222,7 +226,7 @@ async function limitSnapshots(snapshots: number): Promise<void> {
   await runAdmin(server.dataDir, { command: 'org set-plan', ...plan })
 }
 
-/** A package made on the spot, so that no network is needed. */
+/** Builds and installs a package without network. */
 const installPackage = `
 mkdir -p /tmp/carried/DEBIAN /tmp/carried/usr/local/bin
 printf 'Package: carried\\nVersion: 1\\nArchitecture: all\\nMaintainer: Nobody <nobody@localhost>\\nDescription: A program\\n' > /tmp/carried/DEBIAN/control
@@ -232,12 +236,12 @@ dpkg-deb --build /tmp/carried /tmp/carried.deb
 dpkg -i /tmp/carried.deb
 `
 
-/** The machine has the disk of the snapshot: file, package and cookie. */
+/** Asserts that the machine has the disk of the snapshot: file, package and cookie. */
 async function assertBefore(id: string): Promise<void> {
   assert.equal(await steps.read(id), 'before')
   assert.equal(await server.api.run(id, ['carried']), 'carried along\n')
   assert.match(await server.api.run(id, ['dpkg', '-s', 'carried']), /Status: install ok installed/)
-  assert.equal(await showCookie(server.api, id), 'visit=before')
+  assert.equal(await readCookie(server.api, id), 'visit=before')
 }
 
 async function answerOf(id: string, command: string): Promise<string> {
@@ -249,7 +253,7 @@ async function answerOf(id: string, command: string): Promise<string> {
 
 type Window = { readonly from: number; readonly to: number }
 
-/** Beats a thousand times a second, and keeps when a beat was late. The clock is the host's. */
+/** Beats a thousand times a second and records late beats, by the host's clock. */
 const heartbeat = `
 import os, time
 last = time.time()
@@ -265,7 +269,7 @@ with open('late.txt', 'w') as out:
 
 async function stopHeartbeat(id: string): Promise<Window[]> {
   await server.api.run(id, ['touch', 'stop'])
-  const text = await eventually('the heart has stopped', async () => {
+  const text = await eventually('the heartbeat has stopped', async () => {
     const late = await server.api.run(id, ['cat', 'late.txt'])
     return late.endsWith('end\n') ? late : undefined
   })
@@ -275,15 +279,8 @@ async function stopHeartbeat(id: string): Promise<Window[]> {
   }))
 }
 
-/** The longest time without a beat that began or ended in the window. */
+/** The longest time without a beat that overlaps the window. */
 function gapIn(late: readonly Window[], { from, to }: Window): number {
   const gaps = late.filter((gap) => gap.to > from && gap.from < to)
   return Math.max(0, ...gaps.map((gap) => gap.to - gap.from))
-}
-
-function p95(values: readonly number[]): number {
-  return quantile(
-    values.toSorted((a, b) => a - b),
-    0.95,
-  )
 }

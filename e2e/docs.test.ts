@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
-/* The commands of the README and of the guides, run as they stand there. */
+/* Runs the commands of the README and the guides exactly as written. */
 
 const run = promisify(execFile)
 let server: RealServer
@@ -23,7 +23,7 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-test("the README's first use works as it stands", async () => {
+test("the README's first use works as written", async () => {
   const [firstUse] = await readBlocks('README.md', '## First use')
   const output = await bash([firstUse!])
   assert.match(output, /Linux first/)
@@ -33,7 +33,7 @@ test("the README's first use works as it stands", async () => {
   assert.equal(screen.subarray(1, 4).toString(), 'PNG')
 })
 
-test('the desktop guide works as it stands', async () => {
+test('the desktop guide works as written', async () => {
   const [firstUse] = await readBlocks('README.md', '## First use')
   const [setUp] = firstUse!.split('# Run a command in it.')
   const blocks = await readBlocks('docs/desktop.md', '# Seeing')
@@ -54,7 +54,7 @@ test('the desktop guide works as it stands', async () => {
   assert.ok((await stat(join(folder, 'screen.webp'))).size > 1000)
 })
 
-test('the guide to snapshots, forks and templates works as it stands', async () => {
+test('the guide to snapshots, forks and templates works as written', async () => {
   const [firstUse] = await readBlocks('README.md', '## First use')
   const [setUp] = firstUse!.split('# Run a command in it.')
   const blocks = await readBlocks('docs/snapshots-forks-templates.md', '## Take a snapshot')
@@ -65,7 +65,7 @@ test('the guide to snapshots, forks and templates works as it stands', async () 
   assert.match(output, /"name":"Before restore".*"state":"deleting"/)
 })
 
-test('the guide to files and commands works as it stands', async () => {
+test('the guide to files and commands works as written', async () => {
   const [firstUse] = await readBlocks('README.md', '## First use')
   const [setUp] = firstUse!.split('# Run a command in it.')
   const text = await readFile(new URL('../docs/files-and-terminals.md', import.meta.url), 'utf8')
@@ -79,7 +79,7 @@ test('the guide to files and commands works as it stands', async () => {
   assert.equal((await readFile(join(folder, 'part.bin'))).toString(), 'Grü')
 })
 
-test('the guide to previews works as it stands', async () => {
+test('the guide to previews works as written', async () => {
   const [firstUse] = await readBlocks('README.md', '## First use')
   const [setUp] = firstUse!.split('# Run a command in it.')
   const [publish, use] = await readBlocks('docs/previews.md', '# Previews')

@@ -2,22 +2,22 @@ import assert from 'node:assert/strict'
 import { createHash, type Hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
-import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { soakSize } from '../scripts/soak/sizes.ts'
+import { memoryMb, readServerPid } from './harness/processes.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
-/* Files of a real machine, of any length both ways. The tests share a server and a machine. */
+/* Uploads and downloads of a real machine, of any length. The tests share a server and a machine. */
 
 const mebibyte = 1024 * 1024
 const largeBytes = soakSize('gigabyte').mebibytes * mebibyte
-/** What one of a tenth of that leaves behind in a process is no growth. */
+/** Size of a first file, so that the memory that any transfer allocates does not count as growth. */
 const warmBytes = 100 * mebibyte
-/** What a call of any length may add to a process that serves it. */
+/** How much a transfer of any length may add to a process that serves it. */
 const maxGrowthMb = 64
 
 let server: RealServer
@@ -32,11 +32,11 @@ before(async () => {
 })
 after(() => server?.[Symbol.asyncDispose]())
 
-test('a file of several hundred megabytes goes in and comes out whole, and neither end holds it', async () => {
+test('a file of several hundred megabytes is uploaded and downloaded intact, and neither end holds it in memory', async () => {
   const sent = createHash('sha256')
   const before = await readMemoryMb()
   const done = new AbortController()
-  const looking = mostUntil(done.signal)
+  const watching = watchPeak(done.signal)
   const written = await upload(
     '/files/content?path=large',
     Readable.from(chunksOf(largeBytes, sent)),
@@ -45,14 +45,14 @@ test('a file of several hundred megabytes goes in and comes out whole, and neith
   const sum = sent.digest('hex')
   assert.equal(await download('/files/content?path=large'), sum)
   done.abort()
-  const most = await looking
+  const peak = await watching
   const check = { timeout_ms: 140_000 }
   assert.match(await server.api.run(id, ['sha256sum', 'large'], check), new RegExp(`^${sum} `))
-  assert.ok(most.server - before.server <= maxGrowthMb, JSON.stringify({ before, most }))
-  assert.ok(most.agent - before.agent <= maxGrowthMb, JSON.stringify({ before, most }))
+  assert.ok(peak.server - before.server <= maxGrowthMb, JSON.stringify({ before, peak }))
+  assert.ok(peak.agent - before.agent <= maxGrowthMb, JSON.stringify({ before, peak }))
 })
 
-test('an upload that is cut leaves the old file and nothing beside it', async () => {
+test('an interrupted upload leaves the old file and no temporary one', async () => {
   await server.api.ok('PUT', path('/files/content'), { path: 'cut/file', content: 'old' })
   const cut = async function* () {
     yield Buffer.alloc(mebibyte)
@@ -63,7 +63,7 @@ test('an upload that is cut leaves the old file and nothing beside it', async ()
   assert.equal(await server.api.run(id, names), 'old')
 })
 
-test('a tree is moved and removed, a link alone and what it leads to not', async () => {
+test('a tree is moved and removed, and its links are not followed', async () => {
   await server.api.run(id, ['sh', '-c', 'mkdir -p a/b && echo x > a/b/c && ln -s /etc a/link'])
   const moved = await server.api.ok('POST', path('/files/move'), { from: 'a', to: 'moved' })
   assert.deepEqual(moved, { path: '/home/agent/moved' })
@@ -76,7 +76,7 @@ test('a tree is moved and removed, a link alone and what it leads to not', async
   )
 })
 
-test('nothing that waits keeps a call, and nothing denied is touched', async () => {
+test('a file that blocks does not block a call, and denied files are not touched', async () => {
   await server.api.run(id, ['mkfifo', 'fifo'])
   await server.api.run(id, ['ln', '-s', '/run/computer', 'out'])
   await server.api.run(id, ['ln', '/run/computer/agent.sock', '/run/hard'], { user: 'root' })
@@ -93,7 +93,7 @@ test('nothing that waits keeps a call, and nothing denied is touched', async () 
     ['/proc/self/root/run/computer', 403],
   ] as const) {
     const read = await server.api.call('GET', path(`/files/content?path=${where}`))
-    // A log of the kernel may be empty by now, or closed to a container.
+    // The kernel log may be empty, or closed to containers.
     if (where !== '/proc/kmsg') assert.equal(read.status, status, `${where} ${read.bytes}`)
     if (status !== 403) continue
     const removed = await server.api.call('DELETE', path(`/files?recursive=true&path=${where}`))
@@ -158,31 +158,26 @@ async function call(
   return answered
 }
 
-/** The most that was seen, look after look. */
-async function mostUntil(signal: AbortSignal): Promise<Memory> {
-  let most: Memory = { server: 0, agent: 0 }
+/** Measures memory until the signal and resolves to the peak. */
+async function watchPeak(signal: AbortSignal): Promise<Memory> {
+  let peak: Memory = { server: 0, agent: 0 }
   while (!signal.aborted) {
     const now = await readMemoryMb()
-    most = { server: Math.max(most.server, now.server), agent: Math.max(most.agent, now.agent) }
+    peak = { server: Math.max(peak.server, now.server), agent: Math.max(peak.agent, now.agent) }
     await delay(1_000, undefined, { signal }).catch(() => {})
   }
-  return most
+  return peak
 }
 
 type Memory = { readonly server: number; readonly agent: number }
 
-/** Resident memory of the process that answers the API, and of the agent. */
+/** The resident memory of the API and the agent. */
 async function readMemoryMb(): Promise<Memory> {
-  const record = await readFile(join(server.dataDir, 'run', 'api.pid'), 'utf8')
-  const { pid } = JSON.parse(record) as { pid: number }
+  const pid = readServerPid(server.dataDir, 'api')
   const command = ['sh', '-c', 'cat /proc/$(pgrep -of /opt/computer)/status']
   const status = await server.api.run(id, command, { user: 'root' })
   return {
-    server: residentMb(await readFile(`/proc/${pid}/status`, 'utf8')),
-    agent: residentMb(status),
+    server: memoryMb(await readFile(`/proc/${pid}/status`, 'utf8'), 'VmRSS'),
+    agent: memoryMb(status, 'VmRSS'),
   }
-}
-
-function residentMb(status: string): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
 }

@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { request, type ClientRequest, type IncomingMessage } from 'node:http'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { GatewayClient } from '../server/test/gateway.ts'
 import { messages, rfb } from '../server/test/rfb-messages.ts'
 import { rfbOverWebSocket } from '../server/test/rfb-client.ts'
+import { memoryMb, readServerPid } from './harness/processes.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
 /*
- * Programs that write without end and clients that take nothing, all at once, on one real machine.
- * Whoever could keep what nobody takes keeps a bounded part of it, and serves the others.
+ * Programs that write without end and clients that read nothing, all at once, on one real machine. Every
+ * process buffers only a bounded part of the unread bytes, and serves other clients.
  */
 
 /**
- * Each unread download may hold a stream window of 2 MB, and an engine of JavaScript lets 64 MB of
- * buffers wait before it collects them. Without a bound it would be more than a gigabyte.
+ * Each unread download may buffer a stream window of 2 MB, and V8 may keep 64 MB of buffers before it
+ * collects them. Without a bound it would be more than a gigabyte.
  */
-const mostGrowthMb = 160
+const maxGrowthMb = 160
 const fileMb = 64
 const slowClients = 20
-/** How long the commands write: meanwhile everything else is looked at, again and again. */
+/** How long the commands write. Meanwhile everything else is called again and again. */
 const floodMs = 12_000
 
 let server: RealServer
@@ -41,12 +41,12 @@ after(async () => {
   await server?.[Symbol.asyncDispose]()
 })
 
-test('what nobody takes is held by nobody, and others are served', async (t) => {
+test('unread output is not buffered without bound, and other clients are served', async (t) => {
   const content = path('/files/content?path=large')
   await server.api.run(machine, ['truncate', '-s', `${fileMb}M`, 'large'])
-  await repaintWildly()
-  // What everybody needs once is not growth.
-  await askEverything()
+  await repaintConstantly()
+  // Memory that the first calls allocate does not count as growth.
+  await callEverything()
   const base = await readMemory()
 
   const floods = [1, 2].map(() => floodExec())
@@ -58,29 +58,29 @@ test('what nobody takes is held by nobody, and others are served', async (t) => 
   const flooded = Promise.all(floods)
   let isOver = false
   flooded.finally(() => (isOver = true)).catch(() => {})
-  const most = { ...base }
+  const peak = { ...base }
   for (let round = 0; !isOver; round++) {
-    await askEverything()
+    await callEverything()
     const memory = await readMemory()
-    for (const role of roles) most[role] = Math.max(most[role], memory[role])
-    // Its buffers are full, and it asks for more.
-    for (let request = 0; request < 50; request++) screen.ask()
+    for (const name of processes) peak[name] = Math.max(peak[name], memory[name])
+    // The viewer's buffers are full, and it requests more.
+    for (let request = 0; request < 50; request++) screen.request()
   }
 
-  for (const role of roles) {
-    t.diagnostic(`${role}: ${base[role].toFixed(0)} MB, at most ${most[role].toFixed(0)} MB`)
+  for (const name of processes) {
+    t.diagnostic(`${name}: ${base[name].toFixed(0)} MB, at most ${peak[name].toFixed(0)} MB`)
   }
   for (const { body } of await flooded) {
     assert.deepEqual([body.timed_out, body.truncated], [true, true])
     assert.equal(body.stdout.length, 1024 * 1024)
   }
-  for (const role of roles) {
-    const growthMb = most[role] - base[role]
-    assert.ok(growthMb <= mostGrowthMb, `${role} grew by ${growthMb.toFixed(0)} MB`)
+  for (const name of processes) {
+    const growthMb = peak[name] - base[name]
+    assert.ok(growthMb <= maxGrowthMb, `${name} grew by ${growthMb.toFixed(0)} MB`)
   }
   assert.ok(writers.every((writer) => !writer.destroyed))
 
-  // Nothing of it was lost: it goes on where it stood.
+  // Nothing was lost: each stream continues where it stopped.
   const first = readers[0]!
   let bytes = 0
   for await (const chunk of first) bytes += (chunk as Buffer).length
@@ -92,32 +92,30 @@ test('what nobody takes is held by nobody, and others are served', async (t) => 
   await screen.shown()
 })
 
-const roles = ['api', 'gateway', 'agent'] as const
-type Memory = Record<(typeof roles)[number], number>
+const processes = ['api', 'gateway', 'agent'] as const
+type Memory = Record<(typeof processes)[number], number>
 
-/** Megabytes that each has for itself. */
+/** Megabytes of memory that each process does not share. */
 async function readMemory(): Promise<Memory> {
   const script = 'cat /proc/$(pgrep -of agent.mjs)/status'
   const [api, gateway, agent] = await Promise.all([
-    readRole('api'),
-    readRole('gateway'),
+    readStatus('api'),
+    readStatus('gateway'),
     server.api.run(machine, ['sh', '-c', script], { user: 'root' }),
   ])
-  return { api: anonymousMb(api), gateway: anonymousMb(gateway), agent: anonymousMb(agent) }
+  return {
+    api: memoryMb(api, 'RssAnon'),
+    gateway: memoryMb(gateway, 'RssAnon'),
+    agent: memoryMb(agent, 'RssAnon'),
+  }
 }
 
-async function readRole(role: string): Promise<string> {
-  const record = await readFile(join(server.dataDir, 'run', `${role}.pid`), 'utf8')
-  const { pid } = JSON.parse(record) as { pid: number }
-  return readFile(`/proc/${pid}/status`, 'utf8')
+function readStatus(service: string): Promise<string> {
+  return readFile(`/proc/${readServerPid(server.dataDir, service)}/status`, 'utf8')
 }
 
-function anonymousMb(status: string): number {
-  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)![1]) / 1024
-}
-
-/** Each is answered, however long it takes. */
-async function askEverything(): Promise<void> {
+/** Expects every call to succeed, however long it takes. */
+async function callEverything(): Promise<void> {
   await server.api.ok('GET', '/v1/machines')
   assert.equal(await server.api.run(machine, ['echo', 'served']), 'served\n')
   await server.api.ok('GET', path('/screenshot?format=jpeg'))
@@ -130,7 +128,7 @@ function floodExec() {
   return server.api.call('POST', path('/exec'), { command: ['yes'], timeout_ms: floodMs })
 }
 
-/** A client that has its connection and reads nothing from it. */
+/** Attaches a client that stops reading. */
 async function floodTerminal(): Promise<GatewayClient> {
   const { id } = await server.api.ok('POST', path('/terminals'), { command: ['yes'] })
   const client = connect(path(`/terminals/${id}`))
@@ -140,7 +138,7 @@ async function floodTerminal(): Promise<GatewayClient> {
   return client
 }
 
-/** A viewer that asks for the whole screen, uncompressed, and reads nothing. */
+/** A viewer that requests the whole screen uncompressed and reads nothing. */
 async function floodScreen() {
   const client = connect(path('/screen'))
   await client.opened
@@ -151,52 +149,52 @@ async function floodScreen() {
   const { width, height } = viewer
   const whole = messages.requestUpdate(false, { x: 0, y: 0, width, height })
   return {
-    ask: () => client.socket.send(whole, { binary: true }),
+    request: () => client.socket.send(whole, { binary: true }),
     resume: () => client.socket.resume(),
     shown: () => viewer.until(({ updates }) => updates.length > 0),
   }
 }
 
-/** The probe of the benches, which shows another picture sixty times a second. */
-async function repaintWildly(): Promise<void> {
+/** Runs the probe of the benches, which shows another picture sixty times a second. */
+async function repaintConstantly(): Promise<void> {
   const probe = await readFile(new URL('../bench/guest/probe.py', import.meta.url), 'utf8')
   await server.api.ok('PUT', path('/files/content'), { path: 'probe.py', content: probe })
-  const wish = JSON.stringify({ do: 'play', first: 1, frames: 1_000_000, perSecond: 60 })
-  await server.api.ok('PUT', path('/files/content'), { path: 'wish', content: `${wish}\n` })
-  const program = 'setsid python3 probe.py <wish >/dev/null 2>&1 &'
+  const request = JSON.stringify({ do: 'play', first: 1, frames: 1_000_000, perSecond: 60 })
+  await server.api.ok('PUT', path('/files/content'), { path: 'request', content: `${request}\n` })
+  const program = 'setsid python3 probe.py <request >/dev/null 2>&1 &'
   await server.api.run(machine, ['sh', '-c', program])
 }
 
-/** Has the head of the answer, and takes none of its body. */
+/** Receives the headers of a response and reads none of its body. */
 function openReader(url: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const asked = send('GET', url, { accept: 'application/octet-stream' })
-    asked.once('error', reject).once('response', resolve)
-    asked.end()
+    const outgoing = send('GET', url, { accept: 'application/octet-stream' })
+    outgoing.once('error', reject).once('response', resolve)
+    outgoing.end()
   })
 }
 
-/** Sends the first bytes of a body, and no more: every other one of a file, the rest of JSON. */
+/** Sends the first bytes of a body and no more: of a file for even numbers, of JSON for odd ones. */
 function openWriter(number: number): ClientRequest {
   const [url, method, type] =
     number % 2 === 0
       ? ([path(`/files/content?path=slow-${number}`), 'PUT', 'application/octet-stream'] as const)
       : ([path('/exec'), 'POST', 'application/json'] as const)
-  const asked = send(method, url, { 'content-type': type, 'content-length': '1000000' })
-  asked.on('error', () => {})
-  asked.write('{'.padEnd(1_000))
-  return asked
+  const outgoing = send(method, url, { 'content-type': type, 'content-length': '1000000' })
+  outgoing.on('error', () => {})
+  outgoing.write('{'.padEnd(1_000))
+  return outgoing
 }
 
 function send(method: string, url: string, headers: Record<string, string>): ClientRequest {
   const authorization = `Bearer ${server.api.key}`
-  const asked = request(`${server.api.baseUrl}${url}`, {
+  const outgoing = request(`${server.api.baseUrl}${url}`, {
     method,
     headers: { authorization, ...headers },
     agent: false,
   })
-  cleanUps.push(() => asked.destroy())
-  return asked
+  cleanUps.push(() => outgoing.destroy())
+  return outgoing
 }
 
 function connect(url: string): GatewayClient {

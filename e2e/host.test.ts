@@ -10,10 +10,11 @@ import { eventually } from './harness/polling.ts'
 import { removeEngine } from './harness/engine-daemon.ts'
 import { copyEngineTemplate, templatePoolGib } from './harness/engine-template.ts'
 import { freePort } from './harness/ports.ts'
+import { readServerPid } from './harness/processes.ts'
 
 /*
- * How a server begins and ends on its host: what a machine and a second start see of it. The tests
- * share one data folder and one machine, so each builds on those before it.
+ * Start, stop and crash of a server on its host, and their effect on a machine. The tests share one data
+ * folder and one machine, so each builds on those before it.
  */
 const main = join(import.meta.dirname, '..', 'cli', 'src', 'main.ts')
 /** The first start unpacks the image. */
@@ -43,13 +44,13 @@ after(async () => {
   await removeEngine(dataDir, networkName(dataDir))
 })
 
-test('a second start says that one is running', async () => {
+test('a second start reports that a server is running', async () => {
   const { code, output } = await computer('up')
   assert.equal(code, 1)
   assert.match(output, /a server already runs on this data folder: process \d+, http:/)
 })
 
-test('Ctrl-C stops the roles in order and leaves the machine running', async () => {
+test('Ctrl-C stops the processes in order and leaves the machine running', async () => {
   const started = await initStart()
   await end(server, 'SIGINT')
   const stopped = server.output().slice(server.output().indexOf('stopping;'))
@@ -75,10 +76,9 @@ test('after the whole server is killed, the next start takes over', async () => 
   assert.equal(await initStart(), started)
 })
 
-test('a role that is killed comes back, and that is said', async () => {
-  const { pid } = JSON.parse(await readFile(join(dataDir, 'run', 'api.pid'), 'utf8'))
-  process.kill(pid as number, 'SIGKILL')
-  await eventually('the death of the api is said', async () =>
+test('a killed service is restarted, and the restart is reported', async () => {
+  process.kill(readServerPid(dataDir, 'api'), 'SIGKILL')
+  await eventually('the death of the api is reported', async () =>
     /api was ended by SIGKILL .* starting it again/.test(server.output()),
   )
   await eventually('the api answers again', async () =>
@@ -97,8 +97,8 @@ test('computer down stops the machine too, and it can be started again', async (
   await ended
 
   server = await up()
-  const isSettled = async () => (await state()) !== 'running'
-  await eventually('the machine is seen to be down', isSettled)
+  const isDown = async () => (await state()) !== 'running'
+  await eventually('the machine is no longer running', isDown)
   const { data } = await server.api.ok('GET', `/v1/machines/${id}/events`)
   assert.equal(await state(), 'stopped', JSON.stringify(data[0]))
   await server.api.ok('POST', `/v1/machines/${id}/start?wait=60`)
@@ -109,7 +109,7 @@ async function state(): Promise<string> {
   return (await server.api.ok('GET', `/v1/machines/${id}`)).state
 }
 
-/** When the machine's init began: another after every boot. */
+/** The start time of the machine's init, which differs after every boot. */
 async function initStart(): Promise<string> {
   return eventually('the machine answers', () =>
     server.api.run(id, ['sh', '-c', 'cut -d" " -f22 /proc/1/stat']).catch(() => undefined),

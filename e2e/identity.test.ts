@@ -14,8 +14,8 @@ import { startTestEngine, type TestEngine } from './harness/engine.ts'
 import { runInGuest } from './guest/exec.ts'
 
 /*
- * Who a machine is when its disk came from another one. A source and two copies of it run side by
- * side; the tests share them, so each builds on those before it.
+ * The identity of machines whose disk is a copy. A source and two copies of it run side by side; the tests
+ * share them, so each builds on those before it.
  */
 const project = 'identity'
 const captureId: CaptureId = 'cap_0000000000000000000000test'
@@ -25,7 +25,7 @@ let guestDir = ''
 let driver: MachineDriver
 let guests: GuestClient
 let source: MachineSpec
-let its: Identity
+let sourceIdentity: Identity
 const copies: MachineSpec[] = []
 
 before(async () => {
@@ -48,18 +48,18 @@ after(async () => {
   if (guestDir) await rm(guestDir, { recursive: true })
 })
 
-test('a machine of the image knows its name, and has no host keys before it has a server', async () => {
+test('a machine from the image knows its name, and has no host keys before an SSH server is installed', async () => {
   assert.equal(await run(source, 'hostname; cat /etc/hostname'), 'source\nsource\n')
   assert.equal(await run(source, 'grep 127.0.1.1 /etc/hosts'), '127.0.1.1\tsource\n')
   assert.equal(await run(source, 'ls /etc/ssh | grep ssh_host'), '')
 })
 
-test('copies share their files with the source, and none of what tells machines apart', async () => {
+test('copies share the files of the source, and nothing that identifies it', async () => {
   await run(source, installServer)
   await run(source, 'ssh-keygen -A; systemctl start ssh; echo kept > /root/kept')
   await run(source, 'rm -f /var/lib/dbus/machine-id; cp /etc/machine-id /var/lib/dbus/')
   await run(source, `mkdir -p /run/computer/secrets; echo ${secret} > /run/computer/secrets/token`)
-  its = await identify(source)
+  sourceIdentity = await identify(source)
   await guests.flush(refOf(source))
   await driver.capture(source, captureId)
   for (const hostname of ['first', 'second']) {
@@ -70,8 +70,8 @@ test('copies share their files with the source, and none of what tells machines 
   }
 
   const theirs = await Promise.all(copies.map(identify))
-  const all = [its, ...theirs]
-  for (const kind of Object.keys(its) as (keyof Identity)[]) {
+  const all = [sourceIdentity, ...theirs]
+  for (const kind of Object.keys(sourceIdentity) as (keyof Identity)[]) {
     const values = all.map((identity) => identity[kind])
     assert.equal(new Set(values).size, all.length, `${kind}: ${values.join(' | ')}`)
   }
@@ -92,12 +92,12 @@ test('copies share their files with the source, and none of what tells machines 
   }
 })
 
-test('the source keeps its own', async () => {
-  assert.deepEqual(await identify(source), its)
+test('the source keeps its own identity', async () => {
+  assert.deepEqual(await identify(source), sourceIdentity)
   assert.equal(await run(source, 'cat /run/served-key'), await run(source, hostKey))
 })
 
-test('a copy that boots again keeps what it was given', async () => {
+test('a copy that boots again keeps its identity', async () => {
   const copy = copies[0]!
   const before = await identify(copy)
   await driver.stop(copy, { graceMs: 30_000 })
@@ -106,34 +106,34 @@ test('a copy that boots again keeps what it was given', async () => {
 })
 
 test('the disk of a capture holds no agent, no socket, no credential and no secret', async () => {
-  // Without the agent's mount, and below what is mounted over it.
+  // Without the mount of the agent, and below all other mounts.
   const bare = createIncusDriver(engine.optionsOf(project))
   const copy = { ...engine.makeSpec(), captureId }
   await bare.create(copy)
   await bare.start(copy)
-  const look = async (script: string) => {
-    const place = { project, instance: nameOf(copy) }
-    const onDisk = `mount --bind / /mnt && cd /mnt && ${script}`
-    const { code, stdout, stderr } = await runInGuest(engine.client, place, ['sh', '-c', onDisk])
+  const onDisk = async (script: string) => {
+    const target = { project, instance: nameOf(copy) }
+    const command = ['sh', '-c', `mount --bind / /mnt && cd /mnt && ${script}`]
+    const { code, stdout, stderr } = await runInGuest(engine.client, target, command)
     assert.ok(code <= 1, stderr)
     return stdout
   }
-  assert.equal(await look('ls -A opt/computer; ls -d run/computer || true'), '')
-  assert.equal(await look('ls -A var/lib/computer'), 'machine\n')
-  assert.equal(await look('cat var/lib/computer/machine'), `${source.id}\n`)
-  assert.equal(await look('find . -xdev -name "agent.*" -path "*computer*"'), '')
-  assert.equal(await look(`grep -rl ${secret} etc home opt root run srv tmp var`), '')
+  assert.equal(await onDisk('ls -A opt/computer; ls -d run/computer || true'), '')
+  assert.equal(await onDisk('ls -A var/lib/computer'), 'machine\n')
+  assert.equal(await onDisk('cat var/lib/computer/machine'), `${source.id}\n`)
+  assert.equal(await onDisk('find . -xdev -name "agent.*" -path "*computer*"'), '')
+  assert.equal(await onDisk(`grep -rl ${secret} etc home opt root run srv tmp var`), '')
   assert.equal(
-    await look('grep -rl kept root'),
+    await onDisk('grep -rl kept root'),
     'root/kept\n',
-    'and the search finds what is there',
+    'the search finds files that exist',
   )
   await bare[Symbol.asyncDispose]()
 })
 
 const secret = 'secret-that-lives-in-memory-alone'
 const hostKey = 'cat /etc/ssh/ssh_host_ed25519_key.pub'
-/** Stands for an SSH server: shows with which key it runs. */
+/** Stands in for an SSH server, and records the key with which it runs. */
 const installServer = `cp /bin/true /usr/sbin/sshd
 cat > /etc/systemd/system/ssh.service <<'END'
 [Service]
@@ -165,7 +165,7 @@ async function identify(spec: MachineSpec): Promise<Identity> {
   }
 }
 
-/** Starts a machine and tells it who it is, as the worker does. */
+/** Starts a machine and sets its identity, as the worker does. */
 async function boot(spec: MachineSpec, hostname: string): Promise<void> {
   await driver.start(spec)
   runs.set(spec.id, (runs.get(spec.id) ?? 0) + 1)

@@ -3,19 +3,19 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createIncusDriver } from '../server/src/drivers/incus/driver.ts'
 import { nameOf } from '../server/src/drivers/incus/instance.ts'
 import { listInstances } from '../server/src/drivers/incus/instances.ts'
 import type { MachineDriver, MachineSpec } from '../server/src/drivers/machine-driver.ts'
 import { startTestEngine, type TestEngine } from './harness/engine.ts'
+import { eventually } from './harness/polling.ts'
 import { runInGuest, type GuestResult } from './guest/exec.ts'
 import { dnsQuery, listen, subvolumes } from './guest/isolation-probes.ts'
 
 const project = 'isolation'
 
-/** What a machine's root user may not do. The only targets are this host and its own machines. */
-describe('a machine is shut in', () => {
+/** The root user of a machine cannot get out of it. The only targets are this host and its machines. */
+describe('a machine is isolated', () => {
   let engine: TestEngine
   let driver: MachineDriver
   let guestDir: string
@@ -37,7 +37,7 @@ describe('a machine is shut in', () => {
     for (const spec of [first, second]) {
       await driver.create(spec)
       await driver.start(spec)
-      await untilUp(spec)
+      await waitForNetwork(spec)
     }
     const path = `/1.0/networks/${options.network}`
     const { config } = await engine.client.get<{ config: Record<string, string> }>(path)
@@ -58,14 +58,8 @@ describe('a machine is shut in', () => {
     return inGuest(spec, 'python3', '-c', script)
   }
 
-  async function untilUp(spec: MachineSpec): Promise<void> {
-    const deadline = Date.now() + 60_000
-    for (;;) {
-      const address = await addressOf(spec).catch(() => undefined)
-      if (address !== undefined) return
-      assert.ok(Date.now() < deadline, 'the machine got no address within a minute')
-      await sleep(100)
-    }
+  async function waitForNetwork(spec: MachineSpec): Promise<void> {
+    await eventually('the machine has an address', () => addressOf(spec).catch(() => undefined))
   }
 
   async function addressOf(spec: MachineSpec): Promise<string | undefined> {
@@ -73,7 +67,7 @@ describe('a machine is shut in', () => {
     return / inet ([0-9.]+)\//.exec(stdout)?.[1]
   }
 
-  /** `open` where a TCP connection is taken, else why not. */
+  /** Resolves to `open` if a TCP connection succeeds, otherwise to the error. */
   async function probe(spec: MachineSpec, address: string, port: number): Promise<string> {
     const { stdout } = await python(
       spec,
@@ -87,7 +81,7 @@ except OSError as error:
     return stdout.trim()
   }
 
-  test('its root is nobody on the host, and no two machines share a user', async () => {
+  test('its root has no privileges on the host, and no two machines share a uid', async () => {
     const ranges: number[] = []
     for (const spec of [first, second]) {
       const { stdout } = await inGuest(spec, 'cat', '/proc/1/uid_map', '/proc/1/gid_map')
@@ -100,7 +94,7 @@ except OSError as error:
     assert.ok(Math.abs(ranges[0]! - ranges[1]!) >= 65_536)
   })
 
-  test('the engine is told nothing but numbers and our own choices', async () => {
+  test('the configuration of instances contains only numbers and constants of ours', async () => {
     for (const { config } of await listInstances({ client: engine.client, project })) {
       const keys = Object.keys(config)
       assert.deepEqual(keys.filter((key) => /^(raw|user|environment)\./.test(key)).sort(), [
@@ -120,13 +114,13 @@ except OSError as error:
     }
   })
 
-  test('there is no way to the engine inside', async () => {
+  test('the engine cannot be reached from inside', async () => {
     const script =
       'ls -d /dev/incus /dev/lxd 2>/dev/null; find / -xdev -name unix.socket 2>/dev/null'
     assert.equal((await inGuest(first, 'sh', '-c', script)).stdout, '')
   })
 
-  test('the agent of the host can be read and not changed', async () => {
+  test('the agent, mounted from the host, can be read but not changed', async () => {
     assert.equal((await inGuest(first, 'cat', '/opt/computer/agent')).stdout, 'today')
     for (const script of [
       'echo x > /opt/computer/agent',
@@ -142,21 +136,19 @@ except OSError as error:
   test('it has the cores and the memory of its size', async () => {
     const { stdout } = await inGuest(first, 'grep', 'MemTotal', '/proc/meminfo')
     assert.equal(stdout, `MemTotal:        ${1024 * 1024} kB\n`)
-    // The engine deals out the cores soon after a start, not before it.
-    const deadline = Date.now() + 10_000
-    while ((await inGuest(first, 'nproc')).stdout !== '1\n') {
-      assert.ok(Date.now() < deadline, 'the machine keeps more cores than its size has')
-    }
+    // The engine assigns the cores soon after the start.
+    const hasOneCore = async () => (await inGuest(first, 'nproc')).stdout === '1\n'
+    await eventually('the machine has the cores of its size', hasOneCore, { withinMs: 10_000 })
   })
 
-  test('a memory hog is killed, and the machine and its neighbour live on', async () => {
+  test('a process that uses too much memory is killed, and the machine and its neighbour keep running', async () => {
     const hog = 'x = []\nwhile True: x.append(bytearray(64 << 20))'
     assert.notEqual((await python(first, hog)).code, 0)
     assert.equal(await driver.inspect(first), 'running')
     assert.equal((await inGuest(second, 'true')).code, 0)
   })
 
-  test('threads without end find an end', async () => {
+  test('the number of threads is limited', async () => {
     const { stdout } = await python(
       first,
       `import threading
@@ -177,7 +169,7 @@ os._exit(0)`,
     assert.equal((await inGuest(second, 'true')).code, 0)
   })
 
-  test('its disk has an end that subvolumes do not get around, and a full one starts again', async () => {
+  test('its disk has a limit that subvolumes cannot avoid, and a machine with a full disk can start', async () => {
     const { stdout } = await python(first, subvolumes)
     assert.equal(stdout.trim(), 'EPERM '.repeat(8).trim())
 
@@ -188,12 +180,12 @@ os._exit(0)`,
 
     await driver.stop(first, { graceMs: 0 })
     await driver.start(first)
-    await untilUp(first)
+    await waitForNetwork(first)
     const removed = await inGuest(first, 'rm', '-f', '/fill', '/rest')
     assert.equal(removed.code, 0, removed.stderr)
   })
 
-  test('nothing of the host can be reached, by any of its addresses', async (t) => {
+  test('the host cannot be reached by any of its addresses', async (t) => {
     const port = await listen(t)
     const addresses = Object.values(networkInterfaces())
       .flatMap((list) => list ?? [])
@@ -208,7 +200,7 @@ os._exit(0)`,
     assert.notEqual(await probe(first, '169.254.169.254', 80), 'open')
   })
 
-  test('the host is closed on IPv6 as well', async (t) => {
+  test('the host cannot be reached by IPv6 either', async (t) => {
     const port = await listen(t)
     const bridge = networkInterfaces()[engine.optionsOf(project).network] ?? []
     for (const { address, family } of bridge) {
@@ -219,12 +211,12 @@ os._exit(0)`,
     assert.equal(stdout, '')
   })
 
-  test('no other machine can be reached, also not by way of the gateway', async () => {
+  test('no other machine can be reached, not even through the gateway', async () => {
     const target = (await addressOf(second))!
     const serve = 'setsid python3 -m http.server 7777 --directory /tmp </dev/null >/dev/null 2>&1 &'
     await inGuest(second, 'sh', '-c', serve)
-    const deadline = Date.now() + 10_000
-    while ((await probe(second, target, 7777)) !== 'open') assert.ok(Date.now() < deadline)
+    const reachesItself = async () => (await probe(second, target, 7777)) === 'open'
+    await eventually('the machine reaches itself', reachesItself, { withinMs: 10_000 })
 
     assert.notEqual(await probe(first, target, 7777), 'open', 'directly')
     const source = (await addressOf(first))!
@@ -234,7 +226,7 @@ os._exit(0)`,
     ] as const) {
       await inGuest(spec, 'ip', 'route', 'add', `${other}/32`, 'via', gateway, 'dev', 'eth0')
     }
-    assert.notEqual(await probe(first, target, 7777), 'open', 'by way of the gateway')
+    assert.notEqual(await probe(first, target, 7777), 'open', 'through the gateway')
   })
 
   test('an address of another machine cannot be taken over', async (t) => {
@@ -256,8 +248,8 @@ except OSError as error:
     assert.ok(port > 0)
   })
 
-  test('names are asked for at the gateway, which tells nothing of other machines', async () => {
-    const ask = (name: string) =>
+  test('the gateway resolves names, but not those of other machines', async () => {
+    const resolve = (name: string) =>
       python(
         first,
         `import socket
@@ -266,11 +258,11 @@ q = b''.join(bytes([len(p)]) + p.encode() for p in '${name}'.split('.')) + bytes
 s.sendto(bytes.fromhex('000101000001000000000000') + q + bytes.fromhex('00010001'), ('${gateway}', 53))
 print(s.recv(512)[7])`,
       )
-    assert.match((await ask('localhost')).stdout, /^\d+\n$/)
-    assert.equal((await ask(`${nameOf(second)}.incus`)).stdout.trim(), '0')
+    assert.match((await resolve('localhost')).stdout, /^\d+\n$/)
+    assert.equal((await resolve(`${nameOf(second)}.incus`)).stdout.trim(), '0')
   })
 
-  test('a kernel key of one machine is none of another', async () => {
+  test('a kernel key of one machine is inaccessible to another', async () => {
     const add = `import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 print(libc.syscall(248, b'user', b'computer', b'secret', 6, -5))`
@@ -282,7 +274,7 @@ print(libc.syscall(250, 11, ${serial}, ctypes.create_string_buffer(16), 16))`
     assert.equal((await python(second, read)).stdout.trim(), '-1')
   })
 
-  test('a user of its own can make the name spaces of a browser sandbox', async () => {
+  test('its own user can create the namespaces of a browser sandbox', async () => {
     const enter = 'setpriv --reuid 1000 --regid 1000 --clear-groups unshare -U -r -p -n -f true'
     const { code, stderr } = await inGuest(first, 'sh', '-c', enter)
     assert.equal(code, 0, stderr)

@@ -6,7 +6,7 @@ import { eventually } from './harness/polling.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
-/* What a model does on a real machine through the MCP server, with the official client. */
+/* A model's work on a real machine through the MCP server, with the official client. */
 
 let server: RealServer
 let mcp: McpClient
@@ -23,7 +23,7 @@ after(async () => {
   await server?.[Symbol.asyncDispose]()
 })
 
-test('a machine is created and its desktop looked at', async () => {
+test('a machine is created and its desktop captured', async () => {
   assert.match(await mcp.ok('create_machine', { name: machine }), /model \(mch_\w+\): running/)
   const { bytes } = imageOf(await mcp.call('screenshot', { machine }))
   const { width, height } = await sharp(bytes).metadata()
@@ -31,7 +31,7 @@ test('a machine is created and its desktop looked at', async () => {
   assert.ok((await sharp(bytes).stats()).entropy > 1, 'the screen is blank')
 })
 
-test('a page is opened in the browser, and its button clicked', async () => {
+test('a page is opened in the browser, and its button is clicked', async () => {
   await mcp.ok('write_file', { machine, path: 'site/server.py', content: site })
   const command = 'python3 site/server.py'
   await mcp.ok('run_command', { machine, command, background: true })
@@ -42,7 +42,7 @@ test('a page is opened in the browser, and its button clicked', async () => {
     return dominant.g > 200 && dominant.r < 60
   })
   await mcp.ok('click', { machine, x: 640, y: 500 })
-  await eventually('the page told of the click', async () => {
+  await eventually('the click is recorded', async () => {
     const read = await mcp.call('read_file', { machine, path: 'site/clicked' })
     return !read.isError
   })
@@ -50,8 +50,8 @@ test('a page is opened in the browser, and its button clicked', async () => {
 })
 
 test('a snapshot is taken and forked, and the fork has its own disk', async () => {
-  const said = await mcp.ok('create_snapshot', { machine, name: 'clicked' })
-  const snapshot = /snp_[0-9a-z]+/.exec(said)![0]
+  const created = await mcp.ok('create_snapshot', { machine, name: 'clicked' })
+  const snapshot = /snp_[0-9a-z]+/.exec(created)![0]
   await mcp.ok('write_file', { machine, path: 'site/clicked', content: 'changed' })
   await mcp.ok('fork_machine', { machine, name: 'branch', snapshot })
   assert.equal(await mcp.ok('read_file', { machine: 'branch', path: 'site/clicked' }), 'once\n')
@@ -59,7 +59,7 @@ test('a snapshot is taken and forked, and the fork has its own disk', async () =
   assert.match(await mcp.ok('get_machine', { machine }), /controlled by .*agent.*\n.*\n- clicked /)
 })
 
-/** A page that is one green button, and a file that tells of each click. */
+/** Serves a page with one green button, and records each click in a file. */
 const site = `
 import http.server, os
 os.chdir(os.path.dirname(os.path.abspath(__file__)))

@@ -10,8 +10,8 @@ import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
 /*
- * noVNC as it is published, in a real Chromium, at a real machine through a real gateway. The tests
- * build on each other. With COMPUTER_UPDATE_IMAGES what it shows becomes docs/images/novnc.png.
+ * The published noVNC in a real Chromium, connected to a real machine through a real gateway. The tests
+ * build on each other. COMPUTER_UPDATE_IMAGES saves a screenshot as docs/images/novnc.png.
  */
 
 let server: RealServer
@@ -20,7 +20,7 @@ let site: Awaited<ReturnType<typeof servePage>>
 let id = ''
 let session = ''
 let viewer: NovncViewer
-let onlooker: NovncViewer
+let observer: NovncViewer
 const path = (rest: string) => `/v1/machines/${id}/${rest}`
 
 before(async () => {
@@ -36,17 +36,17 @@ after(async () => {
   await server?.[Symbol.asyncDispose]()
 })
 
-test('it connects with a token and shows what the machine shows', async () => {
+test('it connects with a token and shows the screen of the machine', async () => {
   session = (await server.api.ok('POST', '/v1/sessions', { machine_id: id })).id
   viewer = await view(session)
-  await looksLikeMachine(viewer)
+  await showsMachine(viewer)
   const [first] = await viewer.messages()
   assert.deepEqual(first, { type: 'ready', width: 1280, height: 800 })
 })
 
-test('without the lease it only looks; with it, a click and text land', async () => {
+test('without the lease it is view-only; with it, a click and text land', async () => {
   await openTerminal()
-  await looksLikeMachine(viewer)
+  await showsMachine(viewer)
   await viewer.page.mouse.click(640, 400)
   await viewer.page.keyboard.type('too early ')
 
@@ -61,19 +61,19 @@ test('without the lease it only looks; with it, a click and text land', async ()
     const answer = await server.api.call('GET', path('files/content?path=typed.txt'))
     return answer.body?.content === 'Typed in noVNC: ~!@#$%^&*()_+ '
   })
-  await looksLikeMachine(viewer)
+  await showsMachine(viewer)
 })
 
-test('a click changes what is seen, by all who look', async () => {
-  onlooker = await view()
-  await looksLikeMachine(onlooker)
+test('the effect of a click is shown to every viewer', async () => {
+  observer = await view()
+  await showsMachine(observer)
   const before = await viewer.picture()
   await viewer.page.mouse.click(1100, 700, { button: 'right' })
   await eventually('a menu is drawn', async () => {
     return (await difference(before, await viewer.picture())) > 1
   })
-  await looksLikeMachine(viewer)
-  await looksLikeMachine(onlooker)
+  await showsMachine(viewer)
+  await showsMachine(observer)
   if (process.env['COMPUTER_UPDATE_IMAGES']) {
     const image = await sharp(await viewer.page.screenshot())
       .png({ palette: true })
@@ -86,22 +86,22 @@ test('a click changes what is seen, by all who look', async () => {
   })
 })
 
-test('the display follows the window of the viewer, and every viewer the display', async () => {
+test('the display follows the window of a viewer, and every viewer follows the display', async () => {
   await viewer.followWindow()
   await viewer.page.setViewportSize({ width: 1000, height: 700 })
   await eventually('the display has the size of the window', async () => {
     const { width, height } = await server.api.ok('GET', path('display'))
     return width === 1000 && height === 700
   })
-  for (const one of [viewer, onlooker]) await looksLikeMachine(one)
+  for (const one of [viewer, observer]) await showsMachine(one)
 
   await server.api.ok('POST', path('display/resize'), { width: 1100, height: 600 })
-  for (const one of [viewer, onlooker]) await looksLikeMachine(one)
+  for (const one of [viewer, observer]) await showsMachine(one)
 })
 
-test('a takeover makes it read-only, and it goes on looking', async () => {
+test('a takeover makes it view-only, and it keeps showing the screen', async () => {
   await server.api.takeLease(id, { force: true })
-  await eventually('it is told', async () => {
+  await eventually('the viewer is notified', async () => {
     return (await viewer.messages()).some(({ type }) => type === 'lease_lost')
   })
   await viewer.page.keyboard.type('too late')
@@ -110,7 +110,7 @@ test('a takeover makes it read-only, and it goes on looking', async () => {
     const { body } = await server.api.call('GET', path('files/content?path=typed.txt'))
     return body.content.endsWith('()_+ Taken over.')
   })
-  await looksLikeMachine(viewer)
+  await showsMachine(viewer)
 })
 
 async function view(sessionId?: string): Promise<NovncViewer> {
@@ -118,11 +118,11 @@ async function view(sessionId?: string): Promise<NovncViewer> {
     server.api.ok('GET', '/v1/auth/me'),
     server.api.ok('POST', '/v1/gateway-tokens'),
   ])
-  const wish = { gatewayUrl: gateway_url, token, machineId: id, sessionId }
-  return NovncViewer.open(browser, site.origin, wish)
+  const options = { gatewayUrl: gateway_url, token, machineId: id, sessionId }
+  return NovncViewer.open(browser, site.origin, options)
 }
 
-/** Over most of the screen; it writes down every character as it comes. */
+/** Opens a terminal over most of the screen, with a program that writes each character to a file. */
 async function openTerminal(): Promise<void> {
   const program = `sh -c 'stty -icanon; exec cat >typed.txt'`
   await server.api.launch(id, `xfce4-terminal --geometry 100x30+150+100 -x ${program}`)
@@ -132,10 +132,10 @@ async function openTerminal(): Promise<void> {
   })
 }
 
-/** Until both are the same, up to the losses of JPEG. */
-async function looksLikeMachine(one: NovncViewer): Promise<void> {
+/** Waits until the viewer shows the machine's screen, up to the losses of JPEG. */
+async function showsMachine(one: NovncViewer): Promise<void> {
   let last = Infinity
-  await eventually('it looks like the machine', async () => {
+  await eventually('the viewer shows the screen of the machine', async () => {
     const { bytes } = await server.api.call('GET', path('screenshot'), undefined, {
       accept: 'image/png',
     })
@@ -144,7 +144,7 @@ async function looksLikeMachine(one: NovncViewer): Promise<void> {
   }).catch((error: Error) => assert.fail(`${error.message}; it differs by ${last}`))
 }
 
-/** Of 255, on average; infinite for pictures of different sizes. */
+/** The average difference, of 255; infinite for pictures of different sizes. */
 async function difference(a: Buffer, b: Buffer): Promise<number> {
   const [first, second] = await Promise.all(
     [a, b].map((image) => sharp(image).removeAlpha().raw().toBuffer({ resolveWithObject: true })),

@@ -12,9 +12,9 @@ import { signInOwner } from './harness/person.ts'
 import { startRealServer, type RealServer } from './harness/server.ts'
 
 /*
- * Private previews of a real machine in a real Chromium. They stand below preview.localhost and not
- * below localhost itself, so that a browser takes two of them for one site, as those of a deployment
- * with a domain. The tests build on each other.
+ * Private previews of a real machine in a real Chromium. Their domain is preview.localhost, not localhost
+ * itself, so that the browser considers two previews same-site, as with the domain of a deployment. The
+ * tests build on each other.
  */
 
 type Preview = { readonly url: string; readonly access_url: string }
@@ -53,7 +53,7 @@ after(async () => {
   await server?.[Symbol.asyncDispose]()
 })
 
-test('the link opens the page at its clean address, which a reload and its own requests keep', async () => {
+test('the link opens the page at its clean address, and a reload and its own requests stay authorized', async () => {
   await page.goto(one.access_url)
   assert.equal(page.url(), `${one.url}/`)
   assert.equal(await page.textContent('h1'), 'Port 8000')
@@ -64,7 +64,7 @@ test('the link opens the page at its clean address, which a reload and its own r
   assert.equal(await page.evaluate('document.cookie'), '')
 })
 
-test('the link is used: whoever has it as well is not let in, and who was goes on', async () => {
+test('a used link admits nobody else, and its first user stays admitted', async () => {
   const context = await browser.newContext()
   const late = await context.newPage()
   assert.equal((await late.goto(one.access_url))?.status(), 401)
@@ -74,7 +74,7 @@ test('the link is used: whoever has it as well is not let in, and who was goes o
   assert.equal(page.url(), `${one.url}/`)
 })
 
-test('who is not signed in is told to, and comes back to where they were going', async () => {
+test('a visitor who is not signed in is asked to, and then returns to the requested page', async () => {
   const context = await browser.newContext()
   const visitor = await context.newPage()
   const answer = await visitor.goto(`${one.url}/cookies?a=b`)
@@ -84,12 +84,12 @@ test('who is not signed in is told to, and comes back to where they were going',
   await signIn(context)
   await visitor.getByRole('link', { name: 'Open the preview again' }).click()
   await visitor.waitForURL(`${one.url}/cookies?a=b`)
-  // The machine is shown no cookie of ours.
+  // The machine receives no cookie of ours.
   assert.equal(await visitor.textContent('body'), 'cookies: ')
   await context.close()
 })
 
-test('a member who is signed in is sent through the service and back', async () => {
+test('a signed-in member is redirected to the server and back', async () => {
   const context = await browser.newContext()
   await signIn(context)
   const member = await context.newPage()
@@ -99,7 +99,7 @@ test('a member who is signed in is sent through the service and back', async () 
   await context.close()
 })
 
-test('the answers of a preview set no cookie of a sibling, nor does its page read one', async () => {
+test('responses of a preview cannot set cookies for a sibling, and its page cannot read them', async () => {
   const sibling = await guest.newPage()
   await sibling.goto(other.access_url)
   await page.goto(`${one.url}/set`)
@@ -111,7 +111,7 @@ test('the answers of a preview set no cookie of a sibling, nor does its page rea
   const read = `fetch('${one.url}/cookies', { credentials: 'include' }).then((r) => r.text(), String)`
   assert.match(await sibling.evaluate(read), /Failed to fetch/)
 
-  // Its script may: so the browser would have taken that from an answer. What lets people in, it may not.
+  // A script may set one, so the browser would accept it from a response; but not the access cookie.
   const plant = (name: string) =>
     page.evaluate(`document.cookie = '${name}=x; Domain=preview.localhost; Path=/; Secure'`)
   await plant('scripted')
@@ -120,7 +120,7 @@ test('the answers of a preview set no cookie of a sibling, nor does its page rea
   assert.equal(await sibling.textContent('body'), 'cookies: scripted=x')
 })
 
-/** As after the login that a dashboard would show. */
+/** Sets the session cookie, as a login in a browser would. */
 async function signIn(context: BrowserContext): Promise<void> {
   const { cookie } = await signInOwner(server, `Person${people++}`)
   const [name = '', value = ''] = cookie.split('=')
@@ -128,7 +128,7 @@ async function signIn(context: BrowserContext): Promise<void> {
 }
 let people = 0
 
-/** Of the certificate at that address, which the server's own authority vouches for. */
+/** The hash of the key of the certificate at that address, which the server's own authority signed. */
 async function readTrustedKey({ hostname, port }: URL): Promise<string> {
   const ca = await readFile(join(server.dataDir, 'previews', 'authority.crt'))
   const socket = connect({ host: '127.0.0.1', port: Number(port), servername: hostname, ca })

@@ -8,11 +8,12 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { WebSocket, type ClientOptions } from 'ws'
 import { eventually } from './harness/polling.ts'
+import { memoryMb, readServerPid } from './harness/processes.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
 /*
- * A web server in a real machine, reached at its hostname over TLS by a client that trusts the local
+ * A web server in a real machine, requested at its hostname over TLS by a client that trusts the local
  * authority. The tests share one server and one machine, so each builds on those before it.
  */
 
@@ -29,28 +30,28 @@ before(async () => {
 })
 after(() => server?.[Symbol.asyncDispose]())
 
-test('nothing has to listen yet; what listens then is reached over TLS at its hostname', async () => {
+test('a port can be published before a server listens on it, and is then reached over TLS at its hostname', async () => {
   preview = await server.api.ok('POST', `/v1/machines/${machine}/ports`, { port: 8000 })
   port = Number(new URL(preview.url).port)
   assert.match(preview.url, /^https:\/\/[0-9a-z]{26}\.localhost:\d+$/)
-  // The agent inside answers a moment after the machine runs.
+  // The agent answers a moment after the machine runs.
   await eventually(
     'the machine answers that nothing listens',
-    async () => (await ask('/')).status === 502,
+    async () => (await get('/')).status === 502,
   )
   await server.api.ok('PUT', `/v1/machines/${machine}/files/content`, {
     path: '/home/agent/web.py',
     content: webServer,
   })
   await server.api.launch(machine, 'python3 /home/agent/web.py')
-  await eventually('the web server answers', async () => (await ask('/hello')).status === 200)
-  const { text, headers } = await ask('/hello')
+  await eventually('the web server answers', async () => (await get('/hello')).status === 200)
+  const { text, headers } = await get('/hello')
   assert.equal(text, 'hello from the machine')
   assert.equal(headers['x-host'], new URL(preview.url).host)
-  assert.equal((await ask('/hello', { headers: { 'x-preview-secret': '' } })).status, 401)
+  assert.equal((await get('/hello', { headers: { 'x-preview-secret': '' } })).status, 401)
 })
 
-test('200 MB go up and come down whole, and the gateway holds little of it', async () => {
+test('200 MB are uploaded and downloaded intact, and the gateway buffers little of it', async () => {
   const memoryBefore = await readGatewayMemory('VmRSS')
   const size = 200 * 1024 * 1024
   const block = Buffer.alloc(1024 * 1024, 'abcdefgh')
@@ -70,11 +71,11 @@ test('200 MB go up and come down whole, and the gateway holds little of it', asy
   const hash = createHash('sha256')
   for await (const chunk of download) hash.update(chunk as Buffer)
   assert.equal(hash.digest('hex'), sum)
-  const grown = (await readGatewayMemory('VmHWM')) - memoryBefore
-  assert.ok(grown < 128, `it took ${grown} MB more at its highest`)
+  const growthMb = (await readGatewayMemory('VmHWM')) - memoryBefore
+  assert.ok(growthMb < 128, `the gateway grew by ${growthMb} MB`)
 })
 
-test('events come as they are sent', async () => {
+test('server-sent events arrive as they are sent', async () => {
   const request = open('/events').end()
   const [events] = (await once(request, 'response')) as [IncomingMessage]
   events.setEncoding('utf8')
@@ -85,59 +86,55 @@ test('events come as they are sent', async () => {
   request.destroy()
 })
 
-test('unpublishing cuts an open WebSocket; the port gets another hostname', async () => {
+test('unpublishing closes an open WebSocket, and the port gets another hostname when it is published again', async () => {
   const socket = await openSocket()
   const ended = once(socket, 'close')
   await server.api.ok('DELETE', `/v1/machines/${machine}/ports/${preview.id}`)
   await ended
-  assert.equal((await ask('/hello')).status, 404)
+  assert.equal((await get('/hello')).status, 404)
   const before = preview.url
   preview = await server.api.ok('POST', `/v1/machines/${machine}/ports`, { port: 8000 })
   assert.notEqual(preview.url, before)
-  assert.equal((await ask('/hello')).status, 200)
+  assert.equal((await get('/hello')).status, 200)
 })
 
 test('a stopped machine answers 503, and works again under the same hostname', async () => {
   await server.api.ok('POST', `/v1/machines/${machine}/stop?wait=60`)
-  assert.equal((await ask('/hello')).status, 503)
+  assert.equal((await get('/hello')).status, 503)
   await server.api.ok('POST', `/v1/machines/${machine}/start?wait=60`)
-  await eventually('the machine answers', async () => (await ask('/hello')).status === 502)
+  await eventually('the machine answers', async () => (await get('/hello')).status === 502)
   await server.api.launch(machine, 'python3 /home/agent/web.py')
-  await eventually('the web server answers', async () => (await ask('/hello')).status === 200)
+  await eventually('the web server answers', async () => (await get('/hello')).status === 200)
 })
 
-test('it outlives the gateway', async () => {
+test('it survives a restart of the gateway', async () => {
   await server.kill('gateway')
   await eventually('the gateway is back', async () =>
-    ask('/hello').then(
+    get('/hello').then(
       ({ status }) => status === 200,
       () => false,
     ),
   )
-  const { text } = await ask('/hello')
+  const { text } = await get('/hello')
   assert.equal(text, 'hello from the machine')
 })
 
-/** In megabytes, now or at its highest. */
-async function readGatewayMemory(what: 'VmRSS' | 'VmHWM'): Promise<number> {
-  const record = await readFile(join(server.dataDir, 'run', 'gateway.pid'), 'utf8')
-  const status = await readFile(
-    `/proc/${(JSON.parse(record) as { pid: number }).pid}/status`,
-    'utf8',
-  )
-  return Number(new RegExp(`^${what}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? NaN) / 1024
+/** The gateway's memory in megabytes, now or at its peak. */
+async function readGatewayMemory(field: 'VmRSS' | 'VmHWM'): Promise<number> {
+  const pid = readServerPid(server.dataDir, 'gateway')
+  return memoryMb(await readFile(`/proc/${pid}/status`, 'utf8'), field)
 }
 
-/** By the secret, unless the test says otherwise. */
-function open(path: string, wish: RequestOptions = {}) {
+/** Opens a request, authorized by the secret unless the options say otherwise. */
+function open(path: string, options: RequestOptions = {}) {
   const { host, hostname } = new URL(preview.url)
-  const headers = { host, 'x-preview-secret': preview.secret, ...wish.headers }
-  const where = { host: '127.0.0.1', servername: hostname, port, path, agent: false as const }
-  return sendRequest({ ...where, ...wish, headers, ca: authority })
+  const headers = { host, 'x-preview-secret': preview.secret, ...options.headers }
+  const target = { host: '127.0.0.1', servername: hostname, port, path, agent: false as const }
+  return sendRequest({ ...target, ...options, headers, ca: authority })
 }
 
-async function ask(path: string, wish: RequestOptions = {}) {
-  const [answer] = (await once(open(path, wish).end(), 'response')) as [IncomingMessage]
+async function get(path: string, options: RequestOptions = {}) {
+  const [answer] = (await once(open(path, options).end(), 'response')) as [IncomingMessage]
   return { status: answer.statusCode, headers: answer.headers, text: await textOf(answer) }
 }
 
@@ -163,7 +160,7 @@ async function openSocket(): Promise<WebSocket> {
   return socket
 }
 
-/** What Python has by itself: an answer, an upload, a download, events and a WebSocket that echoes. */
+/** Serves a page, an upload, a download, events and an echoing WebSocket with Python alone. */
 const webServer = `
 import base64, hashlib, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -10,7 +10,7 @@ import { readPrograms } from './harness/guide-programs.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
-/* The programs of docs/real-time.md, run as they stand there. The screen is in novnc.test.ts. */
+/* Runs the programs of docs/real-time.md as written. novnc.test.ts covers the screen. */
 
 let server: RealServer
 let folder: string
@@ -29,7 +29,7 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-test('the terminal', async () => {
+test('the program for terminals', async () => {
   const program = run('terminal.mjs')
   await program.ended
   const output = program.output()
@@ -37,12 +37,12 @@ test('the terminal', async () => {
   assert.match(output, /\{"type":"exit","exit_code":3\}\n1000 the command has exited\n$/)
 })
 
-test('the events, across a restart of the gateway, until the machine is gone', async () => {
+test('the program for events, across a restart of the gateway, until the machine is deleted', async () => {
   const program = run('events.mjs')
-  await printed(program, /machine.ready/)
+  await waitForOutput(program, /machine.ready/)
   await server.kill('gateway')
   await server.api.ok('POST', `/v1/machines/${id}/stop?wait=60`)
-  await printed(program, /machine.stopped/)
+  await waitForOutput(program, /machine.stopped/)
   await server.api.ok('DELETE', `/v1/machines/${id}`)
   await program.ended
   const events = program.output().trim().split('\n')
@@ -66,6 +66,6 @@ function run(name: string) {
   return { output: () => output, ended: once(child, 'close') }
 }
 
-async function printed({ output }: ReturnType<typeof run>, pattern: RegExp): Promise<void> {
+async function waitForOutput({ output }: ReturnType<typeof run>, pattern: RegExp): Promise<void> {
   await eventually(`${pattern} is printed`, async () => pattern.test(output()))
 }

@@ -14,8 +14,8 @@ import { joinServer } from './harness/shared-server.ts'
 import { showTerminal } from './guest/terminal.ts'
 
 /*
- * The headline calls of the SDK on a real machine. The tests share one server, and the machine that
- * the README's program made: each builds on those before it.
+ * The main calls of the SDK on a real machine. The tests share one server and the machine that the README's
+ * program creates, so each builds on those before it.
  */
 
 const repoDir = fileURLToPath(new URL('../', import.meta.url))
@@ -24,22 +24,22 @@ let computer: Computer
 let machine: Machine
 let snapshotId = ''
 const ending = new AbortController()
-let everything: Followed<OrganizationEvent>
-let life: Followed<MachineEvent>
+let organizationEvents: Followed<OrganizationEvent>
+let machineEvents: Followed<MachineEvent>
 
 before(async () => {
   server = await joinServer()
   computer = server.computer
   const subscription = computer.events.subscribe({ signal: ending.signal })
   await subscription.ready
-  everything = follow(subscription)
+  organizationEvents = follow(subscription)
 })
 after(async () => {
   ending.abort()
   await server?.[Symbol.asyncDispose]()
 })
 
-test("the README's program runs as it stands there", async () => {
+test("the README's program runs as written", async () => {
   const text = await readFile(`${repoDir}README.md`, 'utf8')
   const program = /```ts\n([^]*?)```/.exec(text)?.[1]
   assert.ok(program)
@@ -58,11 +58,11 @@ test("the README's program runs as it stands there", async () => {
     [[name, 'running']],
   )
   machine = machines[0]!
-  life = follow(machine.events.subscribe({ afterSequence: -1, signal: ending.signal }))
+  machineEvents = follow(machine.events.subscribe({ afterSequence: -1, signal: ending.signal }))
   assert.deepEqual(await sessionStates(machine), ['closed'])
 })
 
-test('commands run with their options, and are ended at their time', async () => {
+test('commands run with their options, and end at their timeout', async () => {
   const script = 'cat; pwd; printf %s "$GREETING" >&2; exit 3'
   const options = { cwd: '/tmp', env: { GREETING: 'gr\u00fc\u00df' }, stdin: 'in\n' }
   const { stdout, stderr, exitCode, timedOut } = await machine.exec(script, options)
@@ -71,7 +71,7 @@ test('commands run with their options, and are ended at their time', async () =>
   assert.equal((await machine.exec(['sleep', '600'], { timeoutMs: 300 })).timedOut, true)
 })
 
-test('a file of several ranges goes up and comes down as it was, whole and from an offset', async () => {
+test('a file of several ranges is uploaded and downloaded intact, whole and from an offset', async () => {
   const bytes = new Uint8Array(randomBytes(9 * 1024 * 1024 + 5))
   assert.equal((await machine.files.write('data/big', bytes)).size, bytes.length)
   const { stdout } = await machine.exec('sha256sum <data/big')
@@ -96,10 +96,10 @@ test('a screenshot is a picture of the whole display', async () => {
   }
 })
 
-test('typing acquires the lease by itself; who lost it to another is told, and types nothing', async () => {
+test('typing acquires the lease automatically; a client that lost it gets an error and types nothing', async () => {
   const program = ['sh', '-c', 'stty -icanon; exec cat >typed.txt']
   await machine.processes.start(['xfce4-terminal', '-x', ...program])
-  await typed('')
+  await waitForText('')
   await eventually('the terminal has the focus', async () => {
     const { stdout } = await machine.exec('xprop -id "$(xdotool getactivewindow)" WM_CLASS')
     return stdout.includes('xfce4-terminal')
@@ -107,7 +107,7 @@ test('typing acquires the lease by itself; who lost it to another is told, and t
   assert.equal(machine.input.state, 'none')
   await machine.keyboard.type('caf\u00e9 \u6f22\u5b57 \u{1f642} ')
   assert.equal(machine.input.state, 'held')
-  await typed('caf\u00e9 \u6f22\u5b57 \u{1f642} ')
+  await waitForText('caf\u00e9 \u6f22\u5b57 \u{1f642} ')
 
   await using another = new Computer({ apiKey: server.api.key, baseUrl: server.api.baseUrl })
   const theirs = await another.machines.get(machine.id)
@@ -122,10 +122,10 @@ test('typing acquires the lease by itself; who lost it to another is told, and t
   await assert.rejects(machine.keyboard.type('late '), { code: 'conflict' })
   await machine.input.acquire()
   await machine.keyboard.type('ours')
-  await typed('caf\u00e9 \u6f22\u5b57 \u{1f642} theirs ours')
+  await waitForText('caf\u00e9 \u6f22\u5b57 \u{1f642} theirs ours')
 })
 
-test("a model's click lands on the pixel that it saw", async () => {
+test("a model's click lands on the pixel that it chose", async () => {
   await machine.display.resize(1920, 1200)
   const { tool, execute } = await anthropicComputerTool(machine)
   const { display_width_px: width, display_height_px: height } = tool
@@ -141,7 +141,7 @@ test("a model's click lands on the pixel that it saw", async () => {
     return [...data.subarray(start, start + 3)].join()
   }
   assert.notEqual(await seen(), '255,255,255')
-  // A white window, which writes down where it is clicked in pixels of the whole display.
+  // A white window that reports clicks in pixels of the whole display.
   const window = ['-event', 'button', '-geometry', '600x400+800+400']
   const { id } = await machine.processes.start(['stdbuf', '-oL', 'xev', ...window])
   await eventually('the model sees the window', async () => {
@@ -169,7 +169,7 @@ test("a model's click lands on the pixel that it saw", async () => {
 test('a terminal echoes, is resized, and ends with its command', async () => {
   const { id } = await machine.terminals.open({ cols: 100, rows: 30 })
   const { connection, shows } = showTerminal(machine, id)
-  // A line that is typed is echoed behind its prompt; what a command writes begins a line.
+  // A typed line is echoed after the prompt; output of a command starts a line.
   connection.write('echo gr\u00fc\u00df; stty size\r')
   await shows(/\rgr\u00fc\u00df\r\n30 100\r\n/)
   connection.resize(132, 43)
@@ -179,7 +179,7 @@ test('a terminal echoes, is resized, and ends with its command', async () => {
   assert.deepEqual(await machine.terminals.list(), [])
 })
 
-test('a snapshot brings back what was changed after it', async () => {
+test('a restore undoes the changes since the snapshot', async () => {
   await machine.files.write('note', 'old')
   snapshotId = (await machine.snapshots.create({ name: 'before' })).id
   await machine.files.write('note', 'new')
@@ -190,7 +190,7 @@ test('a snapshot brings back what was changed after it', async () => {
   assert.deepEqual(names.toSorted(), ['Before restore', 'before'])
 })
 
-test('a fork and a machine of a template have the disk, and go their own way', async () => {
+test('a fork and a machine from a template have the disk, and are independent', async () => {
   await machine.files.write('note', 'mine')
   const fork = await machine.fork({ snapshotId, name: 'fork' })
   assert.equal(await fork.files.readText('note'), 'old')
@@ -215,24 +215,28 @@ test('a fork and a machine of a template have the disk, and go their own way', a
   await made.delete()
 })
 
-test('a whole life was told as it happened, in order, once by the machine and once by all', async () => {
-  const told = () => everything.seen.filter(({ machineId }) => machineId === machine.id)
-  await eventually('the desktop after the restore is told of', async () => {
-    return life.seen.filter(({ type }) => type === 'machine.ready').length === 2
+test('every event of the machine was received in order, once per subscription of the machine and the organization', async () => {
+  const ofMachine = () =>
+    organizationEvents.seen.filter(({ machineId }) => machineId === machine.id)
+  await eventually('the event of the desktop after the restore arrives', async () => {
+    return machineEvents.seen.filter(({ type }) => type === 'machine.ready').length === 2
   })
   await machine.stop()
   await machine.delete()
-  await life.ended
-  await eventually('its end is told', async () => {
-    return told().at(-1)?.type === 'machine.deleted'
+  await machineEvents.ended
+  await eventually('the event of the deletion arrives', async () => {
+    return ofMachine().at(-1)?.type === 'machine.deleted'
   })
-  const withCursors = life.seen.map((event, index) => ({ ...event, cursor: told()[index]?.cursor }))
-  assert.deepEqual(told(), withCursors)
+  const withCursors = machineEvents.seen.map((event, index) => ({
+    ...event,
+    cursor: ofMachine()[index]?.cursor,
+  }))
+  assert.deepEqual(ofMachine(), withCursors)
   assert.deepEqual(
-    life.seen.map(({ sequence }) => sequence),
-    life.seen.map((_, index) => index),
+    machineEvents.seen.map(({ sequence }) => sequence),
+    machineEvents.seen.map((_, index) => index),
   )
-  // A desktop is ready before or after somebody connects: each kind has an order of its own.
+  // A desktop may be ready before or after a session connects, so each kind is compared separately.
   assert.deepEqual(typesOf('machine'), [
     'machine.created',
     'machine.started',
@@ -251,7 +255,7 @@ test('a whole life was told as it happened, in order, once by the machine and on
     'session.control_acquired',
     'session.control_released',
     'session.disconnected',
-    // Ours, until another takes the lease, and after that.
+    // Our session, until another takes the lease, and after that.
     'session.connected',
     'session.control_acquired',
     'session.connected',
@@ -265,13 +269,13 @@ test('a whole life was told as it happened, in order, once by the machine and on
 })
 
 function typesOf(kind: 'machine' | 'session'): string[] {
-  const types = life.seen.map(({ type }) => type)
+  const types = machineEvents.seen.map(({ type }) => type)
   return types.filter((type) => type.startsWith(`${kind}.`) && type !== 'machine.updated')
 }
 
 type Followed<T> = { readonly seen: readonly T[]; readonly ended: Promise<void> }
 
-/** Keeps what a subscription tells, until it ends. */
+/** Collects the events of a subscription until it ends. */
 function follow<T>(subscription: AsyncIterable<T>): Followed<T> {
   const seen: T[] = []
   const ended = (async () => {
@@ -285,10 +289,10 @@ async function sessionStates(one: Machine): Promise<string[]> {
   return (await one.sessions().all()).map(({ state }) => state)
 }
 
-async function typed(text: string): Promise<void> {
+async function waitForText(text: string): Promise<void> {
   let last: string | undefined
   await eventually(`${JSON.stringify(text)} is typed`, async () => {
     last = await machine.files.readText('typed.txt').catch(() => undefined)
     return last === text
-  }).catch((error: Error) => assert.fail(`${error.message}; it is ${JSON.stringify(last)}`))
+  }).catch((error: Error) => assert.fail(`${error.message}; the file has ${JSON.stringify(last)}`))
 }

@@ -9,12 +9,12 @@ import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
 /*
- * Secrets in real machines, and nowhere else. The tests share a server and a machine, and each builds
- * on those before it; the last one looks for the value in everything that they have left behind.
+ * Secrets are in real machines and nowhere else. The tests share a server and a machine, and each builds on
+ * those before it; the last one searches everything that they left behind for the value.
  */
 
 const canary = 'canary9f3b1c7e5d2a4860value'
-/** Written to the machine's disk on purpose: the search has to find it. */
+/** Written to the machine's disk, where the search must find it. */
 const control = 'control7a1e9c3d5b2f4860value'
 const value = `${canary} it's "quoted" $HOME \`id\` \\n\n\tsecond line é漢😀`
 
@@ -30,9 +30,9 @@ after(async () => {
   await server?.[Symbol.asyncDispose]()
 })
 
-test('a running machine has it in memory, for commands and for logins of its two users', async () => {
+test('a running machine has a secret in memory, for commands and logins of its two users', async () => {
   await put('TOKEN', value)
-  await delivered('TOKEN', 1)
+  await waitForDelivery('TOKEN', 1)
   assert.equal(await run('printenv TOKEN'), `${value}\n`)
   assert.equal(await run('printenv TOKEN', 'root'), `${value}\n`)
   const login = `env -i /bin/bash -lc 'printenv TOKEN'`
@@ -45,27 +45,30 @@ test('a running machine has it in memory, for commands and for logins of its two
 
   assert.equal(await run(`stat -c '%a %U' ${file}`), '600 agent\n')
   assert.equal(await run(`findmnt -n -o FSTYPE --target ${file}`), 'tmpfs\n')
-  assert.equal(await run(`grep -c . /proc/swaps`), '1\n', 'and the machine has no swap')
+  assert.equal(await run(`grep -c . /proc/swaps`), '1\n', 'the machine has swap')
   const read = await server.api.call('GET', `${path('files/content')}?path=${file}`)
   assert.deepEqual([read.status, read.body.error.code], [403, 'permission_denied'])
 })
 
-test('a service that systemd starts may have it by the same file', async () => {
+test('a systemd service can read the secrets from the same file', async () => {
   const unit = `--property=EnvironmentFile=${file} --wait --pipe --quiet`
   assert.equal(await run(`sudo systemd-run ${unit} printenv TOKEN`), `${value}\n`)
 })
 
-test('a change, and its end, reach the running machine', async () => {
+test('a change and a deletion reach the running machine', async () => {
   await put('OTHER', 'first')
   await put('OTHER', 'second')
-  await delivered('OTHER', 2)
+  await waitForDelivery('OTHER', 2)
   assert.equal(await run('printenv OTHER'), 'second\n')
   await server.api.ok('DELETE', path('secrets/OTHER'))
-  await eventually('it is gone', async () => (await run(`grep -c OTHER ${file} || true`)) === '0\n')
+  await eventually(
+    'the secret is gone',
+    async () => (await run(`grep -c OTHER ${file} || true`)) === '0\n',
+  )
   assert.equal(await run('printenv OTHER || echo none'), 'none\n')
 })
 
-test('what users have started at boot starts after the delivery, the first one too', async () => {
+test('services of users start after the delivery, even at the first boot', async () => {
   const other = await server.api.ok('POST', '/v1/machines', { name: 'prepared' })
   const asRoot = (script: string) =>
     server.api.run(other.id, ['sh', '-c', script], { user: 'root' })
@@ -88,7 +91,7 @@ test('what users have started at boot starts after the delivery, the first one t
     command: ['systemctl', 'reboot'],
     user: 'root',
   })
-  await eventually('it has rebooted by itself', async () => {
+  await eventually('the machine has rebooted', async () => {
     const { body } = await server.api.call('POST', `/v1/machines/${other.id}/exec`, {
       command: ['sh', '-c', 'cat /root/boot; echo; cat /proc/1/stat'],
       user: 'root',
@@ -105,23 +108,23 @@ test('keys rotate while secrets are stored and delivered', async () => {
   let isOver = false
   const writing = (async () => {
     let count = 0
-    for (; !isOver; count += 1) await put('TURNING', `value ${count}`)
+    for (; !isOver; count += 1) await put('ROTATING', `value ${count}`)
     return count
   })()
-  for (let turn = 0; turn < 3; turn += 1) await rotate(true)
+  for (let round = 0; round < 3; round += 1) await rotate(true)
   isOver = true
   const versions = await writing
   assert.match((await rotate(false)).key, /^[0-9a-f]{16}$/)
-  await delivered('TURNING', versions)
-  assert.equal(await run('printenv TURNING'), `value ${versions - 1}\n`)
+  await waitForDelivery('ROTATING', versions)
+  assert.equal(await run('printenv ROTATING'), `value ${versions - 1}\n`)
   assert.equal(await run('printenv TOKEN'), `${value}\n`)
 })
 
-test('the value is in no capture and no other machine, and nowhere outside of the machine', async () => {
+test('the value is in no capture, no other machine and nowhere else outside of its machine', async () => {
   const disks = createDiskSteps(server.api)
   await run(`echo ${control} > note; sync`)
   const { id: snapshotId } = await server.api.ok('POST', '/v1/snapshots', { machine_id: id })
-  assert.equal((await disks.taken(snapshotId)).state, 'ready')
+  assert.equal((await disks.settled(snapshotId)).state, 'ready')
   const { id: templateId } = await server.api.ok('POST', '/v1/templates', {
     machine_id: id,
     name: 'from-a-secretive-one',
@@ -136,22 +139,22 @@ test('the value is in no capture and no other machine, and nowhere outside of th
   })
   const made = await server.api.ok('POST', '/v1/machines', { template: templateId })
   assert.equal(await server.api.run(made.id, ['sh', '-c', bare]), `${control}\n`)
-  // Something of a user that holds it in memory while the disk is captured.
+  // A process that holds the secret in memory while the disk is captured.
   await server.api.launch(id, 'sleep 1000')
   await move(id, 'restart', 'running')
   assert.equal(await run('printenv TOKEN'), `${value}\n`)
   await move(id, 'stop', 'stopped')
 
-  const answers = [...(await refusals()), ...(await readings())]
+  const answers = [...(await callRefused()), ...(await readEverything())]
   const [known, folder] = [id.slice('mch_'.length), basename(server.dataDir)]
   const traces = await findTraces(server.dataDir, [canary, control, known, folder])
   const { searched, ...places } = { ...traces, answers: findIn(answers, canary) }
   assert.deepEqual(only(places, canary), {})
 
-  // That nothing is found says something where what is there is found.
+  // The search does find the words that are there.
   assert.deepEqual(Object.keys(only(places, control)), ['pool', 'disks'])
   const captures = only(places, control)['disks']!.filter((line) => /_cap-/.test(line))
-  assert.ok(captures.length >= 3, 'those of the snapshot, the template and the stop')
+  assert.ok(captures.length >= 3, 'the captures of the snapshot, the template and the stop')
   assert.deepEqual(Object.keys(only(places, known)), ['pool', 'disks', 'tables', 'files', 'engine'])
   assert.ok(only(places, folder)['processes']!.length > 3)
   assert.ok(searched.tables > 20 && searched.files > 100 && searched.poolBytes > 2 ** 30)
@@ -171,7 +174,7 @@ async function put(name: string, text: string): Promise<void> {
   await server.api.ok('PUT', path('secrets'), { name, value: text })
 }
 
-async function delivered(name: string, version: number): Promise<void> {
+async function waitForDelivery(name: string, version: number): Promise<void> {
   await eventually(`${name} is delivered`, async () => {
     const { data } = await server.api.ok('GET', path('secrets'))
     const found = data.find((one: { name: string }) => one.name === name)
@@ -184,12 +187,12 @@ async function move(machineId: string, how: string, state: string): Promise<void
   assert.equal(moved.state, state)
 }
 
-/** As `computer admin secrets rotate` does it, beside the server. */
+/** Runs `computer admin secrets rotate` beside the running server. */
 function rotate(newKey: boolean): Promise<{ key: string; rotated: number }> {
   return runAdmin(server.dataDir, { command: 'secrets rotate', newKey })
 }
 
-/** A service of the system and one of the user, each of which notes whether it finds the file. */
+/** Installs a system service and a user service that record whether they find the secret. */
 const installProbes = `set -e
 for place in /etc/systemd/system /etc/systemd/user; do
   home=/root; target=multi-user.target
@@ -204,8 +207,8 @@ END
 done
 systemctl enable probe; systemctl --global enable probe`
 
-/** What is answered to those who bring a secret in a way that cannot be. */
-async function refusals(): Promise<string[]> {
+/** The answers to requests that pass the secret in an invalid way. */
+async function callRefused(): Promise<string[]> {
   const body = JSON.stringify({ name: 'TOKEN', value: canary })
   const texts = [body.slice(0, -1), body.replace('TOKEN', 'lower'), body.replace('",', '\\u0000",')]
   return Promise.all(
@@ -225,8 +228,8 @@ async function refusals(): Promise<string[]> {
   )
 }
 
-/** All that the API tells of the machine and what belongs to it. */
-async function readings(): Promise<string[]> {
+/** All answers of the API about the machine and its resources. */
+async function readEverything(): Promise<string[]> {
   const lists = ['secrets', 'audit-events', 'snapshots', 'templates', 'machines', 'sessions']
   const paths = [
     path(''),
@@ -241,7 +244,7 @@ function findIn(texts: readonly string[], word: string): string[] {
   return texts.filter((text) => text.includes(word)).map((text) => `${word} ${text}`)
 }
 
-/** The places where a word was found, in whatever form. */
+/** The places where a word was found, in any encoding. */
 function only(places: Readonly<Record<string, readonly string[]>>, word: string) {
   const found = Object.entries(places).map(
     ([place, lines]) => [place, lines.filter((line) => line.startsWith(word))] as const,

@@ -11,8 +11,8 @@ import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
 /*
- * A person takes the keyboard from an agent, and gives it back. What each of them types is written by a
- * program on the desktop, character by character. The tests build on each other.
+ * A person takes the input lease from an agent and releases it again. A program on the desktop writes
+ * everything that is typed to a file. The tests build on each other.
  */
 
 let server: RealServer
@@ -35,7 +35,7 @@ before(async () => {
   id = (await agent.ok('POST', '/v1/machines', {})).id
   await agent.waitForDesktop(id)
   await agent.launch(id, `xfce4-terminal -x sh -c 'stty -icanon; exec cat >typed.txt'`)
-  await eventually('the program reads', async () => (await typed()) === '')
+  await eventually('the program reads', async () => (await readTyped()) === '')
 })
 after(async () => {
   for (const client of clients) client.socket.terminate()
@@ -51,7 +51,7 @@ test('an agent with a key acquires the lease and types', async () => {
     opened_by: { type: 'api_key', id: lease.holder.opened_by.id, name: 'Robot' },
   })
   await agent.ok('POST', path('keyboard/type'), { text: 'agent ' })
-  await typing('agent ')
+  await waitForText('agent ')
 })
 
 test('a person takes it by force and types over a screen socket', async () => {
@@ -69,38 +69,38 @@ test('a person takes it by force and types over a screen socket', async () => {
   screen.type('lost ')
   screen.client.send({ type: 'input_fence', fence })
   screen.type('ada ')
-  await typing('agent ada ')
+  await waitForText('agent ada ')
 })
 
 test("the agent's next input is refused and names the holder", async () => {
-  const before = await typed()
+  const before = await readTyped()
   for (const headers of [{}, { 'x-session-id': agentSession }]) {
     const refused = await agent.call('POST', path('keyboard/type'), { text: 'agent ' }, headers)
     assert.deepEqual([refused.status, refused.body.error.code], [409, 'conflict'])
     assert.match(refused.body.error.message, new RegExp(`human session ${adaSession}.*"Ada"`))
   }
-  assert.equal(await typed(), before)
+  assert.equal(await readTyped(), before)
 })
 
-test('whoever only views never sends: not without the lease, not in a view session', async () => {
+test('the input of viewers is discarded, without the lease as well as in a view session', async () => {
   const watching = await ada.ok('POST', '/v1/sessions', { machine_id: id, type: 'view' })
   const force = { session_id: watching.id, force: true }
   const refused = await ada.call('POST', path('input-lease'), force)
   assert.deepEqual([refused.status, refused.body.error.code], [403, 'permission_denied'])
 
   const { fence } = await ada.ok('GET', path('input-lease'))
-  const before = await typed()
+  const before = await readTyped()
   const viewers = await Promise.all([view(watching.id), view()])
   for (const { client, type } of viewers) {
     client.send({ type: 'input_fence', fence })
     type('viewer ')
   }
-  // What is sent after them, by the holder, lands; nothing of them does.
+  // The holder's later input lands, the viewers' earlier input does not.
   const screen = await view(adaSession)
   screen.client.send({ type: 'input_fence', fence })
-  for (const { client } of viewers) await heard(client)
+  for (const { client } of viewers) await flushed(client)
   screen.type('again ')
-  await typing(`${before}again `)
+  await waitForText(`${before}again `)
 })
 
 test('the person releases, and the agent acquires again', async () => {
@@ -108,7 +108,7 @@ test('the person releases, and the agent acquires again', async () => {
   const { fence } = await ada.ok('GET', path('input-lease'))
   screen.client.send({ type: 'input_fence', fence })
   screen.type('bye ')
-  await typing('agent ada again bye ')
+  await waitForText('agent ada again bye ')
   await ada.ok('DELETE', path(`input-lease?session_id=${adaSession}`))
   await screen.client.until(({ controls }) => controls.find(({ type }) => type === 'lease_lost'))
   const early = await agent.call('POST', path('keyboard/type'), { text: 'early ' })
@@ -116,14 +116,14 @@ test('the person releases, and the agent acquires again', async () => {
 
   await agent.ok('POST', path('input-lease'), { session_id: agentSession })
   screen.type('ada ')
-  await heard(screen.client)
+  await flushed(screen.client)
   await agent.ok('POST', path('keyboard/type'), { text: 'agent' })
-  await typing('agent ada again bye agent')
+  await waitForText('agent ada again bye agent')
   const lost = screen.client.controls.filter(({ type }) => type === 'lease_lost')
   assert.deepEqual(lost, [{ type: 'lease_lost', fence }])
 })
 
-test('the event log says who had control, step by step', async () => {
+test('the event log records each change of control', async () => {
   const { data } = await ada.ok('GET', path('events?limit=100'))
   const control = (data as { type: string; session_id: string }[])
     .filter(({ type }) => type.startsWith('session.control'))
@@ -137,7 +137,7 @@ test('the event log says who had control, step by step', async () => {
   ])
 })
 
-/** Ada's browser looks at the screen, in one of her sessions or in none. */
+/** Views the screen in Ada's browser, with or without one of her sessions. */
 async function view(sessionId?: string) {
   const query = sessionId === undefined ? '' : `?session_id=${sessionId}`
   const headers = { cookie: ada.cookie, origin: server.api.baseUrl }
@@ -157,21 +157,21 @@ async function view(sessionId?: string) {
   }
 }
 
-/** Resolves when the server has read all that was sent. */
-async function heard({ socket }: GatewayClient): Promise<void> {
+/** Resolves when the server has read everything that was sent. */
+async function flushed({ socket }: GatewayClient): Promise<void> {
   socket.ping()
   await once(socket, 'pong')
 }
 
-async function typed(): Promise<string | undefined> {
+async function readTyped(): Promise<string | undefined> {
   const answer = await server.api.call('GET', path('files/content?path=typed.txt'))
   return answer.status === 200 ? answer.body.content : undefined
 }
 
-async function typing(text: string): Promise<void> {
+async function waitForText(text: string): Promise<void> {
   let last: string | undefined
   await eventually(`${JSON.stringify(text)} is typed`, async () => {
-    last = await typed()
+    last = await readTyped()
     return last === text
-  }).catch((error: Error) => assert.fail(`${error.message}; it is ${JSON.stringify(last)}`))
+  }).catch((error: Error) => assert.fail(`${error.message}; the file has ${JSON.stringify(last)}`))
 }

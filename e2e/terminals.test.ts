@@ -9,9 +9,8 @@ import { joinServer } from './harness/shared-server.ts'
 import { showTerminal, type ShownTerminal } from './guest/terminal.ts'
 
 /*
- * Terminals of a real machine through a real gateway. The tests share one server and one machine, so
- * each builds on those before it. The SDK is the client, but where frames and close codes are looked
- * at: those tests connect with `connectRaw`.
+ * Terminals of a real machine through a real gateway. The tests share one server and one machine, so each
+ * builds on those before it. The client is the SDK; tests of frames and close codes use `connectRaw`.
  */
 
 let server: RealServer
@@ -30,7 +29,7 @@ after(async () => {
   await server?.[Symbol.asyncDispose]()
 })
 
-test('a terminal is a login shell of the user, with its groups and a device of its own', async () => {
+test("a terminal is a login shell of the user, with the user's groups and its own device", async () => {
   await open({ cols: 100, rows: 30 })
   const { connection, shows } = await attach()
   connection.write('shopt login_shell; id -un; id -nG; stty size; sudo whoami\r')
@@ -40,24 +39,24 @@ test('a terminal is a login shell of the user, with its groups and a device of i
   connection.close()
 })
 
-test('a resize reaches the shell, and control characters what runs in it', async () => {
+test('a resize reaches the shell, and control characters reach its foreground process', async () => {
   const { connection, shows } = await attach()
   connection.resize(132, 43)
   connection.write('sleep 600\r')
-  await running(/sleep 600/)
+  await waitForProcess(/sleep 600/)
   connection.write('\x03')
   connection.write('stty size; echo over\r')
   await shows(/43 132\r\nover/)
   connection.close()
 })
 
-test('it outlives the gateway and the api, and is shown again', async () => {
+test('it survives kills of the gateway and the API, and its output is shown again', async () => {
   const { connection, shows, reattached } = await attach()
   connection.write('seq 1 100000; echo end of count; sleep 2; echo after all\r')
   await shows(/end of count/)
   await server.kill('gateway')
   await server.kill('api')
-  await eventually('it is attached again', async () => reattached() > 0)
+  await eventually('the terminal is attached again', async () => reattached() > 0)
   const text = await shows(/end of count\r\nafter all/)
   assert.ok(text.length <= 256 * 1024 + 100)
   const numbers = text.split('\r\n').filter((line) => /^\d{5}$/.test(line))
@@ -72,11 +71,11 @@ test('it outlives the gateway and the api, and is shown again', async () => {
   assert.deepEqual(await machine.terminals.list(), [])
 })
 
-test('killing leaves nothing of it; a machine that stops ends the connection', async () => {
+test('killing a terminal ends all of its processes; stopping the machine closes the connection', async () => {
   await open()
   const killed = await connectRaw()
   killed.socket.send("(trap '' HUP; sleep 4321) & sleep 4322\r", { binary: true })
-  await running(/sleep 4321[^]*sleep 4322|sleep 4322[^]*sleep 4321/)
+  await waitForProcess(/sleep 4321[^]*sleep 4322|sleep 4322[^]*sleep 4321/)
   await machine.terminals.kill(terminal)
   assert.equal((await killed.closed).code, 1000)
   assert.doesNotMatch(await processes(), /sleep 432/)
@@ -87,9 +86,9 @@ test('killing leaves nothing of it; a machine that stops ends the connection', a
   assert.equal((await stopped.closed).code, 4404)
 })
 
-/** A new terminal, and a shell that shows nothing but what its commands write. */
-async function open(wish: { cols?: number; rows?: number } = {}): Promise<void> {
-  const opened = await machine.terminals.open(wish)
+/** Opens a terminal whose shell shows only the output of its commands. */
+async function open(size: { cols?: number; rows?: number } = {}): Promise<void> {
+  const opened = await machine.terminals.open(size)
   assert.deepEqual([opened.command, opened.user], [['/bin/bash', '-l'], 'agent'])
   terminal = opened.id
   const { connection, shows } = await attach()
@@ -99,15 +98,15 @@ async function open(wish: { cols?: number; rows?: number } = {}): Promise<void> 
 }
 
 async function attach(): Promise<ShownTerminal> {
-  await detached()
+  await waitUntilDetached()
   const one = showTerminal(machine, terminal)
   shown.push(one)
   return one
 }
 
-/** The WebSocket itself, with its frames and its close code. */
+/** Connects with a WebSocket, for its frames and close code. */
 async function connectRaw(): Promise<GatewayClient> {
-  await detached()
+  await waitUntilDetached()
   const { gatewayUrl } = await server.computer.me()
   const url = `${gatewayUrl}/v1/machines/${machine.id}/terminals/${terminal}`
   const headers = { authorization: `Bearer ${server.api.key}` }
@@ -117,8 +116,8 @@ async function connectRaw(): Promise<GatewayClient> {
   return raw
 }
 
-/** A terminal has one client, and it may take a moment until it was noticed that an earlier one went. */
-async function detached(): Promise<void> {
+/** Waits until the server has noticed that the last client left, because a terminal has one at most. */
+async function waitUntilDetached(): Promise<void> {
   await eventually('the terminal has no client', async () => {
     const one = (await machine.terminals.list()).find(({ id }) => id === terminal)
     return one && !one.attached
@@ -131,6 +130,6 @@ async function processes(): Promise<string> {
   return stdout
 }
 
-async function running(pattern: RegExp): Promise<void> {
+async function waitForProcess(pattern: RegExp): Promise<void> {
   await eventually(`${pattern} runs`, async () => pattern.test(await processes()))
 }

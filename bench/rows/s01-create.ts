@@ -1,6 +1,6 @@
 import type { Sample } from '../measure.ts'
 import { createMachine, deleteMachine, type Machine } from '../machine.ts'
-import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { compareRounds, type Bench, type BenchContext } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /**
@@ -18,7 +18,7 @@ export const bench: Bench = {
     const target = { ratio: 1.2, stretch: 0.9, p50Ms: 700 }
     const rounds = await runRounds(sides, context.plan.slow, context.say)
     const row = { id: 'S1', ours: 'create → exec', baseline: 'incus launch + exec', target }
-    return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
+    return [compareRounds(rounds, row)]
   },
 }
 

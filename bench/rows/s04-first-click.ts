@@ -3,7 +3,7 @@ import { countChanged, type Area } from '../canvas.ts'
 import { installScrot } from '../desktop.ts'
 import { createMachine, deleteMachine, polling, type Machine } from '../machine.ts'
 import type { Sample } from '../measure.ts'
-import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { compareRounds, type Bench, type BenchContext } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /** A right click on the backdrop opens a menu below it, to the right. */
@@ -34,7 +34,7 @@ export const bench: Bench = {
       baseline: 'incus launch + X + xdotool + scrot',
       target,
     }
-    return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
+    return [compareRounds(rounds, row)]
   },
 }
 

@@ -2,7 +2,7 @@ import { forkAndRun, withBoth, type Baseline } from '../disks.ts'
 import { startHeartbeat } from '../heartbeat.ts'
 import { deleteMachine, shell, withMachine, type Machine } from '../machine.ts'
 import { distribution, type Sample } from '../measure.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { compareRounds, compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /**
@@ -39,7 +39,7 @@ async function compareForks(context: BenchContext): Promise<Row[]> {
     const row = { id: 'S5', ours: 'fork → exec', baseline: 'incus snapshot + copy + start', target }
     const pause = { id: 'S5', what: 'pause of the source, p95', unit: 'ms', limit: 100 } as const
     return [
-      compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row),
+      compareRounds(rounds, row),
       { kind: 'figure', ...pause, value: distribution(pausesMs).p95 },
     ]
   })

@@ -4,7 +4,7 @@ import { eventually } from '../../e2e/harness/polling.ts'
 import { deleteSnapshot, takeSnapshot, withBoth, type Baseline } from '../disks.ts'
 import { polling, shell, type Machine } from '../machine.ts'
 import type { Sample } from '../measure.ts'
-import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { compareRounds, type Bench, type BenchContext } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /**
@@ -32,7 +32,7 @@ export const bench: Bench = {
       const target = { ratio: 2, p50Ms: 250 }
       const rounds = await runRounds(sides, plan.slow, say)
       const row = { id: 'S6', ours: 'snapshot → ready', baseline: 'incus snapshot', target }
-      return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
+      return [compareRounds(rounds, row)]
     }),
 }
 

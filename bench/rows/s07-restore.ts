@@ -1,7 +1,7 @@
 import { deleteSnapshot, takeSnapshot, withBoth, type Baseline } from '../disks.ts'
 import { shell, type Machine } from '../machine.ts'
 import type { Sample } from '../measure.ts'
-import { compareSides, type Bench, type BenchContext } from '../row.ts'
+import { compareRounds, type Bench, type BenchContext } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /**
@@ -30,7 +30,7 @@ export const bench: Bench = {
         baseline: 'incus stop, restore, start, exec',
         target,
       }
-      return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
+      return [compareRounds(rounds, row)]
     }),
 }
 

@@ -1,6 +1,6 @@
 import { withDesktop } from '../desktop.ts'
 import type { Sample } from '../measure.ts'
-import { compareSides, type Bench } from '../row.ts'
+import { compareRounds, type Bench } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /** Moves the pointer to a point and clicks. The window under the point must receive exactly that. */
@@ -42,7 +42,7 @@ export const bench: Bench = {
         baseline: 'xdotool process inside',
         target,
       }
-      return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
+      return [compareRounds(rounds, row)]
     }),
 }
 

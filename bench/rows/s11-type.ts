@@ -2,7 +2,7 @@ import { withDesktop, type BenchDesktop } from '../desktop.ts'
 import { eventually } from '../../e2e/harness/polling.ts'
 import { polling } from '../machine.ts'
 import type { Sample } from '../measure.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { compareRounds, type Bench, type BenchContext, type Row } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /** 1,000 characters: letters with and without accents, other scripts, emoji, signs, line breaks. */
@@ -78,7 +78,7 @@ async function measure(
     target,
     note: `${exact} of ${typed} characters typed into ${name} were in exact texts`,
   }
-  return compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)
+  return compareRounds(rounds, row)
 }
 
 const programs = { 'a terminal': openTerminal, 'a GTK entry': openEditor, Chromium: openBrowser }

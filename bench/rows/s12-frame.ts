@@ -1,10 +1,8 @@
-import { eventually } from '../../e2e/harness/polling.ts'
 import { withPort } from '../baseline-port.ts'
 import { pixelOf } from '../canvas.ts'
-import { installPackages, withDesktop } from '../desktop.ts'
-import { polling } from '../machine.ts'
+import { installPackages, waitForListener, withDesktop } from '../desktop.ts'
 import type { Sample } from '../measure.ts'
-import { compareSides, type Bench } from '../row.ts'
+import { compareRounds, type Bench } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 import { viewScreen, viewWebsockify, type Viewer } from '../viewer.ts'
 
@@ -22,14 +20,7 @@ export const bench: Bench = {
       say('installing websockify')
       await installPackages(desktop.runAsRoot, 'websockify')
       await desktop.runAsRoot('sh', '-c', websockify)
-      await eventually(
-        'websockify listens',
-        async () => {
-          const listening = await desktop.runAsRoot('ss', '-Hltn', 'sport', '=', `:${port}`)
-          return listening !== ''
-        },
-        polling,
-      )
+      await waitForListener(desktop, port)
       await desktop.ask({ do: 'follow' })
       return withPort(incus, desktop.instance, port, async (hostPort) => {
         const { lease } = desktop
@@ -45,7 +36,7 @@ export const bench: Bench = {
           baseline: 'Xvnc + websockify',
           target: { ratio: 1, stretch: 0.5, p50Ms: 35 },
         }
-        return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
+        return [compareRounds(rounds, row)]
       })
     }),
 }
@@ -64,7 +55,7 @@ async function press(open: Viewer, round: number): Promise<Sample> {
   return { ms }
 }
 
-/** Presses at a point of which the probe's colour is unique. */
+/** Presses at a point and waits for the colour that the probe shows only for that point. */
 async function pressAt(viewer: Viewer, number: number): Promise<void> {
   const [x, y] = [330 + ((number * 97) % 620), 170 + ((number * 61) % 460)]
   viewer.pointer(x, y, 1)

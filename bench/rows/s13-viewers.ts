@@ -12,7 +12,7 @@ import { viewScreen, viewTcp, type Viewer, type ViewerOptions } from '../viewer.
 
 /**
  * The CPU time of the gateway, the agent and the X server while a window shows ten frames a second, with
- * ten viewers compared with one (of x11vnc and the X server for the baseline). And the time between frames
+ * ten viewers compared with one (of x11vnc and the X server for the baseline); and the time between frames
  * of a viewer while another viewer is too slow.
  */
 export const bench: Bench = {

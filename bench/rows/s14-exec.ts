@@ -1,6 +1,6 @@
 import type { Sample } from '../measure.ts'
 import { withMachine } from '../machine.ts'
-import { compareSides, type Bench } from '../row.ts'
+import { compareRounds, type Bench } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /** A command in a running machine: `true` and `false` alternately, so that the exit code is verified. */
@@ -36,7 +36,7 @@ export const bench: Bench = {
       const target = { ratio: 0.1, p50Ms: 5 }
       const rounds = await runRounds({ baseline, ours }, plan.fast, say)
       const row = { id: 'S14', ours: 'exec over HTTP', baseline: 'incus exec', target }
-      return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
+      return [compareRounds(rounds, row)]
     }),
 }
 

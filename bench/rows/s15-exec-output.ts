@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readServerPid } from '../../e2e/harness/processes.ts'
-import { findInit, listGuest, readAll, readCommand } from '../processes.ts'
+import { findAgent, findInit, readAll } from '../processes.ts'
 import { incusPath } from '../incus.ts'
 import { withMachine } from '../machine.ts'
 import { medianOf, type Sample } from '../measure.ts'
-import { compareSides, type Bench, type FigureRow } from '../row.ts'
+import { compareRounds, type Bench, type FigureRow } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /**
@@ -20,9 +20,7 @@ export const bench: Bench = {
       const { api, dataDir, incus, plan, say } = context
       const { project, name } = await incus.instanceOf(id)
       const init = await findInit(incus, project, name)
-      const agent = listGuest(init).find((pid) => readCommand(pid).includes('agent.mjs'))
-      if (agent === undefined) throw new Error('no agent runs in the machine')
-      const pids = { api: readServerPid(dataDir, 'api'), agent }
+      const pids = { api: readServerPid(dataDir, 'api'), agent: findAgent(init) }
       const growth: Record<keyof typeof pids, number[]> = { api: [], agent: [] }
 
       const ours = async (): Promise<Sample> => {
@@ -44,16 +42,12 @@ export const bench: Bench = {
       }
 
       const rounds = await runRounds({ baseline, ours }, plan.slow, say)
-      const row = compareSides(
-        rounds,
-        { baseline: 'baseline', ours: 'ours' },
-        {
-          id: 'S15',
-          ours: 'exec of 1 GB',
-          baseline: 'incus exec, whole output',
-          target: { ratio: 1 },
-        },
-      )
+      const row = compareRounds(rounds, {
+        id: 'S15',
+        ours: 'exec of 1 GB',
+        baseline: 'incus exec, whole output',
+        target: { ratio: 1 },
+      })
       return [row, ...Object.entries(growth).map(([name, values]) => figure(name, values))]
     }),
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { withMachine } from '../machine.ts'
 import type { Sample } from '../measure.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { compareRounds, type Bench, type BenchContext, type Row } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /** Files written to a machine and read from it, verified by checksum. */
@@ -51,7 +51,7 @@ async function measureWrites(context: BenchContext, id: string, folder: string):
     return { ms, wrong: compare(await sumOf(path), sum(content(round))) }
   }
   const rounds = await runRounds({ baseline, ours }, plan.fast, say)
-  return compareSides(rounds, sides, {
+  return compareRounds(rounds, {
     id: 'S16',
     ours: 'a file of 1 KB written over HTTP',
     baseline: 'incus file push',
@@ -91,15 +91,13 @@ async function measureReads(context: BenchContext, id: string, folder: string): 
     return { ms, wrong }
   }
   const rounds = await runRounds({ baseline, ours }, plan.slow, say)
-  return compareSides(rounds, sides, {
+  return compareRounds(rounds, {
     id: 'S16',
     ours: '64 MB read in ranges of 4 MB',
     baseline: 'incus file pull',
     target: { ratio: 1 },
   })
 }
-
-const sides = { baseline: 'baseline', ours: 'ours' } as const
 
 async function inMachine({ api }: BenchContext, id: string, command: string): Promise<string> {
   const url = `/v1/machines/${id}/exec`

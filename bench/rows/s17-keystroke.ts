@@ -3,12 +3,10 @@ import { Agent, request } from 'node:http'
 import { channels } from '@computer/contract'
 import { WebSocket } from 'ws'
 import type { ApiClient } from '../../e2e/harness/api.ts'
-import { eventually } from '../../e2e/harness/polling.ts'
 import { withPort } from '../baseline-port.ts'
-import { installPackages, withDesktop } from '../desktop.ts'
-import { polling } from '../machine.ts'
+import { installPackages, waitForListener, withDesktop } from '../desktop.ts'
 import type { Sample } from '../measure.ts'
-import { compareSides, type Bench } from '../row.ts'
+import { compareRounds, type Bench } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
 /**
@@ -24,14 +22,7 @@ export const bench: Bench = {
       say('installing shellinabox')
       await installPackages(desktop.runAsRoot, 'shellinabox')
       await desktop.runAsRoot('shellinaboxd', ...options)
-      await eventually(
-        'shellinabox listens',
-        async () => {
-          const listening = await desktop.runAsRoot('ss', '-Hltn', 'sport', '=', `:${port}`)
-          return listening !== ''
-        },
-        polling,
-      )
+      await waitForListener(desktop, port)
       return withPort(incus, desktop.instance, port, async (hostPort) => {
         await using stack = new AsyncDisposableStack()
         const shellInABox = stack.use(await openShellInABox(hostPort))
@@ -47,7 +38,7 @@ export const bench: Bench = {
           baseline: 'shellinabox',
           target: { ratio: 0.7, p50Ms: 2 },
         }
-        return [compareSides(rounds, { baseline: 'baseline', ours: 'ours' }, row)]
+        return [compareRounds(rounds, row)]
       })
     }),
 }

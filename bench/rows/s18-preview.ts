@@ -7,7 +7,7 @@ import { eventually } from '../../e2e/harness/polling.ts'
 import { freePort } from '../../e2e/harness/ports.ts'
 import { runLoad, type Load } from '../load.ts'
 import { polling, withMachine } from '../machine.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { compareRounds, type Bench, type BenchContext, type Row } from '../row.ts'
 import { runRounds } from '../rounds.ts'
 
 /**
@@ -66,14 +66,13 @@ async function measureBoth(context: BenchContext, id: string): Promise<Row[]> {
     plan.slow,
     say,
   )
-  const names = { baseline: 'baseline', ours: 'ours' } as const
-  const busy = compareSides(load, names, {
+  const busy = compareRounds(load, {
     id: 'S18',
     ours: `${requests} requests over ${connections} connections`,
     baseline: 'nginx, one worker',
     target: { ratio: 2.5 },
   })
-  const single = compareSides(alone, names, {
+  const single = compareRounds(alone, {
     id: 'S18',
     ours: `${one.requests} sequential requests`,
     baseline: 'nginx, one worker',

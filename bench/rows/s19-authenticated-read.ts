@@ -7,7 +7,7 @@ import { runLoad, type Load } from '../load.ts'
 import { deleteMachine, type Machine } from '../machine.ts'
 import { readServerPid } from '../../e2e/harness/processes.ts'
 import { listTree } from '../processes.ts'
-import { compareSides, type Bench, type BenchContext, type Row } from '../row.ts'
+import { compareRounds, type Bench, type BenchContext, type Row } from '../row.ts'
 import { runRounds } from '../rounds.ts'
 
 const requests = 4000
@@ -53,16 +53,12 @@ async function measure(context: BenchContext, helloUrl: URL, { id }: Machine): P
   }
   const sides = { baseline: () => runLoad(hello), ours: () => runLoad(read) }
   const rounds = await runRounds(sides, plan.slow, say)
-  const row = compareSides(
-    rounds,
-    { baseline: 'baseline', ours: 'ours' },
-    {
-      id: 'S19',
-      ours: `${requests} machines read`,
-      baseline: 'bare Fastify',
-      target: { ratio: 4 },
-    },
-  )
+  const row = compareRounds(rounds, {
+    id: 'S19',
+    ours: `${requests} machines read`,
+    baseline: 'bare Fastify',
+    target: { ratio: 4 },
+  })
   const [ours, baseline] = [row.comparison.oursMs, row.comparison.baselineMs].map(({ p50 }) =>
     Math.round(requests / (p50 / 1000)),
   )

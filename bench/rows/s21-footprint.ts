@@ -2,14 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '../../e2e/harness/polling.ts'
 import { readServerPid } from '../../e2e/harness/processes.ts'
 import { polling, withMachine } from '../machine.ts'
-import {
-  cpuPercent,
-  findInit,
-  listGuest,
-  readCommand,
-  readGuestMemory,
-  readTree,
-} from '../processes.ts'
+import { cpuPercent, findAgent, findInit, readGuestMemory, readTree } from '../processes.ts'
 import type { Bench, BenchContext, FigureRow } from '../row.ts'
 
 const services = ['api', 'gateway', 'worker']
@@ -54,8 +47,7 @@ async function measureMachine(context: BenchContext, id: string): Promise<Figure
   await delay(plan.restMs)
   const { project, name } = await incus.instanceOf(id)
   const init = await findInit(incus, project, name)
-  const agent = listGuest(init).find((pid) => readCommand(pid).includes('agent.mjs'))
-  if (agent === undefined) throw new Error('no agent runs in the machine')
+  const agent = findAgent(init)
   const { before, after, ms } = await observe(plan.restMs, () => readTree(agent))
   const { processesMb, workingSetMb } = readGuestMemory(init)
   return [

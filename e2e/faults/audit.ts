@@ -4,7 +4,7 @@ import { isReady, showSet, type MachineEntry } from './ledger.ts'
 import { readMarker } from './operations.ts'
 import type { Rows } from './rows.ts'
 
-/** Holds what was acknowledged against what is there now, and the other way round. */
+/** Compares the acknowledged resources with the existing ones, in both directions. */
 export async function auditLedger(callers: readonly Caller[], rows: Rows): Promise<void> {
   const { ledger } = callers[0]!
   for (const caller of callers) {
@@ -19,11 +19,12 @@ export async function auditLedger(callers: readonly Caller[], rows: Rows): Promi
     }
   }
   for (const { id, name } of rows.machines) {
-    if (!ledger.machines.has(id)) ledger.problems.push(`nobody was told of ${id}, ${name}`)
+    if (!ledger.machines.has(id))
+      ledger.problems.push(`the creation of ${id} (${name}) was never acknowledged`)
   }
 }
 
-/** Looks into some of the snapshots, by way of a machine that is made from each. */
+/** Verifies the contents of some snapshots, with a machine made from each. */
 export async function auditContents(caller: Caller, count: number): Promise<void> {
   const ready = [...caller.ledger.snapshots.values()].filter(isReady)
   for (let left = Math.min(count, ready.length); left > 0; left--) {
@@ -43,8 +44,9 @@ async function auditMachine(caller: Caller, machine: MachineEntry): Promise<void
     problems.push(`${machine.id} should be called ${showSet(machine.names)}, not ${body.name}`)
   }
   if (machine.states.has('running')) await readMarker(caller, machine)
-  // One that was stopped keeps its disk of then, and one alone.
+  // A stopped machine keeps one snapshot, that of its last stop.
   const path = `/v1/snapshots?machine_id=${machine.id}&origin=stop`
   const stops = (await caller.persist('GET', path)).body.data
-  if (stops.length > 1) problems.push(`${machine.id} has ${stops.length} snapshots of its stops`)
+  if (stops.length > 1)
+    problems.push(`${machine.id} has ${stops.length} snapshots of stops instead of at most 1`)
 }

@@ -8,39 +8,40 @@ import {
   showSet,
   type Ledger,
   type MachineEntry,
-  type RestingState,
+  type SettledState,
   type SnapshotEntry,
 } from './ledger.ts'
 import type { Random } from '../harness/random.ts'
 
-/** One program that uses the service, with machines of its own. It asks again until it is answered. */
+/** A client of the server with machines of its own. It retries calls until it gets an answer. */
 export type Caller = {
   readonly name: string
   readonly random: Random
   readonly ledger: Ledger
-  /** Those that are not gone. */
+  /** The machines that are not gone. */
   readonly machines: readonly MachineEntry[]
   readonly everOwned: readonly MachineEntry[]
-  /** `wasRepeated`: an earlier try may have taken effect without an answer. */
+  /** Retries a call until the answer is conclusive. */
   persist(method: string, path: string, body?: unknown, headers?: Headers): Promise<Persisted>
-  /** A POST that creates one thing however often it is sent. */
+  /** Retries a POST under one idempotency key. */
   create(path: string, body: unknown): Promise<Persisted>
   own(machine: MachineEntry): void
   remove(machine: MachineEntry): Promise<void>
-  /** Those that can be forked or restored. */
+  /** The machine's ready snapshots. */
   snapshotsOf(machine: MachineEntry): readonly SnapshotEntry[]
-  /** Waits until something is in one of these states; `gone` when it is not there. */
+  /** Waits until the resource is in one of these states; resolves to `gone` if it does not exist. */
   waitForState(path: string, states: readonly string[]): Promise<string>
-  /** Waits until the machine rests, and holds that against what the ledger has. */
+  /** Waits until the machine has settled, and compares its state with the ledger. */
   settle(machine: MachineEntry): Promise<void>
   unexpected(what: string, answer: Answer): void
 }
 
-export type Persisted = Answer & { readonly wasRepeated: boolean }
+/** `wasRetried`: an earlier attempt may have taken effect without an answer. */
+type Persisted = Answer & { readonly wasRetried: boolean }
 type Headers = Readonly<Record<string, string>>
 
 const answerBoundMs = 180_000
-const restBoundMs = 180_000
+const settleBoundMs = 180_000
 
 export function createCaller(
   name: string,
@@ -57,29 +58,29 @@ export function createCaller(
     headers: Headers = {},
   ): Promise<Persisted> {
     const deadline = Date.now() + answerBoundMs
-    for (let tries = 0; ; tries++) {
+    for (let retries = 0; ; retries++) {
       const answer = await api.call(method, path, body, headers).catch(() => undefined)
       if (method !== 'GET') {
         const what = `${method} ${path} ${JSON.stringify(body) ?? ''}`
         record(ledger, `${name} ${what} → ${show(answer)}`)
       }
-      if (answer && !isInconclusive(answer)) return { ...answer, wasRepeated: tries > 0 }
+      if (answer && !isInconclusive(answer)) return { ...answer, wasRetried: retries > 0 }
       if (answer?.status === 500) countUp(ledger.counts.internalErrors, `${method} ${route(path)}`)
       if (Date.now() > deadline) {
-        throw new Error(`${method} ${path}: no answer in ${answerBoundMs} ms; ${show(answer)}`)
+        throw new Error(`${method} ${path}: no answer within ${answerBoundMs} ms: ${show(answer)}`)
       }
-      ledger.counts.repeated += 1
+      ledger.counts.retries += 1
       await delay(200)
     }
   }
 
   async function waitForState(path: string, states: readonly string[]): Promise<string> {
-    const deadline = Date.now() + restBoundMs
+    const deadline = Date.now() + settleBoundMs
     for (;;) {
       const { status, body } = await persist('GET', path)
       if (status === 404) return 'gone'
       if (states.includes(body.state)) return body.state
-      if (Date.now() > deadline) return `still ${body.state} after ${restBoundMs} ms`
+      if (Date.now() > deadline) return `still ${body.state} after ${settleBoundMs} ms`
       await delay(100)
     }
   }
@@ -101,7 +102,7 @@ export function createCaller(
     async remove(machine) {
       const answer = await persist('DELETE', `/v1/machines/${machine.id}`)
       machine.states = new Set(['gone'])
-      const isAccepted = answer.status === 202 || (answer.status === 404 && answer.wasRepeated)
+      const isAccepted = answer.status === 202 || (answer.status === 404 && answer.wasRetried)
       if (!isAccepted) caller.unexpected(`the deletion of ${machine.id}`, answer)
       await caller.settle(machine)
     },
@@ -110,8 +111,8 @@ export function createCaller(
     waitForState,
     async settle(machine) {
       const seen = await waitForState(`/v1/machines/${machine.id}`, restingStates)
-      if (machine.states.has(seen as RestingState)) {
-        machine.states = new Set([seen as RestingState])
+      if (machine.states.has(seen as SettledState)) {
+        machine.states = new Set([seen as SettledState])
         return
       }
       const { body } = await persist('GET', `/v1/machines/${machine.id}/events?limit=8`)
@@ -121,14 +122,14 @@ export function createCaller(
       )
     },
     unexpected(what, answer) {
-      ledger.problems.push(`${name}: ${what} was answered ${show(answer)}`)
+      ledger.problems.push(`${name}: unexpected answer to ${what}: ${show(answer)}`)
     },
   }
 
   return caller
 }
 
-/** The server could not say: it was down, or the same call of before is still at work. */
+/** The server was down, failed, or is still handling the same call. */
 function isInconclusive({ status, headers }: Answer): boolean {
   return status === 500 || status === 503 || (status === 409 && 'retry-after' in headers)
 }

@@ -12,20 +12,19 @@ import type { Rows } from './rows.ts'
 const project = 'computer'
 const uidBase = 1_000_000
 
-/** What the engine says it has. */
 export async function readInstances(dataDir: string): Promise<readonly Instance[]> {
   using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })
   return await listInstances({ client, project })
 }
 
-/** What the engine still does. */
+/** The engine's running operations. */
 export async function findOperations(dataDir: string): Promise<string[]> {
   using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })
   const operations = await runningOperations({ client, project })
-  return operations.map(({ id, description }) => `the engine is at work: ${description} (${id})`)
+  return operations.map(({ id, description }) => `the engine still runs: ${description} (${id})`)
 }
 
-/** One instance for each machine that has a disk, one for each capture, and no other. */
+/** Expects one instance for each machine with a disk and for each capture, and no other. */
 export function compareEngine(rows: Rows, instances: readonly Instance[]): string[] {
   const names = new Map(instances.map((instance) => [instance.name, instance]))
   const problems: string[] = []
@@ -36,7 +35,7 @@ export function compareEngine(rows: Rows, instances: readonly Instance[]): strin
   }
   for (const row of rows.machines) {
     const instance = take(nameOf(row))
-    // The creation of a machine in error may have failed before it had a disk.
+    // The creation of a machine in error may have failed before the disk was made.
     const mayLack = row.state === 'error' && !row.started_at && !row.stopped_at
     if (instance) problems.push(...compareMachine(row, instance))
     else if (!mayLack) problems.push(`${row.id} is ${row.state} and has no instance`)
@@ -47,7 +46,7 @@ export function compareEngine(rows: Rows, instances: readonly Instance[]): strin
     if (state === 'error' && instance) problems.push(`${id} is in error and has a copy`)
     if (instance && instance.status !== 'Stopped') problems.push(`${id} is ${instance.status}`)
   }
-  for (const name of names.keys()) problems.push(`no row knows the instance ${name}`)
+  for (const name of names.keys()) problems.push(`the instance ${name} has no row`)
   return problems
 }
 
@@ -57,7 +56,7 @@ function compareMachine(row: MachineRow, { status, config }: Instance): string[]
   return [
     status !== expected && `${row.id} is ${row.state} and its instance is ${status}`,
     config['security.idmap.base'] !== base &&
-      `${row.id} has the uids from ${config['security.idmap.base']}, not from ${base}`,
-    config['boot.autostart'] !== 'false' && `${row.id} would start by itself`,
+      `${row.id} has uids from ${config['security.idmap.base']} instead of ${base}`,
+    config['boot.autostart'] !== 'false' && `${row.id} would start with the engine`,
   ].filter((problem) => problem !== false)
 }

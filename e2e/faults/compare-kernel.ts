@@ -7,36 +7,36 @@ import { engineDirectory } from '../../server/src/host/engine.ts'
 
 const run = promisify(execFile)
 
-/** One server's part of the host. Others may run on it, whose things are not ours to judge. */
-export type Place = {
+/** One server's part of the host, on which other servers may run as well. */
+export type Host = {
   readonly dataDir: string
   readonly network: string
   readonly instances: readonly Instance[]
-  /** Whether a name in the kernel or on the disk is of a machine or a capture that ever was ours. */
+  /** Whether a name in the kernel or on the disk belongs to a machine or capture of this server. */
   isOurs(name: string): boolean
 }
 
-/** Disks, mounts, links, filters, control groups and folders: exactly those of what there is. */
-export async function compareKernel(place: Place): Promise<string[]> {
-  const all = new Set(place.instances.map(({ name }) => `computer_${name}`))
+/** Expects exactly the disks, mounts, links, filters, control groups and folders of the instances. */
+export async function compareKernel(host: Host): Promise<string[]> {
+  const all = new Set(host.instances.map(({ name }) => `computer_${name}`))
   const running = new Set(
-    place.instances
+    host.instances
       .filter(({ status }) => status !== 'Stopped')
       .map(({ name }) => `computer_${name}`),
   )
   const problems = await Promise.all([
-    compareSubvolumes(place, all),
-    compareMounts(place, running),
-    compareLoops(place),
-    compareLinks(place),
-    compareFilters(place, running),
-    compareGroups(place, running),
-    compareFolders(place, all),
+    compareSubvolumes(host, all),
+    compareMounts(host, running),
+    compareLoops(host),
+    compareLinks(host),
+    compareFilters(host, running),
+    compareGroups(host, running),
+    compareFolders(host, all),
   ])
   return problems.flat()
 }
 
-async function compareSubvolumes({ dataDir }: Place, all: ReadonlySet<string>): Promise<string[]> {
+async function compareSubvolumes({ dataDir }: Host, all: ReadonlySet<string>): Promise<string[]> {
   const pool = join(engineDirectory(dataDir), 'storage-pools', 'default')
   const { stdout } = await run('btrfs', ['subvolume', 'list', pool])
   const paths = [...stdout.matchAll(/ path (.*)$/gm)].map(([, path]) => path!)
@@ -49,10 +49,10 @@ async function compareSubvolumes({ dataDir }: Place, all: ReadonlySet<string>): 
 }
 
 /**
- * The daemon's own three. Where it was killed while it started a machine, that of the agent stays as
- * long as the machine runs.
+ * Expects the daemon's own three mounts. If the daemon was killed while it started a machine, the mount of
+ * the agent stays until the machine stops.
  */
-async function compareMounts({ dataDir }: Place, running: ReadonlySet<string>): Promise<string[]> {
+async function compareMounts({ dataDir }: Host, running: ReadonlySet<string>): Promise<string[]> {
   const folder = `${engineDirectory(dataDir)}/`
   const text = await readFile('/proc/self/mounts', 'utf8')
   const mounts = text
@@ -71,15 +71,15 @@ async function compareMounts({ dataDir }: Place, running: ReadonlySet<string>): 
   ]
 }
 
-async function compareLoops({ dataDir }: Place): Promise<string[]> {
+async function compareLoops({ dataDir }: Host): Promise<string[]> {
   const file = join(engineDirectory(dataDir), 'disks', 'default.img')
   const { stdout } = await run('losetup', ['--associated', file])
   const count = stdout.split('\n').filter(Boolean).length
-  return count === 1 ? [] : [`${count} loop devices hold the pool's file`]
+  return count === 1 ? [] : [`${count} loop devices are attached to the pool's file instead of 1`]
 }
 
-/** Each running machine has one link on our bridge, and its other end is inside. */
-async function compareLinks({ network, instances }: Place): Promise<string[]> {
+/** Expects one link on the bridge for each running machine, with its other end inside. */
+async function compareLinks({ network, instances }: Host): Promise<string[]> {
   const { stdout } = await run('ip', ['-json', 'link', 'show', 'type', 'veth'])
   const links = (JSON.parse(stdout) as { ifname: string; master?: string; link_netnsid?: number }[])
     .filter(({ master }) => master === network)
@@ -93,20 +93,22 @@ async function compareLinks({ network, instances }: Place): Promise<string[]> {
     const owner = wanted.get(ifname)
     wanted.delete(ifname)
     if (owner === undefined) return [`the link ${ifname} belongs to no machine`]
-    return isInside ? [] : [`the link ${ifname} of ${owner} has no other end`]
+    return isInside ? [] : [`the link ${ifname} of ${owner} has no other end inside`]
   })
   return [...problems, ...[...wanted].map(([link, name]) => `${name} has no link ${link}`)]
 }
 
-async function compareFilters(place: Place, running: ReadonlySet<string>): Promise<string[]> {
+async function compareFilters(host: Host, running: ReadonlySet<string>): Promise<string[]> {
   const { stdout } = await run('nft', ['list', 'table', 'bridge', 'incus']).catch(() => ({
     stdout: '',
   }))
   const chains = [...stdout.matchAll(/chain (?:in|fwd)\.(\S+)\.eth0 /g)].map(([, name]) => name!)
-  return strays(place, chains, running).map((name) => `packet filters of ${name} are left behind`)
+  return findStrays(host, chains, running).map(
+    (name) => `packet filters of ${name} are left behind`,
+  )
 }
 
-async function compareGroups(place: Place, running: ReadonlySet<string>): Promise<string[]> {
+async function compareGroups(host: Host, running: ReadonlySet<string>): Promise<string[]> {
   const root = '/sys/fs/cgroup'
   const names = new Set<string>()
   for (const entry of ['.', ...(await readdir(root))]) {
@@ -115,23 +117,25 @@ async function compareGroups(place: Place, running: ReadonlySet<string>): Promis
       if (name) names.add(name)
     }
   }
-  return strays(place, [...names], running).map((name) => `a control group of ${name} is left`)
+  return findStrays(host, [...names], running).map(
+    (name) => `a control group of ${name} is left behind`,
+  )
 }
 
-/** The daemon clears these away when a machine stops or, where it was killed meanwhile, goes. */
-async function compareFolders(place: Place, all: ReadonlySet<string>): Promise<string[]> {
-  const folders = ['devices', 'shmounts', `networks/${place.network}/dnsmasq.hosts`]
+/** The daemon removes these when a machine stops or, if it was killed meanwhile, when it is deleted. */
+async function compareFolders(host: Host, all: ReadonlySet<string>): Promise<string[]> {
+  const folders = ['devices', 'shmounts', `networks/${host.network}/dnsmasq.hosts`]
   const problems: string[] = []
   for (const folder of folders) {
-    const entries = await readdir(join(engineDirectory(place.dataDir), folder))
+    const entries = await readdir(join(engineDirectory(host.dataDir), folder))
     const owners = entries.map((entry) => entry.replace(/\.eth0$/, ''))
-    for (const name of strays(place, owners, all)) {
-      problems.push(`${folder} has an entry of ${name}`)
+    for (const name of findStrays(host, owners, all)) {
+      problems.push(`an entry of ${name} in ${folder} is left behind`)
     }
   }
   return problems
 }
 
-function strays(place: Place, names: readonly string[], wanted: ReadonlySet<string>): string[] {
-  return names.filter((name) => place.isOurs(name) && !wanted.has(name))
+function findStrays(host: Host, names: readonly string[], wanted: ReadonlySet<string>): string[] {
+  return names.filter((name) => host.isOurs(name) && !wanted.has(name))
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { engineCommand } from '../../server/src/host/engine.ts'
 import { clusterDir } from '../../server/src/host/postgres.ts'
-import type { Place } from './compare-kernel.ts'
+import type { Host } from './compare-kernel.ts'
 
 type Process = {
   readonly pid: number
@@ -11,24 +11,24 @@ type Process = {
   readonly dataDir: string | undefined
 }
 
-/** Each program of the server runs once, and no process of a machine outlives it. */
-export async function compareProcesses(place: Place): Promise<string[]> {
+/** Expects one process for each program of the server, and none of a machine that does not run. */
+export async function compareProcesses(host: Host): Promise<string[]> {
   const processes = await listProcesses()
   return [
-    ...compareServer(place, processes),
-    ...compareEngineChildren(place, processes),
-    ...(await compareMachines(place, processes)),
+    ...compareServer(host, processes),
+    ...compareEngineChildren(host, processes),
+    ...(await compareMachines(host, processes)),
   ]
 }
 
-function compareServer({ dataDir, network }: Place, processes: readonly Process[]): string[] {
+function compareServer({ dataDir, network }: Host, processes: readonly Process[]): string[] {
   const engine = engineCommand(dataDir)
-  const role = (name: string) => (one: Process) =>
+  const isService = (name: string) => (one: Process) =>
     one.dataDir === dataDir && one.argv[1]?.endsWith(`/server/src/main-${name}.ts`) === true
   const programs: Readonly<Record<string, (one: Process) => boolean>> = {
-    api: role('api'),
-    gateway: role('gateway'),
-    worker: role('worker'),
+    api: isService('api'),
+    gateway: isService('gateway'),
+    worker: isService('worker'),
     engine: ({ argv }) => argv.join(' ') === [engine.command, ...engine.args].join(' '),
     postgres: ({ argv }) =>
       argv[0]?.endsWith('/postgres') === true && argv.includes(clusterDir(dataDir)),
@@ -36,42 +36,42 @@ function compareServer({ dataDir, network }: Place, processes: readonly Process[
   }
   return Object.entries(programs).flatMap(([name, isIt]) => {
     const count = processes.filter(isIt).length
-    return count === 1 ? [] : [`${count} processes of ${name} run`]
+    return count === 1 ? [] : [`${count} processes of ${name} run instead of 1`]
   })
 }
 
-/** What a daemon started for one call ends with the daemon. */
-function compareEngineChildren({ dataDir }: Place, processes: readonly Process[]): string[] {
+/** Processes that the daemon starts for one call must end with the daemon. */
+function compareEngineChildren({ dataDir }: Host, processes: readonly Process[]): string[] {
   const alive = new Set(processes.map(({ pid }) => pid))
   return processes
     .filter(({ argv }) => argv[0]?.endsWith('incusd') && argv[1]?.startsWith('fork'))
     .filter(({ argv }) => argv.some((word) => word.startsWith(dataDir)))
     .filter(({ parent }) => parent === 1 || !alive.has(parent))
-    .map(({ pid, argv }) => `${argv[1]} of ${argv[2]} (${pid}) outlived the daemon that began it`)
+    .map(({ pid, argv }) => `${argv[1]} of ${argv[2]} (${pid}) outlived the daemon that started it`)
 }
 
-async function compareMachines(place: Place, processes: readonly Process[]): Promise<string[]> {
+async function compareMachines(host: Host, processes: readonly Process[]): Promise<string[]> {
   const running = new Map(
-    place.instances
+    host.instances
       .filter(({ status }) => status !== 'Stopped')
       .map((instance) => [`computer_${instance.name}`, instance]),
   )
   const problems = new Set<string>()
   for (const { groups } of processes) {
     const name = groupOf(groups)
-    if (name && place.isOurs(name) && !running.has(name)) {
-      problems.add(`processes of ${name} run, and it does not`)
+    if (name && host.isOurs(name) && !running.has(name)) {
+      problems.add(`processes of ${name} run although it is stopped`)
     }
   }
   for (const [name, { config }] of running) {
     const own = processes.filter(({ groups }) => groupOf(groups) === name)
-    if (own.length === 0) problems.add(`${name} should run and has no process`)
+    if (own.length === 0) problems.add(`${name} should run but has no process`)
     const init = own.find(({ argv }) => argv[0] === '/sbin/init')
     if (!init) continue
     const [, base] = (await readText(`/proc/${init.pid}/uid_map`)).trim().split(/\s+/)
     const wanted = config['security.idmap.base']
     if (base !== undefined && base !== wanted) {
-      problems.add(`${name} runs with the uids from ${base}, not from ${wanted}`)
+      problems.add(`${name} runs with uids from ${base} instead of ${wanted}`)
     }
   }
   return [...problems]
@@ -85,7 +85,7 @@ async function listProcesses(): Promise<Process[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const read = async (pid: string): Promise<Process[]> => {
     const status = await readText(`/proc/${pid}/status`)
-    // One that has ended and that nobody has taken note of is no process any more.
+    // Zombies do not count.
     if (status === '' || /^State:\t[ZX]/m.test(status)) return []
     const environment = (await readText(`/proc/${pid}/environ`)).split('\0')
     return [

@@ -5,72 +5,75 @@ import { compareProcesses } from './compare-processes.ts'
 import type { RowsReader } from './rows.ts'
 import type { FaultServer } from './server.ts'
 
-/** The worker's own pass over everything comes every minute; what is still there after it is a leak. */
+/** The worker sweeps every minute; anything that is left after that is a leak. */
 const cleanBoundMs = 80_000
-const restBoundMs = 180_000
+const settleBoundMs = 180_000
 
 export type Comparison = {
   readonly cleanMs: number
   readonly differences: readonly string[]
-  /** What was left over at first, and went. */
+  /** The last differences before everything agreed. */
   readonly cleaned: readonly string[]
 }
 
-/** How long after the last start of a process it took until every row rested. */
-export async function measureRest(server: FaultServer, rows: RowsReader): Promise<number> {
+/** The time from the last start of a process until every row has settled. */
+export async function measureSettling(server: FaultServer, rows: RowsReader): Promise<number> {
   await server.waitAlive()
-  const begun = performance.now()
-  await waitForRest(rows)
-  return performance.now() - begun
+  const start = performance.now()
+  await waitUntilSettled(rows)
+  return performance.now() - start
 }
 
-/** Waits until every row rests and nothing is left over, and says what still differs. */
-export async function compareAtRest(server: FaultServer, rows: RowsReader): Promise<Comparison> {
+/** Waits until every row has settled and nothing is left over, and returns what still differs. */
+export async function compareWhenSettled(
+  server: FaultServer,
+  rows: RowsReader,
+): Promise<Comparison> {
   await server.waitReady()
-  const unrest = await waitForRest(rows)
+  const unsettled = await waitUntilSettled(rows)
   const comparison = await waitUntilEqual(() => compareAll(server, rows))
-  return { ...comparison, differences: [...unrest, ...comparison.differences] }
+  return { ...comparison, differences: [...unsettled, ...comparison.differences] }
 }
 
-async function waitForRest(rows: RowsReader): Promise<string[]> {
-  const deadline = performance.now() + restBoundMs
+async function waitUntilSettled(rows: RowsReader): Promise<string[]> {
+  const deadline = performance.now() + settleBoundMs
   for (;;) {
-    const unrest = await rows.findUnrest().catch((error: Error) => error.message)
-    if (unrest === null) return []
-    if (performance.now() > deadline) return [`not at rest after ${restBoundMs} ms: ${unrest}`]
+    const unsettled = await rows.findUnsettled().catch((error: Error) => error.message)
+    if (unsettled === null) return []
+    if (performance.now() > deadline) return [`not settled after ${settleBoundMs} ms: ${unsettled}`]
     await delay(50)
   }
 }
 
 async function waitUntilEqual(compare: () => Promise<string[]>): Promise<Comparison> {
-  const begun = performance.now()
+  const start = performance.now()
   let cleaned: readonly string[] = []
   for (;;) {
     const differences = await compare().catch((error: Error) => [error.message])
-    const cleanMs = performance.now() - begun
+    const cleanMs = performance.now() - start
     if (differences.length === 0 || cleanMs > cleanBoundMs) return { cleanMs, differences, cleaned }
     cleaned = differences
     await delay(500)
   }
 }
 
-/** Where rows, engine and kernel do not say the same. */
+/** The differences between rows, engine and kernel. */
 async function compareAll(server: FaultServer, rows: RowsReader): Promise<string[]> {
   const { dataDir, network } = server
   const read = await rows.read()
   const instances = await readInstances(dataDir)
   const ids = new Set([...read.ids, ...instances.map(({ name }) => idIn(name))])
-  const place = { dataDir, network, instances, isOurs: (name: string) => ids.has(idIn(name)) }
+  const host = { dataDir, network, instances, isOurs: (name: string) => ids.has(idIn(name)) }
   const found = await Promise.all([
     rows.compare(),
     findOperations(dataDir),
-    compareKernel(place),
-    compareProcesses(place),
+    compareKernel(host),
+    compareProcesses(host),
   ])
   return [...compareEngine(read, instances), ...found.flat()]
 }
 
-/** The part of an engine's or the kernel's name that is the ULID of ours. */
+/** The ULID in a name of the engine or the kernel. */
 function idIn(name: string): string {
   return /(?:mch|cap|seed)-([0-9a-z]{20,32})/.exec(name)?.[1] ?? name
 }

@@ -4,7 +4,7 @@ import type { Caller } from './caller.ts'
 import { isReady, type MachineEntry, type SnapshotEntry, type TemplateEntry } from './ledger.ts'
 import { move, newEntry, newName, pathOf, readMarker, write, type Operation } from './operations.ts'
 
-/** What is done with the disks of machines. Contents are told by the machine's marker file. */
+/** Operations on disks. A machine's marker file identifies the contents of its disk. */
 export const disks: readonly Operation[] = [
   { name: 'snapshot', weight: 3, needs: 'running', run: snapshotAndSettle },
   { name: 'snapshot and write', weight: 1, needs: 'running', run: snapshotAndWrite },
@@ -56,7 +56,7 @@ async function snapshotAndSettle(caller: Caller, machine: MachineEntry): Promise
   if (entry) await settleSnapshot(caller, entry)
 }
 
-/** What is written after the answer may be in the snapshot or not. */
+/** A write after the answer may or may not be in the snapshot. */
 async function snapshotAndWrite(caller: Caller, machine: MachineEntry): Promise<void> {
   const before = machine.markers
   const entry = await takeSnapshot(caller, machine)
@@ -79,7 +79,7 @@ async function snapshotAndDelete(caller: Caller, machine: MachineEntry): Promise
   if (entry) await settleSnapshot(caller, entry)
 }
 
-/** Of a machine that is there or gone; those that its stops and restores took count as well. */
+/** The machine may be gone, and the snapshot may come from a stop or a restore. */
 async function deleteNewest(caller: Caller): Promise<void> {
   if (caller.everOwned.length === 0) return
   const { id } = caller.random.pick(caller.everOwned)
@@ -89,18 +89,19 @@ async function deleteNewest(caller: Caller): Promise<void> {
   const entry = caller.ledger.snapshots.get(newest.id)
   if (entry) entry.states = new Set(['gone'])
   const answer = await caller.persist('DELETE', `/v1/snapshots/${newest.id}`)
-  const isAccepted = answer.status === 202 || (answer.status === 404 && answer.wasRepeated)
+  const isAccepted = answer.status === 202 || (answer.status === 404 && answer.wasRetried)
   if (!isAccepted) caller.unexpected(`the deletion of ${newest.id}`, answer)
 }
 
 async function restore(caller: Caller, machine: MachineEntry): Promise<void> {
   const snapshot = pickSnapshot(caller, machine)
   const known = new Set((await listKept(caller, machine)).map(({ id }) => id))
-  const wish = { snapshot_id: snapshot.id }
-  const answer = await caller.persist('POST', pathOf(machine, 'restore'), wish)
-  // A lease that was left to expire; or the try before was heard.
-  if (answer.status === 409 && !answer.wasRepeated && /input lease/.test(messageOf(answer))) return
-  if (answer.status !== 202 && !(answer.status === 409 && answer.wasRepeated)) {
+  const body = { snapshot_id: snapshot.id }
+  const answer = await caller.persist('POST', pathOf(machine, 'restore'), body)
+  // An input lease may not have expired yet. After a retry, a conflict means that an earlier attempt
+  // succeeded.
+  if (answer.status === 409 && !answer.wasRetried && /input lease/.test(messageOf(answer))) return
+  if (answer.status !== 202 && !(answer.status === 409 && answer.wasRetried)) {
     return caller.unexpected(`a restore of ${machine.id}`, answer)
   }
   const before = machine.markers
@@ -108,7 +109,7 @@ async function restore(caller: Caller, machine: MachineEntry): Promise<void> {
   if (outcome === 'machine.restore_completed') machine.markers = new Set(snapshot.markers)
   else caller.ledger.counts.failures.push(`${machine.id}: ${outcome}`)
   await caller.settle(machine)
-  // Of a restore that was asked for twice, the second kept what the first had brought.
+  // If an earlier attempt restored as well, the second restore captured the disk of the first.
   const kept = (await listKept(caller, machine)).filter(({ id }) => !known.has(id))
   if (kept.length === 0) caller.ledger.problems.push(`${machine.id} has no Before restore`)
   for (const { id } of kept) {
@@ -126,7 +127,7 @@ async function listKept(caller: Caller, machine: MachineEntry): Promise<{ id: st
   return body.data.filter(({ name }: { name: string }) => name === 'Before restore')
 }
 
-/** A stopped machine shows nothing of its restore but the events. */
+/** The restore of a stopped machine shows only in the events. */
 async function waitForRestore(caller: Caller, machine: MachineEntry): Promise<string> {
   const deadline = Date.now() + settleBoundMs
   for (;;) {
@@ -134,7 +135,7 @@ async function waitForRestore(caller: Caller, machine: MachineEntry): Promise<st
     const last = body.data.find(({ type }: { type: string }) => type.startsWith('machine.restore_'))
     if (last?.type === 'machine.restore_completed') return last.type
     if (last?.type === 'machine.restore_failed') return `${last.type} ${last.message}`
-    if (Date.now() > deadline) return 'a restore that does not end'
+    if (Date.now() > deadline) return `no end of the restore within ${settleBoundMs} ms`
     await delay(100)
   }
 }
@@ -175,7 +176,7 @@ async function templateOfSnapshot(caller: Caller, machine: MachineEntry): Promis
   await makeTemplate(caller, { snapshot_id: id }, markers)
 }
 
-/** The template, if it came to be ready. */
+/** Resolves to the template if it is ready. */
 export async function makeTemplate(
   caller: Caller,
   from: { readonly machine_id: string } | { readonly snapshot_id: string },
@@ -221,11 +222,11 @@ async function deleteTemplate(caller: Caller): Promise<void> {
   if (!entry) return
   entry.states = new Set(['gone'])
   const answer = await caller.persist('DELETE', `/v1/templates/${entry.id}`)
-  const isAccepted = answer.status === 204 || (answer.status === 404 && answer.wasRepeated)
+  const isAccepted = answer.status === 204 || (answer.status === 404 && answer.wasRetried)
   if (!isAccepted) caller.unexpected(`the deletion of ${entry.id}`, answer)
 }
 
-/** A capture that was acknowledged ends ready, or in error with an event that says so. */
+/** An acknowledged capture must end ready, or in error with an event. */
 async function settleSnapshot(caller: Caller, entry: SnapshotEntry): Promise<void> {
   const state = await caller.waitForState(`/v1/snapshots/${entry.id}`, ['ready', 'error'])
   if (state !== 'ready' && state !== 'error') {
@@ -238,19 +239,20 @@ async function settleSnapshot(caller: Caller, entry: SnapshotEntry): Promise<voi
   caller.ledger.counts.failures.push(`${entry.id}: ${body.error}`)
   const events = `/v1/machines/${entry.machineId}/events?limit=100`
   const log = await caller.persist('GET', events)
-  const isTold = log.body.data?.some(
+  const hasEvent = log.body.data?.some(
     ({ type, message }: { type: string; message: string | null }) =>
       type === 'snapshot.failed' && message?.includes(entry.id),
   )
   // The log of a machine that is gone cannot be read.
-  if (log.status === 200 && !isTold) caller.ledger.problems.push(`no event tells of ${entry.id}`)
+  if (log.status === 200 && !hasEvent)
+    caller.ledger.problems.push(`${entry.id} failed without an event`)
 }
 
 function pickSnapshot(caller: Caller, machine: MachineEntry): SnapshotEntry {
   return caller.random.pick(caller.snapshotsOf(machine))
 }
 
-/** Templates are anybody's. */
+/** Callers share all templates. */
 function pickTemplate({ ledger, random }: Caller): TemplateEntry | undefined {
   const ready = [...ledger.templates.values()].filter(isReady)
   return ready.length > 0 ? random.pick(ready) : undefined

@@ -5,14 +5,14 @@ import { describe } from './describe.ts'
 import { runStorm } from './storm.ts'
 
 /*
- * Operations on real machines while processes of the server are killed, and whether rows, engine and
- * kernel agree afterwards. A failure names the seed: `npm run soak -- faults --seed N`.
+ * Runs operations on real machines while processes of the server are killed, and compares rows, engine and
+ * kernel afterwards. A failure names the seed: `npm run soak -- faults --seed N`.
  */
 
 const seed = soakSeed(2026)
 const { operations, kills } = soakSize('faults')
 
-test(`what is acknowledged outlives kills of every process (seed ${seed})`, async (t) => {
+test(`acknowledged operations survive kills of every process (seed ${seed})`, async (t) => {
   const result = await runStorm({
     seed,
     operations,

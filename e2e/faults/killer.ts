@@ -3,7 +3,7 @@ import { countUp, record, type Ledger } from './ledger.ts'
 import type { Random } from '../harness/random.ts'
 import { processNames, type FaultServer, type ProcessName } from './server.ts'
 
-/** One kill: so long after so many operations have begun. */
+/** One kill, a delay after a number of operations has started. */
 export type Kill = {
   readonly afterOperations: number
   readonly delayMs: number
@@ -23,7 +23,7 @@ const targets: readonly Target[] = [
   { name: 'engine', weight: 12, processes: ['engine'] },
   { name: 'postgres', weight: 10, processes: ['postgres'] },
   { name: 'worker and engine', weight: 4, processes: ['worker', 'engine'] },
-  { name: 'all roles', weight: 3, processes: ['worker', 'api', 'gateway'] },
+  { name: 'all services', weight: 3, processes: ['worker', 'api', 'gateway'] },
   { name: 'everything', weight: 3, processes: processNames },
   { name: 'supervisor', weight: 3, processes: ['supervisor'] },
   { name: 'supervisor and everything', weight: 1, processes: ['supervisor', ...processNames] },
@@ -42,7 +42,7 @@ export function planKills(
   })).sort((a, b) => a.afterOperations - b.afterOperations)
 }
 
-/** Carries the plan out; each kill waits until what it ends runs. */
+/** Carries out the plan. Each kill first waits until its targets run. */
 export async function runKills(
   server: Pick<FaultServer, 'kill'>,
   plan: readonly Kill[],

@@ -1,15 +1,15 @@
 /*
- * What the server has acknowledged, as its callers remember it. Where an answer was lost, both what
- * was before and what was asked for are possible, so each fact is a set of what may be.
+ * The state that the server has acknowledged to its callers. After a lost answer both the old and the
+ * requested state are possible, so each fact is a set of possible values.
  */
 
-export type RestingState = 'running' | 'stopped' | 'gone'
+export type SettledState = 'running' | 'stopped' | 'gone'
 
 export type MachineEntry = {
   readonly id: string
-  states: ReadonlySet<RestingState>
+  states: ReadonlySet<SettledState>
   names: ReadonlySet<string>
-  /** The content of its marker file; null: there is none. */
+  /** The content of the marker file; null if there is none. */
   markers: ReadonlySet<string | null>
 }
 
@@ -30,19 +30,19 @@ export type Ledger = {
   readonly machines: Map<string, MachineEntry>
   readonly snapshots: Map<string, SnapshotEntry>
   readonly templates: Map<string, TemplateEntry>
-  /** What came out other than acknowledged. */
+  /** Contradictions with acknowledged state. */
   readonly problems: string[]
-  /** What was done and answered, in order. */
+  /** Operations and answers, in order. */
   readonly journal: string[]
   readonly counts: {
     operations: number
-    /** Calls that were repeated because no answer came, or none that says anything. */
-    repeated: number
+    /** Calls without a conclusive answer. */
+    retries: number
     readonly byOperation: Map<string, number>
     readonly kills: Map<string, number>
-    /** Answers of 500, by their route and message. */
+    /** Answers with status 500, by route. */
     readonly internalErrors: Map<string, number>
-    /** What was accepted and then failed as it may, with an event that says so. */
+    /** Accepted operations that failed with an event, which they may. */
     readonly failures: string[]
   }
 }
@@ -56,7 +56,7 @@ export function createLedger(): Ledger {
     journal: [],
     counts: {
       operations: 0,
-      repeated: 0,
+      retries: 0,
       byOperation: new Map(),
       kills: new Map(),
       internalErrors: new Map(),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Caller } from './caller.ts'
-import type { MachineEntry, RestingState } from './ledger.ts'
+import type { MachineEntry, SettledState } from './ledger.ts'
 
-/** One thing a caller does. It ends when the machine rests and is as it was acknowledged. */
+/** An operation of a caller. It ends when the machine has settled and its state has been compared. */
 export type Operation = {
   readonly name: string
   readonly weight: number
@@ -11,8 +11,8 @@ export type Operation = {
 } & (
   | { readonly needs?: undefined; run(caller: Caller): Promise<void> }
   | {
-      /** The machine it is done to: in that state, or in any and with a snapshot that is ready. */
-      readonly needs: RestingState | 'any' | 'snapshot'
+      /** The required state of the machine; `snapshot`: in any state, with a ready snapshot. */
+      readonly needs: SettledState | 'any' | 'snapshot'
       run(caller: Caller, machine: MachineEntry): Promise<void>
     }
 )
@@ -31,15 +31,15 @@ export const lifecycle: readonly Operation[] = [
     run: (...on) => move(...on, 'restart', 'running'),
   },
   { name: 'stop by force', weight: 1, needs: 'running', run: stopByForce },
-  { name: 'stop and restart at once', weight: 1, needs: 'running', run: stopAndRestart },
+  { name: 'stop and restart', weight: 1, needs: 'running', run: stopAndRestart },
   { name: 'rename', weight: 1, needs: 'any', run: rename },
-  { name: 'take the keyboard', weight: 1, needs: 'running', run: takeKeyboard },
+  { name: 'take the input lease', weight: 1, needs: 'running', run: takeLease },
   { name: 'write', weight: 4, needs: 'running', run: write },
   { name: 'read', weight: 1, needs: 'running', run: readMarker },
   { name: 'delete', weight: 2, needs: 'any', run: (caller, on) => caller.remove(on) },
 ]
 
-export const markerPath = 'marker'
+const markerPath = 'marker'
 
 async function create(caller: Caller, start: boolean): Promise<void> {
   const name = newName(caller)
@@ -50,7 +50,7 @@ async function create(caller: Caller, start: boolean): Promise<void> {
   await caller.settle(machine)
 }
 
-/** One idempotency key, used by two calls at once: one machine, one body. */
+/** Two concurrent calls with one idempotency key must make one machine and get the same body. */
 async function createTwice(caller: Caller): Promise<void> {
   const name = newName(caller)
   const key = { 'idempotency-key': `twice-${name}` }
@@ -71,14 +71,14 @@ async function createTwice(caller: Caller): Promise<void> {
 async function createAndDelete(caller: Caller): Promise<void> {
   const name = newName(caller)
   const creating = caller.create('/v1/machines', { name })
-  // A creation that fails makes no machine to find.
+  // If the creation fails, there is no machine to find.
   const early = creating.then((answer) => (answer.status === 201 ? answer.body.id : undefined))
   const id = await Promise.race([findByName(caller, name), early])
   if (id === undefined) return caller.unexpected('a creation', await creating)
   const machine = newEntry(id, name, 'running')
   caller.own(machine)
   await caller.remove(machine)
-  // Of a machine that is gone, its creation says that it is not there.
+  // The creation of a machine that is gone by now answers 404.
   const created = await creating
   if (created.status !== 201 && created.status !== 404) caller.unexpected('a creation', created)
 }
@@ -94,13 +94,13 @@ export async function move(
   caller: Caller,
   machine: MachineEntry,
   action: 'stop' | 'start' | 'restart',
-  to: RestingState,
+  to: SettledState,
   body?: unknown,
 ): Promise<void> {
   machine.states = new Set([...machine.states, to])
   const answer = await caller.persist('POST', pathOf(machine, action), body)
-  // A conflict after a try without an answer: that one was heard.
-  const isAccepted = answer.status === 202 || (answer.status === 409 && answer.wasRepeated)
+  // A conflict after a retry means that an earlier attempt succeeded.
+  const isAccepted = answer.status === 202 || (answer.status === 409 && answer.wasRetried)
   if (isAccepted) machine.states = new Set([to])
   else caller.unexpected(`${action} of ${machine.id}`, answer)
   await caller.settle(machine)
@@ -110,7 +110,7 @@ function stopByForce(caller: Caller, machine: MachineEntry): Promise<void> {
   return move(caller, machine, 'stop', 'stopped', { force: true })
 }
 
-/** Of two calls on one state, one wins; where both were accepted, they came one after the other. */
+/** One of two concurrent calls wins; if both are accepted, they ran one after the other. */
 async function stopAndRestart(caller: Caller, machine: MachineEntry): Promise<void> {
   const [stop, restart] = await Promise.all([
     caller.persist('POST', pathOf(machine, 'stop')),
@@ -119,7 +119,7 @@ async function stopAndRestart(caller: Caller, machine: MachineEntry): Promise<vo
   for (const answer of [stop, restart]) {
     if (answer.status !== 202 && answer.status !== 409) caller.unexpected('stop, restart', answer)
   }
-  const isUnclear = stop.wasRepeated || restart.wasRepeated || stop.status === restart.status
+  const isUnclear = stop.wasRetried || restart.wasRetried || stop.status === restart.status
   if (isUnclear) machine.states = new Set(['running', 'stopped'])
   else machine.states = new Set([stop.status === 202 ? 'stopped' : 'running'])
   await caller.settle(machine)
@@ -133,12 +133,12 @@ async function rename(caller: Caller, machine: MachineEntry): Promise<void> {
   else caller.unexpected(`a new name for ${machine.id}`, answer)
 }
 
-/** The lease is released, or left to expire. */
-async function takeKeyboard(caller: Caller, machine: MachineEntry): Promise<void> {
+/** Releases the input lease, or lets it expire. */
+async function takeLease(caller: Caller, machine: MachineEntry): Promise<void> {
   const session = await caller.create('/v1/sessions', { machine_id: machine.id })
   if (session.status !== 201) return caller.unexpected(`a session on ${machine.id}`, session)
-  const wish = { session_id: session.body.id, ttl_seconds: 5, force: true }
-  const lease = await caller.persist('POST', pathOf(machine, 'input-lease'), wish)
+  const body = { session_id: session.body.id, ttl_seconds: 5, force: true }
+  const lease = await caller.persist('POST', pathOf(machine, 'input-lease'), body)
   if (lease.status !== 200) caller.unexpected(`the input lease of ${machine.id}`, lease)
   if (caller.random.below(2) === 0) return
   const closed = await caller.persist('DELETE', `/v1/sessions/${session.body.id}`)
@@ -170,7 +170,7 @@ export function pathOf(machine: MachineEntry, rest = ''): string {
 export function newEntry(
   id: string,
   name: string,
-  state: RestingState,
+  state: SettledState,
   markers: ReadonlySet<string | null> = new Set([null]),
 ): MachineEntry {
   return { id, states: new Set([state]), names: new Set([name]), markers }

@@ -8,21 +8,21 @@ import {
 import { checkMeters } from '../../server/test/meter-checks.ts'
 import { databaseUrl } from '../../server/src/host/postgres.ts'
 
-/** What the database says, read at one time. */
+/** The rows to compare. */
 export type Rows = {
   readonly machines: readonly MachineRow[]
   readonly captures: readonly CaptureRow[]
-  /** The ULIDs of all machines and captures there ever were. */
+  /** The ULIDs of all machines and captures that ever existed. */
   readonly ids: readonly string[]
 }
 
 export type RowsReader = AsyncDisposable & {
   read(): Promise<Rows>
-  /** What is still under way; null when every row rests. */
-  findUnrest(): Promise<string | null>
-  /** Where the rows contradict each other. */
+  /** Describes the rows that have not settled; null if there are none. */
+  findUnsettled(): Promise<string | null>
+  /** Contradictions between rows. */
   compare(): Promise<string[]>
-  /** The rows that tell what happened, for people. */
+  /** The rows that help to find a cause, as JSON. */
   dump(): Promise<string>
 }
 
@@ -41,7 +41,7 @@ export function openRows(dataDir: string): RowsReader {
         ids: [...all, ...captures].map(({ id }) => id.slice('mch_'.length)),
       }
     },
-    findUnrest: () => findUnrest(db),
+    findUnsettled: () => findUnsettled(db),
     async compare() {
       const parts = [compareUidSlots, compareLeases, compareSessions, compareEvents]
       const found: string[] = []
@@ -60,7 +60,7 @@ export function openRows(dataDir: string): RowsReader {
   }
 }
 
-async function findUnrest(db: Database): Promise<string | null> {
+async function findUnsettled(db: Database): Promise<string | null> {
   const machines = await db
     .selectFrom('machines')
     .select(['id', 'state', 'last_error'])
@@ -82,7 +82,7 @@ async function findUnrest(db: Database): Promise<string | null> {
   return busy.map(({ id, state, last_error: why }) => `${id} ${state} ${why ?? ''}`).join('; ')
 }
 
-/** A machine owns a range of host uids as long as its disk is there, and nobody else owns it. */
+/** A machine exclusively owns a range of host uids while its disk exists. */
 async function compareUidSlots(db: Database): Promise<string[]> {
   const rows = await db
     .selectFrom('uid_slots')
@@ -96,7 +96,7 @@ async function compareUidSlots(db: Database): Promise<string[]> {
     .where((eb) => eb.or([eb('machine_id', 'is not', null), eb('machines.id', 'is not', null)]))
     .execute()
   return rows.flatMap(({ slot, machine_id: owner, id, deleted_at: deletedAt }) => {
-    if (owner !== null && id === null) return [`uid slot ${slot} is kept for ${owner}`]
+    if (owner !== null && id === null) return [`uid slot ${slot} is still owned by ${owner}`]
     if (owner === null && deletedAt === null) return [`${id} has no uid slot`]
     return []
   })
@@ -113,7 +113,9 @@ async function compareLeases(db: Database): Promise<string[]> {
     )
     .execute()
   return rows.map(({ id, deleted_at: deletedAt }) =>
-    deletedAt ? `${id} is gone and has an input lease` : `${id} is held by a closed session`,
+    deletedAt
+      ? `${id} is gone but has an input lease`
+      : `the input lease of ${id} is held by a closed session`,
   )
 }
 
@@ -128,7 +130,7 @@ async function compareSessions(db: Database): Promise<string[]> {
   return rows.map(({ id }) => `${id} is open on a machine that is gone`)
 }
 
-/** The log of a machine has no gap, and each move begins where the one before it ended. */
+/** A machine's log has no gap, and each transition starts in the state in which the last one ended. */
 async function compareEvents(db: Database): Promise<string[]> {
   const events = await db
     .selectFrom('machine_events')
@@ -142,13 +144,15 @@ async function compareEvents(db: Database): Promise<string[]> {
     if (event.machine_id !== machineId) {
       ;[machineId, sequence, state] = [event.machine_id, event.sequence, null]
     } else if (event.sequence !== ++sequence) {
-      problems.push(`the events of ${machineId} go on with ${event.sequence}, not ${sequence}`)
+      problems.push(
+        `the events of ${machineId} continue with ${event.sequence} instead of ${sequence}`,
+      )
       sequence = event.sequence
     }
     if (event.to_state === null || !event.type.startsWith('machine.')) continue
     if (state !== null && event.from_state !== state) {
       problems.push(
-        `${machineId} was ${state}, and event ${sequence} moves it from ${event.from_state}`,
+        `${machineId} was ${state}, but event ${sequence} moves it from ${event.from_state}`,
       )
     }
     state = event.to_state
@@ -156,7 +160,7 @@ async function compareEvents(db: Database): Promise<string[]> {
   return problems
 }
 
-/** A capture goes when nobody names it any more. */
+/** A capture without references must be deleted. */
 async function compareCaptures(db: Database): Promise<string[]> {
   const rows = await db
     .selectFrom('captures as c')
@@ -183,13 +187,13 @@ async function compareCaptures(db: Database): Promise<string[]> {
       ),
     )
     .execute()
-  return rows.map(({ id, state }) => `nobody names ${id}, which is ${state}`)
+  return rows.map(({ id, state }) => `${id} is ${state} without a reference`)
 }
 
-/** Computed again from the log alone, the meters are what was kept as it was written. */
+/** The meters must equal those computed from the log. */
 async function compareMeters(db: Database): Promise<string[]> {
   return checkMeters(db).then(
     () => [],
-    (error: Error) => [`the meters are not what the log says: ${error.message}`],
+    (error: Error) => [`the meters differ from the log: ${error.message}`],
   )
 }

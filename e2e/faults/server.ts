@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { closeSync, openSync } from 'node:fs'
+import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import {
@@ -23,19 +23,19 @@ const upBoundMs = 300_000
 export const processNames = ['postgres', 'engine', 'worker', 'api', 'gateway'] as const
 export type ProcessName = (typeof processNames)[number] | 'supervisor'
 
-/** A whole server that is started again whenever it ends, as a host's init would do. */
+/** A whole server that is restarted whenever it ends, as a host's init would do. */
 export type FaultServer = AsyncDisposable & {
   readonly api: ApiClient
   readonly dataDir: string
   readonly network: string
-  /** How often `computer up` ended by itself, which it may when its start was disturbed. */
+  /** How often `computer up` ended by itself, which may happen if a kill disturbs its start. */
   readonly failedStarts: number
-  /** Waits until all of them run, then ends them at once and without warning. */
+  /** Waits until all of the processes run, then kills them with SIGKILL. */
   kill(names: readonly ProcessName[]): Promise<void>
-  /** Resolves when every process runs; `ready` waits until they serve, too. */
+  /** Resolves when every process runs. */
   waitAlive(): Promise<void>
+  /** Resolves when every process runs and the server is ready. */
   waitReady(): Promise<void>
-  keepLogs(folder: string): Promise<void>
 }
 
 export async function startFaultServer(): Promise<FaultServer> {
@@ -126,20 +126,11 @@ export async function startFaultServer(): Promise<FaultServer> {
       },
       waitAlive,
       waitReady,
-      async keepLogs(folder) {
-        await rm(folder, { recursive: true, force: true })
-        await mkdir(folder, { recursive: true })
-        for (const path of ['supervisor.log', 'logs', 'engine/logs']) {
-          const from = join(dataDir, path)
-          const to = join(folder, path.replace('/', '-'))
-          if (existsSync(from)) await cp(from, to, { recursive: true })
-        }
-      },
       [Symbol.asyncDispose]: dispose,
     }
   } catch (error) {
     const output = await readFile(join(dataDir, 'supervisor.log'), 'utf8')
     await dispose()
-    throw new Error(`the server did not come up:\n${output.slice(-4000)}`, { cause: error })
+    throw new Error(`the server did not start:\n${output.slice(-4000)}`, { cause: error })
   }
 }

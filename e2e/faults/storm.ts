@@ -2,41 +2,42 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { auditContents, auditLedger } from './audit.ts'
 import { createCaller, type Caller } from './caller.ts'
-import { compareAtRest, measureRest } from './compare.ts'
+import { compareWhenSettled, measureSettling } from './compare.ts'
 import { planKills, runKills, type Kill } from './killer.ts'
 import { countUp, createLedger, record, type Ledger } from './ledger.ts'
 import { disks } from './disk-operations.ts'
 import { lifecycle, type Operation } from './operations.ts'
+import { keepServerLogs } from '../harness/logs.ts'
 import { createRandom } from '../harness/random.ts'
 import { openRows, type RowsReader } from './rows.ts'
 import { startFaultServer, type FaultServer } from './server.ts'
 
 /*
- * A storm is a number of rounds. In each, a few callers do what they do while processes of the server
- * are killed; then everything comes to rest and is compared. What is done and what is killed when
- * follows from the seed; which of the two comes first at a given moment does not.
+ * A storm consists of rounds. In each, a few callers run operations while processes of the server are
+ * killed; then everything settles and is compared. The seed determines operations and kills, but not how
+ * they interleave.
  */
-export type StormOptions = {
+type StormOptions = {
   readonly seed: number
   readonly operations: number
   readonly kills: number
-  /** Where the logs go when something differs. */
+  /** Receives the logs if something differs. */
   readonly logFolder: string
   readonly say: (text: string) => void
 }
 
 export type StormResult = {
   readonly failedStarts: number
-  readonly rests: readonly Rest[]
+  readonly rounds: readonly RoundTimes[]
   readonly counts: Ledger['counts']
-  /** What differs from what was acknowledged, or between rows, engine and kernel. */
+  /** Contradictions with acknowledged state, and between rows, engine and kernel. */
   readonly differences: readonly string[]
 }
 
-type Rest = {
-  /** From the last start of a process until every row rested. */
-  readonly restMs: number
-  /** From the end of the round until nothing was left over in the engine and the kernel. */
+type RoundTimes = {
+  /** From the last start of a process until every row has settled. */
+  readonly settleMs: number
+  /** From the end of the round until nothing is left over in the engine and the kernel. */
   readonly cleanMs: number
 }
 
@@ -44,13 +45,13 @@ const operations = [...lifecycle, ...disks]
 const callerCount = 3
 const machinesPerCaller = 2
 const operationsPerRound = 15
-const contentsToLookInto = 4
+const auditedContents = 4
 
 export async function runStorm(options: StormOptions): Promise<StormResult> {
   const { seed, say } = options
   const random = createRandom(seed)
   const ledger = createLedger()
-  const rests: Rest[] = []
+  const times: RoundTimes[] = []
   const differences: string[] = []
   await using server = await startFaultServer()
   await using rows = openRows(server.dataDir)
@@ -59,43 +60,43 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
     return createCaller(name, { api: server.api, ledger, random: random.fork(name) })
   })
 
-  const rounds = Math.ceil(options.operations / operationsPerRound)
-  for (let round = 1; round <= rounds && differences.length === 0; round++) {
+  const roundCount = Math.ceil(options.operations / operationsPerRound)
+  for (let round = 1; round <= roundCount && differences.length === 0; round++) {
     const share = (total: number) =>
-      Math.floor((total * round) / rounds) - Math.floor((total * (round - 1)) / rounds)
+      Math.floor((total * round) / roundCount) - Math.floor((total * (round - 1)) / roundCount)
     const plan = { operations: share(options.operations), kills: share(options.kills) }
     const kill = planKills(random.fork(`kills ${round}`), plan)
     try {
-      const restMs = await runRound(server, rows, callers, { operations: plan.operations, kill })
-      const { cleanMs, cleaned, differences: found } = await compareAtRest(server, rows)
-      rests.push({ restMs, cleanMs })
+      const settleMs = await runRound(server, rows, callers, { operations: plan.operations, kill })
+      const { cleanMs, cleaned, differences: found } = await compareWhenSettled(server, rows)
+      times.push({ settleMs, cleanMs })
       differences.push(...found)
       await auditLedger(callers, await rows.read())
       say(
-        `round ${round} of ${rounds}: ${kill.map(({ target }) => target.name).join(', ')}; ` +
-          `at rest after ${seconds(restMs)}, clean after ${seconds(cleanMs)}` +
-          cleaned.map((left) => `\n    until then ${left}`).join(''),
+        `round ${round} of ${roundCount}: ${kill.map(({ target }) => target.name).join(', ')}; ` +
+          `settled after ${seconds(settleMs)}, clean after ${seconds(cleanMs)}` +
+          cleaned.map((left) => `\n    cleaned up: ${left}`).join(''),
       )
     } catch (error) {
-      differences.push(`round ${round} broke off: ${(error as Error).message}`)
+      differences.push(`round ${round} failed: ${(error as Error).message}`)
     }
     differences.push(...ledger.problems)
   }
   if (differences.length === 0) {
-    await auditContents(callers[0]!, contentsToLookInto)
+    await auditContents(callers[0]!, auditedContents)
     differences.push(...ledger.problems)
   }
   if (differences.length > 0) {
-    await server.keepLogs(options.logFolder)
+    await keepServerLogs(server.dataDir, options.logFolder)
     await writeFile(join(options.logFolder, 'journal.log'), ledger.journal.join('\n'))
     await writeFile(join(options.logFolder, 'rows.json'), await rows.dump())
   }
-  return { failedStarts: server.failedStarts, rests, counts: ledger.counts, differences }
+  return { failedStarts: server.failedStarts, rounds: times, counts: ledger.counts, differences }
 }
 
 /**
- * Callers go on until there were enough operations and every kill was carried out. Resolves to the
- * time from the last start of a process until all that was under way had come to rest.
+ * Runs callers until there were enough operations and every kill was carried out. Resolves to the time
+ * from the last start of a process until every row has settled.
  */
 async function runRound(
   server: FaultServer,
@@ -107,31 +108,31 @@ async function runRound(
   const { counts } = ledger
   const first = counts.operations
   const waiting = new Set<() => void>()
-  const begun = () => counts.operations - first
+  const started = () => counts.operations - first
   const waitForOperations = async (count: number) => {
-    while (begun() < count) await new Promise<void>((resolve) => waiting.add(resolve))
+    while (started() < count) await new Promise<void>((resolve) => waiting.add(resolve))
   }
   let isKilling = true
   const killing = runKills(server, round.kill, ledger, waitForOperations).finally(() => {
     isKilling = false
   })
   const work = async (caller: Caller) => {
-    while (begun() < round.operations || isKilling) {
+    while (started() < round.operations || isKilling) {
       const { name, run } = choose(caller)
       counts.operations += 1
       countUp(counts.byOperation, name)
-      record(ledger, `${caller.name} begins: ${name}`)
+      record(ledger, `${caller.name} starts: ${name}`)
       for (const wake of waiting) wake()
       waiting.clear()
       await run()
     }
   }
-  const resting = killing.then(() => measureRest(server, rows))
-  await Promise.all([...callers.map(work), resting])
-  return resting
+  const settling = killing.then(() => measureSettling(server, rows))
+  await Promise.all([...callers.map(work), settling])
+  return settling
 }
 
-/** An operation that is possible now, on a machine that it can be done to. */
+/** Chooses an operation that is possible now, and a machine for it. */
 function choose(caller: Caller): { readonly name: string; run(): Promise<void> } {
   const { machines, random } = caller
   const hasRoom = machines.length < machinesPerCaller

@@ -2,8 +2,8 @@ import type { ApiClient } from '../harness/api.ts'
 import { eventually } from '../harness/polling.ts'
 
 /*
- * The browser of a machine, and a site inside the same machine that remembers what it was sent. The
- * site sets a cookie that lasts; `/read` shows what came back of it.
+ * The browser of a machine, and a site in the same machine. `/set` sets a persistent cookie; the site
+ * records the cookies of each visit to `/set` and `/read`.
  */
 const site = `
 import http.server, os, urllib.parse
@@ -23,18 +23,18 @@ class Site(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(('127.0.0.1', 8000), Site).serve_forever()
 `
 
-/** Has the browser take a cookie of that value, and keep it on the disk. */
+/** Makes the browser store a cookie with that value on the disk. */
 export async function takeCookie(api: ApiClient, id: string, value: string): Promise<void> {
   await browse(api, id, `/set?${value}`)
   await closeBrowser(api, id)
 }
 
-/** What the browser sends of the cookie it has; it runs on. */
-export async function showCookie(api: ApiClient, id: string): Promise<string> {
+/** The cookies that the browser sends. The browser stays open. */
+export async function readCookie(api: ApiClient, id: string): Promise<string> {
   return (await browse(api, id, '/read')).split(' ').slice(1).join(' ')
 }
 
-/** An end in order writes the profile out. */
+/** Closes the window, so that the browser writes its profile to the disk. */
 export async function closeBrowser(api: ApiClient, id: string): Promise<void> {
   const window = ['search', '--onlyvisible', '--class', 'chromium', 'windowactivate', '--sync']
   await api.run(id, ['xdotool', ...window, 'key', 'alt+F4'])
@@ -44,7 +44,7 @@ export async function closeBrowser(api: ApiClient, id: string): Promise<void> {
   })
 }
 
-/** The line that the site wrote of the visit. */
+/** Visits a path and resolves to the line that the site recorded. */
 async function browse(api: ApiClient, id: string, path: string): Promise<string> {
   await api.waitForDesktop(id)
   await api.ok('PUT', `/v1/machines/${id}/files/content`, { path: '/tmp/site.py', content: site })

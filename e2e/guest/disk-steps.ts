@@ -1,10 +1,10 @@
 import type { ApiClient } from '../harness/api.ts'
 import { eventually } from '../harness/polling.ts'
 
-/** What tests of disks do again and again, through the API. */
+/** Common steps of disk tests, through the API. */
 export function createDiskSteps(api: ApiClient) {
   const steps = {
-    /** The content of a file tells disks apart. */
+    /** Marks a disk by the content of a file. */
     async write(id: string, content: string): Promise<void> {
       await api.ok('PUT', `/v1/machines/${id}/files/content`, { path: 'note', content })
     },
@@ -22,15 +22,15 @@ export function createDiskSteps(api: ApiClient) {
       })
     },
 
-    /** A snapshot that is taken, ready or not. */
-    taken(id: string) {
-      return eventually(`${id} is taken`, async () => {
+    /** Resolves to the snapshot when it is ready or has failed. */
+    settled(id: string) {
+      return eventually(`${id} is ready or has failed`, async () => {
         const found = await api.ok('GET', `/v1/snapshots/${id}`)
         return found.state === 'pending' ? undefined : found
       })
     },
 
-    /** Restores, and resolves when the machine has the disk and, if it ran, runs. */
+    /** Resolves when the restore is complete and the machine runs again, if it did before. */
     async restore(id: string, snapshotId: string): Promise<void> {
       const path = `/v1/machines/${id}`
       const { state } = await api.ok('POST', `${path}/restore`, { snapshot_id: snapshotId })

@@ -7,21 +7,21 @@ export type GuestResult = {
   readonly stderr: string
 }
 
-/** Runs a program as root in a guest by the engine's own exec, without our agent. */
+/** Runs a program as root in a guest through the engine's own exec, without the agent. */
 export async function runInGuest(
   client: IncusClient,
-  place: { readonly project: string; readonly instance: string },
+  target: { readonly project: string; readonly instance: string },
   command: readonly string[],
 ): Promise<GuestResult> {
   const operation = await client.begin(
-    `/1.0/instances/${place.instance}/exec`,
+    `/1.0/instances/${target.instance}/exec`,
     { command, 'wait-for-websocket': true, interactive: false, environment: {} },
-    { project: place.project },
+    { project: target.project },
   )
   const secrets = operation.metadata?.['fds'] as Readonly<Record<string, string>>
   const open = (fd: string) =>
     client.socket(`/1.0/operations/${operation.id}/websocket`, { secret: secrets[fd]! })
-  // The program starts with the last of the others, and may end before a late control could open.
+  // The program starts when all others are open, and may end before a late control socket opens.
   const control = open('control')
   const sockets = [control]
   try {

@@ -1,9 +1,9 @@
 import { createServer, type AddressInfo, type Server } from 'node:net'
 
-/** A question for the address of `localhost`. */
+/** A DNS query for the address of `localhost`. */
 export const dnsQuery = '000101000001000000000000096c6f63616c686f737400' + '00010001'
 
-/** Each of the four calls, plain and with upper bits that the kernel ignores. */
+/** Tries the four ioctls on subvolumes, plain and with upper bits that the kernel ignores. */
 export const subvolumes = `import ctypes, os, errno
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.argtypes = [ctypes.c_long] * 4
@@ -16,7 +16,7 @@ def attempt(call):
 calls = [0x5000940e, 0x50009418, 0x50009401, 0x50009417]
 print(*[attempt(call) for call in calls], *[attempt(call | 1 << 32) for call in calls])`
 
-/** Something to find on the host, on every address that it has. */
+/** Listens on every address of the host. */
 export async function listen(t: { after(fn: () => void): void }): Promise<number> {
   const server: Server = createServer((socket) => socket.end('found'))
   await new Promise<void>((resolve) => server.listen(0, '::', resolve))

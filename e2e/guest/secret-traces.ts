@@ -9,22 +9,22 @@ import { databaseUrl } from '../../server/src/host/postgres.ts'
 
 const run = promisify(execFile)
 
-/** Where words were found. Each line begins with the word itself, in whatever form it was there. */
-export type Traces = {
-  /** In the raw bytes of the file that holds the disks of all machines. */
+/** Where words were found, in any encoding. Each line begins with the word in plain text. */
+type Traces = {
+  /** In the raw bytes of the file with the disks of all machines. */
   readonly pool: readonly string[]
-  /** In the trees of all disks there are, the captures' among them. */
+  /** In the file trees of all disks, including captures. */
   readonly disks: readonly string[]
   readonly tables: readonly string[]
-  /** In all other files of the data folder: logs, the database's own and the engine's. */
+  /** In all other files of the data folder: logs, and the files of the database and the engine. */
   readonly files: readonly string[]
-  /** In what any process of the host was started with, and in the environments of the server's. */
+  /** In the command lines of all processes of the host and the environments of the server's. */
   readonly processes: readonly string[]
   readonly engine: readonly string[]
   readonly searched: { readonly tables: number; readonly files: number; readonly poolBytes: number }
 }
 
-/** Looks for words on a whole server, as they are, in hexadecimal and in base 64. */
+/** Searches a whole server for words in plain text, hexadecimal and base64. */
 export async function findTraces(dataDir: string, words: readonly string[]): Promise<Traces> {
   const search = new Map(words.flatMap((word) => formsOf(word).map((form) => [form, word])))
   await run('sync')
@@ -47,7 +47,7 @@ export async function findTraces(dataDir: string, words: readonly string[]): Pro
 
 type Search = ReadonlyMap<string, string>
 
-/** Base 64 has three forms of a word, by where it begins; their ends depend on what is around them. */
+/** Base64 has three forms of a word, by its offset; their ends depend on the neighbouring bytes. */
 function formsOf(word: string): string[] {
   const inBase64 = [0, 1, 2].map((offset) =>
     Buffer.from(`${'x'.repeat(offset)}${word}`)
@@ -80,7 +80,7 @@ async function searchTables(dataDir: string, search: Search) {
   }
 }
 
-/** Holes of the file are left out: there is nothing in them. */
+/** Skips the holes of the file. */
 async function searchPool(dataDir: string, search: Search) {
   const disks = join(engineDirectory(dataDir), 'disks')
   const images = (await readdir(disks)).map((name) => join(disks, name))
@@ -97,7 +97,7 @@ async function searchFiles(dataDir: string, search: Search) {
   return { found: toWords(stdout, search), count: list.split('\0').length - 1 }
 }
 
-/** Without what the image brought, which is in /usr. */
+/** Skips /usr, which comes from the image. */
 async function searchDisks(dataDir: string, search: Search): Promise<string[]> {
   const pools = join(engineDirectory(dataDir), 'storage-pools')
   const script = `cd "$1"/*/containers && for disk in *; do
@@ -139,7 +139,7 @@ function patterns(search: Search): string {
   return [...search.keys()].map((form) => `-e '${form}'`).join(' ')
 }
 
-/** Each line of grep with the word that its form stands for before it. */
+/** Puts the plain word before each line of grep. */
 function toWords(output: string, search: Search): string[] {
   const lines = new Set(output.split('\n').filter((line) => line !== ''))
   return [...lines].map((line) => {
@@ -151,6 +151,6 @@ function toWords(output: string, search: Search): string[] {
 
 async function bash(script: string, args: readonly string[]) {
   const options = { maxBuffer: 64 * 1024 * 1024, timeout: 300_000 }
-  // That nothing was found is no failure.
+  // grep fails if it finds nothing.
   return run('bash', ['-c', `${script}; true`, 'bash', ...args], options)
 }

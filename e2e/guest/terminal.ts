@@ -3,13 +3,13 @@ import { eventually } from '../harness/polling.ts'
 
 export type ShownTerminal = {
   readonly connection: TerminalConnection
-  /** How often its connection broke off and was made again. */
+  /** How often the connection was lost and restored. */
   readonly reattached: () => number
-  /** Resolves to all that is shown once that matches. */
+  /** Resolves to the whole output once it matches. */
   shows(pattern: RegExp): Promise<string>
 }
 
-/** A client of a terminal, and the screen it is shown on. */
+/** Attaches to a terminal and collects its output. */
 export function showTerminal(machine: Machine, terminalId: string): ShownTerminal {
   let text = ''
   let decoder = new TextDecoder()
@@ -21,7 +21,7 @@ export function showTerminal(machine: Machine, terminalId: string): ShownTermina
       reattached++
     },
   })
-  // How it ends is told by `connection.exited`.
+  // `connection.exited` reports the end.
   void read().catch(() => {})
   return {
     connection,
@@ -29,7 +29,7 @@ export function showTerminal(machine: Machine, terminalId: string): ShownTermina
     shows: (pattern) =>
       eventually(`${pattern} is shown`, async () => (pattern.test(text) ? text : undefined)).catch(
         (error: Error) => {
-          throw new Error(`${error.message}; it is ${JSON.stringify(text.slice(-500))}`)
+          throw new Error(`${error.message}; the output is ${JSON.stringify(text.slice(-500))}`)
         },
       ),
   }

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium, type Browser } from 'playwright-core'
 
-/** A Chromium of this host without a window, unpacked for this caller alone. */
+/** Starts a headless Chromium on this host, unpacked for this caller alone. */
 export async function launchChromium(more: readonly string[] = []): Promise<Browser> {
   const folder = await mkdtemp(join(tmpdir(), 'computer-chromium-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
     const executablePath = await unpackInto(folder)
-    // As root there is no sandbox; what it loads is ours.
+    // Chromium has no sandbox as root; all pages that it loads are ours.
     const args = ['--no-sandbox', '--hide-scrollbars', ...more]
     const browser = await chromium.launch({ executablePath, args })
     browser.once('disconnected', () => void remove())
@@ -21,7 +21,7 @@ export async function launchChromium(more: readonly string[] = []): Promise<Brow
   }
 }
 
-/** It goes to the folder for temporary files, where half of an earlier one would be taken for whole. */
+/** The package unpacks to the temporary folder, where it would accept an incomplete earlier copy. */
 async function unpackInto(folder: string): Promise<string> {
   const before = process.env['TMPDIR']
   process.env['TMPDIR'] = folder

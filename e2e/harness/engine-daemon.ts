@@ -10,24 +10,24 @@ import * as host from '../../server/src/host/engine.ts'
 
 const run = promisify(execFile)
 
-/** Starts the engine daemon of a data folder and waits until it takes calls. */
+/** Starts the engine daemon of a data folder and waits until it accepts calls. */
 export async function spawnEngine(dataDir: string): Promise<void> {
-  // The machines' root users must be able to pass through.
+  // The machines' root users must be able to traverse the folder.
   await chmod(dataDir, 0o711)
   await ensureLxcfs()
   await host.prepareEngineFiles(dataDir)
   const { command, args, env } = host.engineCommand(dataDir)
   const log = await open(join(dataDir, 'daemon.log'), 'a')
   const stdio = ['ignore', log.fd, log.fd] as const
-  // The daemon outlives a broken-off test run, so that the next run can remove its resources in order.
+  // The daemon outlives an interrupted test run, so that the next run can remove its resources in order.
   spawn(command, args, { env, cwd: '/', detached: true, stdio: [...stdio] }).unref()
   await log.close()
   await host.waitEngineReady(dataDir)
 }
 
-/** Removes an engine with everything that it made. A daemon that is down is started for this. */
+/** Removes an engine with everything that it created. Starts the daemon for this if necessary. */
 export async function removeEngine(dataDir: string, network: string): Promise<void> {
-  // Only the daemon knows all that it made.
+  // Only the daemon knows everything that it created.
   if ((await host.findEngine(dataDir)) === undefined) await spawnEngine(dataDir)
   const client = new IncusClient({ socketPath: host.engineSocketPath(dataDir) })
   const projects = await client.get<{ name: string }[]>('/1.0/projects', {

@@ -27,11 +27,11 @@ const run = promisify(execFile)
 
 /*
  * Unpacking the machine image into a new pool takes an engine some 16 s of both cores. So the folder of
- * an engine that did it once is kept beside the image in the cache, and each engine that a test starts
- * begins as a copy of it: with a pool and the image, without a network, project or machine.
+ * an engine that did it once is kept beside the image in the cache, and the engines of tests start from a
+ * copy of it: with a pool and the image, without a network, project or machine.
  *
- * A template is named after all that decides what is in it. The two that were used last stay, which
- * spares a change of branches.
+ * The name of a template is a hash of its ingredients. The two most recently used ones stay, so that
+ * switching between two branches is cheap.
  */
 
 /** The size of every pool that begins as a copy. */
@@ -53,9 +53,9 @@ export async function copyEngineTemplate(dataDir: string): Promise<void> {
   const pool = join(engineDir, 'disks', 'default.img')
   await mkdir(join(engineDir, 'disks'), { mode: 0o700 })
   await run('cp', ['--sparse=auto', '--reflink=auto', join(template, 'disks/default.img'), pool])
-  // Two mounted file systems must not have one id. The loop file is no device, which btrfstune says.
+  // Two mounted file systems must not have the same id. Without -f, btrfstune refuses a file.
   await run('btrfstune', ['-f', '-m', pool])
-  // The daemon runs this once, before it looks at its pools.
+  // The daemon runs this once, before it reads its pools.
   await writeFile(
     join(engineDir, 'database', 'patch.global.sql'),
     `UPDATE storage_pools_config SET value='${pool}' WHERE value LIKE '%/disks/default.img';\n`,
@@ -122,10 +122,10 @@ async function removeOldTemplates(): Promise<void> {
   for (const [, path] of old) await rm(path, { recursive: true })
 }
 
-/** The rest is made by each start of the daemon. */
+/** Every start of the daemon creates the other folders. */
 const keptFolders = ['database', 'disks', 'images', 'server.crt', 'server.key']
 
-/** The versions of the programs that make a template, and the driver's own files. */
+/** Hashes the versions of the programs that make a template, and the driver's source. */
 async function hashIngredients(): Promise<string> {
   const hash = createHash('sha256')
   const { stdout } = await run('dpkg-query', ['-W', 'incus-base', 'btrfs-progs'])

@@ -13,19 +13,19 @@ import { imageFiles } from './machine-image.ts'
 
 /**
  * A real engine for tests: a daemon, pool, bridge and subnet of its own under the temporary folder,
- * all of which go when it is disposed of. What a test run that was killed left behind goes first.
+ * all of which its disposal removes. Engines of killed test runs are removed first.
  *
- * With COMPUTER_TEST_ENGINE_SOCKET (and COMPUTER_TEST_ENGINE_NETWORK) the engine there is used and
- * kept; only the projects that were asked for here are removed.
+ * With COMPUTER_TEST_ENGINE_SOCKET (and COMPUTER_TEST_ENGINE_NETWORK) that engine is used and kept; only
+ * the projects that the test named are removed.
  */
 export type TestEngine = AsyncDisposable & {
   readonly client: IncusClient
   readonly engineDir: string
   readonly imageId: ImageId
   readonly imageFiles: ImageFiles
-  /** What a driver of this engine is made with. Each test file takes a project of its own. */
+  /** The options of a driver for this engine. Each test file uses a project of its own. */
   optionsOf(project: string): IncusOptions & { readonly project: string; readonly network: string }
-  /** A machine that was never made before, with a uid range that no other has. */
+  /** A new machine with a uid range of its own. */
   makeSpec(): MachineSpec
 }
 
@@ -33,7 +33,7 @@ export async function startTestEngine(
   options: { readonly poolSizeGib?: number } = {},
 ): Promise<TestEngine> {
   const socketPath = process.env['COMPUTER_TEST_ENGINE_SOCKET']
-  // A pool of a certain size is made for the test that asks for it.
+  // A test that needs a pool of a certain size gets an engine of its own.
   if (socketPath !== undefined && options.poolSizeGib === undefined) {
     const network = process.env['COMPUTER_TEST_ENGINE_NETWORK'] ?? 'computer0'
     const place = { engineDir: dirname(socketPath), network, poolSizeGib: 20 }
@@ -87,7 +87,7 @@ function describeEngine(
   }
 }
 
-/** Test engines whose owner is gone. */
+/** Removes test engines whose owner has ended. */
 async function removeStaleEngines(): Promise<void> {
   for (const entry of await readdir(tmpdir())) {
     if (!entry.startsWith(folderPrefix)) continue
@@ -96,13 +96,13 @@ async function removeStaleEngines(): Promise<void> {
     if (owner === undefined) continue
     const { pid, network } = JSON.parse(owner) as { pid: number; network: string }
     if (await isAlive(pid)) continue
-    // Ours to remove now: test files start at once, and one is enough.
+    // Test files start at the same time, and only one should remove it.
     await writeFile(join(dataDir, 'owner.json'), JSON.stringify({ pid: process.pid, network }))
     await removeEngine(dataDir, network)
   }
 }
 
-/** Not one that has ended and that nobody has taken note of. */
+/** Zombies do not count. */
 async function isAlive(pid: number): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   return /^State:\t[^ZX]/m.test(status)

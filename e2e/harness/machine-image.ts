@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { readConfig } from '../../server/src/config.ts'
 import type { ImageFiles } from '../../server/src/drivers/machine-driver.ts'
 
-/** The folder of the machine image that the set-up built from today's recipe. */
+/** The folder of the machine image that the set-up built from the current recipe. */
 export const imageDir = join(readConfig(process.env).imageCacheDir, hashRecipe())
 
 export const imageFiles: ImageFiles = {

@@ -8,7 +8,7 @@ import { readPrograms } from './guide-programs.ts'
 
 const novnc = fileURLToPath(new URL('../../node_modules/@novnc/novnc/', import.meta.url))
 
-/** noVNC as it is published, with the program of the guide around it. */
+/** The published noVNC with the program of the guide. */
 const html = `<!doctype html>
 <title>A machine</title>
 <style>html, body, #screen { margin: 0; width: 100%; height: 100%; overflow: hidden }</style>
@@ -30,7 +30,7 @@ const html = `<!doctype html>
   window.isLoaded = true
 </script>`
 
-/** Serves the page, and noVNC beside it, on an origin that is not the service's. */
+/** Serves the page and noVNC on another origin than the server's. */
 export async function servePage(): Promise<AsyncDisposable & { readonly origin: string }> {
   const program = (await readPrograms('docs/real-time.md')).get('screen.js')!
   const server = createServer((request, response) => {
@@ -61,17 +61,17 @@ export async function servePage(): Promise<AsyncDisposable & { readonly origin: 
   }
 }
 
-type Wish = {
+type ViewOptions = {
   readonly gatewayUrl: string
   readonly token: string
   readonly machineId: string
   readonly sessionId?: string | undefined
 }
 
-/** What the page puts on its window. */
+/** The globals of the page. */
 type PageWindow = {
   readonly isLoaded?: boolean
-  readonly view: (wish: Wish) => Promise<void>
+  readonly view: (options: ViewOptions) => Promise<void>
   readonly nameFence: (fence: number) => void
   readonly messages: readonly Record<string, unknown>[]
   readonly rfb: { resizeSession: boolean }
@@ -85,13 +85,13 @@ export class NovncViewer {
     this.page = page
   }
 
-  static async open(browser: Browser, origin: string, wish: Wish): Promise<NovncViewer> {
+  static async open(browser: Browser, origin: string, options: ViewOptions): Promise<NovncViewer> {
     const viewport = { width: 1280, height: 800 }
     const context = await browser.newContext({ locale: 'en-US', viewport })
     const page = await context.newPage()
     await page.goto(origin)
     await page.waitForFunction(() => (globalThis as unknown as PageWindow).isLoaded)
-    await page.evaluate((to) => (globalThis as unknown as PageWindow).view(to), wish)
+    await page.evaluate((to) => (globalThis as unknown as PageWindow).view(to), options)
     return new NovncViewer(page)
   }
 
@@ -103,14 +103,14 @@ export class NovncViewer {
     return this.page.evaluate(() => (globalThis as unknown as PageWindow).messages)
   }
 
-  /** From now on the machine's display follows the size of the window. */
+  /** Makes the machine's display follow the size of the window. */
   followWindow(): Promise<void> {
     return this.page.evaluate(() => {
       ;(globalThis as unknown as PageWindow).rfb.resizeSession = true
     })
   }
 
-  /** What noVNC has drawn, as a PNG of the machine's size. */
+  /** The canvas of noVNC, as a PNG of the machine's size. */
   async picture(): Promise<Buffer> {
     const script = `document.querySelector('canvas').toDataURL()`
     const url = await this.page.evaluate<string>(script)

@@ -6,20 +6,20 @@ import type { RealServer, ServerLocation } from './server.ts'
 
 const admin = fileURLToPath(new URL('../../server/src/main-admin.ts', import.meta.url))
 
-/** Somebody in a browser: signed in by the cookie, on a page of the service. */
+/** A user in a browser: signed in by cookie, on a page of the server's origin. */
 export type Person = ApiClient & { readonly cookie: string }
 
-/** A new owner of the server's organization, made by its operator and signed in. */
+/** Creates another owner of the organization, as the operator does, and signs in. */
 export async function signInOwner(
   { api, dataDir }: Pick<RealServer, 'api' | 'dataDir'>,
   name: string,
 ): Promise<Person> {
   const { organization } = await api.ok('GET', '/v1/auth/me')
-  const place = { id: organization.id, role: 'owner' }
-  return signIn({ baseUrl: api.baseUrl, dataDir }, { name, organization: place })
+  const membership = { id: organization.id, role: 'owner' }
+  return signIn({ baseUrl: api.baseUrl, dataDir }, { name, organization: membership })
 }
 
-/** A new user, made by the operator and signed in. Acts in the organization, or in a personal one. */
+/** Creates a user, as the operator does, in the organization or in a personal one, and signs in. */
 export async function signIn(
   { baseUrl, dataDir }: ServerLocation,
   user: {
@@ -34,17 +34,16 @@ export async function signIn(
     isPasswordOnStdin: false,
     ...user,
   })
-  const answer = await fetch(`${baseUrl}/v1/auth/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email, password }),
+  const login = await createApiClient(baseUrl, '', {}).call('POST', '/v1/auth/login', {
+    email,
+    password,
   })
-  if (!answer.ok) throw new Error(`login: ${answer.status} ${await answer.text()}`)
-  const cookie = answer.headers.getSetCookie()[0]!.split(';')[0]!
+  if (login.status !== 200) throw new Error(`login: ${login.status} ${login.bytes.toString()}`)
+  const cookie = login.headers['set-cookie']![0]!.split(';')[0]!
   return { ...createApiClient(baseUrl, '', { cookie, origin: baseUrl }), cookie }
 }
 
-/** Runs a command of the operator, `computer admin …`, and answers what it prints as JSON. */
+/** Runs `computer admin …` and resolves to its JSON output. */
 export async function runAdmin<T>(
   dataDir: string,
   request: { readonly command: string } & Readonly<Record<string, unknown>>,

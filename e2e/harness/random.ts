@@ -1,4 +1,4 @@
-/** Numbers that follow from a seed alone. */
+/** Pseudo-random numbers (mulberry32): the same seed gives the same numbers. */
 export type Random = {
   /** From 0 to below 1. */
   fraction(): number
@@ -6,14 +6,13 @@ export type Random = {
   below(bound: number): number
   pick<T>(list: readonly T[]): T
   pickWeighted<T extends { readonly weight: number }>(list: readonly T[]): T
-  /** Another stream, which goes its own way whatever this one draws. */
+  /** A stream that depends on the seed and the name, not on the numbers drawn from this one. */
   fork(name: string): Random
 }
 
 export function createRandom(seed: number): Random {
   let state = seed >>> 0
 
-  // mulberry32
   function fraction(): number {
     state = (state + 0x6d2b79f5) | 0
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state)

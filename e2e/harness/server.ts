@@ -14,33 +14,34 @@ import { removeEngine } from './engine-daemon.ts'
 import { copyEngineTemplate, templatePoolGib } from './engine-template.ts'
 import { keepServerLogs } from './logs.ts'
 import { freePort } from './ports.ts'
+import { readServerPid } from './processes.ts'
 
 const entry = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
 const readyWithinMs = 300_000
 
-/** Where a server of the tests is: all that another process needs to use it. */
+/** All that another process needs to use a server of the tests. */
 export type ServerLocation = { readonly baseUrl: string; readonly dataDir: string }
 
-/** A server as the members of one organization see it, and as the operator of its host does. */
+/** A server, used by an organization's owner and by the operator of its host. */
 export type RealServer = AsyncDisposable & {
   /** The SDK with an API key of the organization's owner. */
   readonly computer: Computer
-  /** The same API on the wire, for what the SDK does not show. */
+  /** The same API on the wire, for details that the SDK hides. */
   readonly api: ApiClient
   readonly dataDir: string
-  /** The environment in which the commands of the guides find the server and the key. */
+  /** The environment in which the commands of the guides find the server and the API key. */
   readonly guideEnv: Readonly<Record<string, string>>
-  /** Kills a role as a crash would; the supervisor starts it again. */
-  kill(role: 'api' | 'worker' | 'gateway'): Promise<void>
-  /** How many machines the engine has. Captures do not count. */
+  /** Kills a service as a crash would; the supervisor restarts it. */
+  kill(service: 'api' | 'worker' | 'gateway'): Promise<void>
+  /** Counts the engine's machines, without captures. */
   countMachines(): Promise<number>
 }
 
 export type ServerOptions = { readonly previewDomain?: string; readonly trustProxy?: string }
 
 /**
- * `computer up` on a data folder and ports of its own, with only the image cache shared. Its
- * disposal leaves nothing behind: no machine, process, mount, bridge or file.
+ * Starts `computer up` with a data folder and ports of its own; only the image cache is shared. The
+ * disposal removes everything: machines, processes, mounts, bridges and files.
  */
 export async function startRealServer(options: ServerOptions = {}): Promise<RealServer> {
   const dataDir = await mkdtemp('/var/tmp/computer-e2e-')
@@ -93,9 +94,8 @@ export function describeServer(
     api,
     dataDir,
     guideEnv: { COMPUTER_BASE_URL: baseUrl, COMPUTER_DATA: keyFolder },
-    async kill(role) {
-      const record = await readFile(join(dataDir, 'run', `${role}.pid`), 'utf8')
-      process.kill((JSON.parse(record) as { pid: number }).pid, 'SIGKILL')
+    async kill(service) {
+      process.kill(readServerPid(dataDir, service), 'SIGKILL')
     },
     countMachines: () => countMachines(dataDir),
     [Symbol.asyncDispose]: () => end({ computer, api }),
@@ -115,7 +115,7 @@ async function waitUntilReady(
     )
     if (isReady) return
     if (child.exitCode !== null || Date.now() > deadline) {
-      throw new Error(`the server did not come up:\n${output()}`)
+      throw new Error(`the server did not start:\n${output()}`)
     }
     await new Promise((resolve) => setTimeout(resolve, 100))
   }

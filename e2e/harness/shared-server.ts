@@ -12,13 +12,13 @@ import {
   type ServerOptions,
 } from './server.ts'
 
-/** What every server is configured with that test files share. */
+/** The options of all servers that test files share. */
 export const sharedServerOptions: ServerOptions = { previewDomain: 'localhost' }
 
 /**
  * The server of this lane of `npm test` (COMPUTER_TEST_SERVER), with a new organization, owner and API
  * key for the calling file; its disposal deletes the machines of that organization. The files of a lane
- * run one after the other, so a file may kill roles. A file that is run alone gets a server of its own.
+ * run one after the other, so a file may kill services. A file that is run alone gets its own server.
  */
 export async function joinServer(): Promise<RealServer> {
   const shared = process.env['COMPUTER_TEST_SERVER']
@@ -39,7 +39,7 @@ export async function joinServer(): Promise<RealServer> {
   })
 }
 
-/** Answers the API key of an owner of a new organization with the plan of a first organization. */
+/** Resolves to the API key of the owner of a new organization with the first organization's plan. */
 async function createOrganization(location: ServerLocation): Promise<string> {
   const name = `file-${process.pid}`
   const person = await signIn(location, { name, organization: null })

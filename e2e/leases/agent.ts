@@ -4,19 +4,19 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startDisplay } from '../../guest-agent/test/x-display.ts'
 import { displaySize } from './history.ts'
 
 const entry = fileURLToPath(new URL('../../guest-agent/src/main.ts', import.meta.url))
 
-export type RealAgent = AsyncDisposable & {
+type RealAgent = AsyncDisposable & {
   readonly socketPath: string
   readonly xSocketPath: string
 }
 
-/** The agent as it runs in a machine, on the X server that a machine has, without the machine. */
+/** Starts the agent and X server of a machine, without the machine. */
 export async function startAgent(): Promise<RealAgent> {
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'computer-agent-'))
@@ -24,7 +24,7 @@ export async function startAgent(): Promise<RealAgent> {
   const display = stack.use(await startDisplay(`${displaySize.width}x${displaySize.height}`))
   const { xSocketPath, rfbSocketPath } = display
   const socketPath = join(folder, 'agent.sock')
-  // Killed with us, even when we are killed.
+  // The kernel kills the agent with this process, even if that is killed.
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', process.execPath, entry], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {
@@ -43,7 +43,7 @@ export async function startAgent(): Promise<RealAgent> {
   })
   while (!(await accepts(socketPath))) {
     if (child.exitCode !== null) throw new Error(`the agent ended with ${child.exitCode}`)
-    await pause(20)
+    await delay(20)
   }
   const owned = stack.move()
   return { socketPath, xSocketPath, [Symbol.asyncDispose]: () => owned.disposeAsync() }

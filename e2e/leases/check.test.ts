@@ -3,21 +3,21 @@ import { test } from 'node:test'
 import { check, type Violation } from './check.ts'
 import { emptyHistory, stampOf, type Grant, type History, type Input } from './history.ts'
 
-/* Made-up histories: the good ones pass, and each bad one is found for what it is. */
+/* Handwritten histories: correct ones pass, and each incorrect one yields the right violation. */
 
-test('a takeover: what lands of each holder lands within its holding', () => {
+test('a takeover: the input of each holder lands within its holding', () => {
   const history = takeover()
   lands(history, input(history, { client: 0, sentAt: 3, settledAt: 6 }), 5)
   lands(history, input(history, { client: 1, sentAt: 21, settledAt: 24 }), 23)
-  // Refused, and it did not land.
+  // Refused, so it does not land.
   input(history, { client: 0, sentAt: 22, settledAt: 25, outcome: 'refused' })
-  // On its way when the lease was taken: it landed before that was answered.
+  // In flight when the lease was taken: it lands before the takeover is answered.
   lands(history, input(history, { client: 0, sentAt: 7, outcome: 'unknown', settledAt: null }), 15)
   history.landings.sort((a, b) => a.at - b.at)
   assert.deepEqual(check(history), [])
 })
 
-test('a fence that is given twice, and one that falls', () => {
+test('a fence that is granted twice, and one that decreases', () => {
   for (const fence of [4, 5]) {
     const history = emptyHistory()
     grant(history, { client: 0, fence: 5, sentAt: 1 })
@@ -26,14 +26,14 @@ test('a fence that is given twice, and one that falls', () => {
   }
 })
 
-test('fences of calls that were under way together may be answered in any order', () => {
+test('fences of concurrent calls may be answered in any order', () => {
   const history = emptyHistory()
   grant(history, { client: 0, fence: 6, sentAt: 1, settledAt: 5 })
   grant(history, { client: 1, fence: 5, sentAt: 2, settledAt: 9 })
   assert.deepEqual(check(history), [])
 })
 
-test('something lands that nobody sent, before it was sent, or with the stamp of another grant', () => {
+test('a landing that was never sent, that precedes its sending, or with the stamp of another grant', () => {
   const unknown = takeover()
   unknown.landings.push({ at: 5, client: 0, number: 77, stamp: null })
   assert.deepEqual(kinds(unknown), ['unsent'])
@@ -48,7 +48,7 @@ test('something lands that nobody sent, before it was sent, or with the stamp of
   assert.deepEqual(kinds(another), ['unsent'])
 })
 
-test('input lands of a client that never had the lease, or not yet, or under a fence of another', () => {
+test('input lands of a client that never held the lease, does not hold it yet, or uses a fence of another', () => {
   const never = takeover()
   lands(never, input(never, { client: 3, sentAt: 3, settledAt: 8 }), 5)
   assert.deepEqual(kinds(never), ['unheld'])
@@ -68,7 +68,7 @@ test('input of the earlier holder lands after the takeover was answered', () => 
   assert.deepEqual(kinds(history), ['stale'])
 })
 
-test('input lands after its own client has released', () => {
+test('input lands after its own client has released the lease', () => {
   const history = takeover()
   history.releases.push({ client: 0, sentAt: 6, settledAt: 9 })
   lands(history, input(history, { client: 0, sentAt: 4, settledAt: 30 }), 11)
@@ -81,7 +81,7 @@ test('input lands after its own client has released', () => {
   assert.deepEqual(kinds(again), ['stale'])
 })
 
-test('a renewal takes nothing from its holder', () => {
+test('a renewal does not end its own holding', () => {
   const history = takeover()
   const renewal = { client: 1, fence: 3, holding: 'b', sentAt: 23 }
   grant(history, renewal)
@@ -89,20 +89,20 @@ test('a renewal takes nothing from its holder', () => {
   assert.deepEqual(check(history), [])
 })
 
-test('input lands that was sent after its grant ran out, or after that was swept', () => {
+test('input lands that was sent after its grant expired, or after the expiry was swept', () => {
   const history = takeover()
   history.expiries.push({ fence: 2, at: 25 })
   const late = input(history, { client: 1, sentAt: 26, settledAt: 29 })
   lands(history, late, 28)
   assert.deepEqual(kinds(history), ['unheld'])
 
-  const onItsWay = takeover()
-  onItsWay.expiries.push({ fence: 2, at: 25 })
+  const inFlight = takeover()
+  inFlight.expiries.push({ fence: 2, at: 25 })
   const socket = { client: 1, fence: 2, way: 'socket', settledAt: null } as const
-  lands(onItsWay, input(onItsWay, { ...socket, sentAt: 26, outcome: 'unknown' }), 28)
-  assert.deepEqual(check(onItsWay), [])
-  onItsWay.sweeps.push({ sentAt: 26, settledAt: 27 })
-  assert.deepEqual(kinds(onItsWay), ['stale'])
+  lands(inFlight, input(inFlight, { ...socket, sentAt: 26, outcome: 'unknown' }), 28)
+  assert.deepEqual(check(inFlight), [])
+  inFlight.sweeps.push({ sentAt: 26, settledAt: 27 })
+  assert.deepEqual(kinds(inFlight), ['stale'])
 })
 
 test('input of the earlier holder lands after input of the later one, even before the answer', () => {
@@ -112,7 +112,7 @@ test('input of the earlier holder lands after input of the later one, even befor
   assert.deepEqual(kinds(history), ['order'])
 })
 
-test('a holding that no answer tells of explains what lands while it may last', () => {
+test('an acquisition without an answer may explain a landing until it is refused', () => {
   const history = takeover()
   history.attempts.push({ client: 3, sentAt: 3, refusedAt: 8 })
   lands(history, input(history, { client: 3, sentAt: 4, settledAt: 7 }), 6)
@@ -128,7 +128,7 @@ test('an input lands after it was answered', () => {
   assert.deepEqual(kinds(history), ['late'])
 })
 
-test('an input that was answered with success did not land, or not the whole of it', () => {
+test('an input that was answered with success did not land, or not completely', () => {
   const history = takeover()
   input(history, { client: 0, sentAt: 3, settledAt: 6 })
   assert.deepEqual(kinds(history), ['lost'])
@@ -155,7 +155,7 @@ test('an input lands twice', () => {
   assert.deepEqual(kinds(history), ['twice'])
 })
 
-/** Client 0 has the lease from 2 on; client 1 took it between 10 and 20. */
+/** Client 0 holds the lease from 2 on; client 1 takes it between 10 and 20. */
 function takeover(): History {
   const history = emptyHistory()
   grant(history, { client: 0, fence: 1, sentAt: 1, holding: 'a' })
@@ -165,12 +165,12 @@ function takeover(): History {
 
 function grant(
   history: History,
-  wish: Pick<Grant, 'client' | 'fence' | 'sentAt'> & Partial<Grant>,
+  fields: Pick<Grant, 'client' | 'fence' | 'sentAt'> & Partial<Grant>,
 ) {
-  history.grants.push({ holding: `of ${wish.fence}`, settledAt: wish.sentAt + 1, ...wish })
+  history.grants.push({ holding: `of ${fields.fence}`, settledAt: fields.sentAt + 1, ...fields })
 }
 
-function input(history: History, wish: Pick<Input, 'client' | 'sentAt'> & Partial<Input>): Input {
+function input(history: History, fields: Pick<Input, 'client' | 'sentAt'> & Partial<Input>): Input {
   const number = history.inputs.length
   const kind = { way: 'http', kind: 'move', character: '', events: 1 } as const
   const sent: Input = {
@@ -178,8 +178,8 @@ function input(history: History, wish: Pick<Input, 'client' | 'sentAt'> & Partia
     number,
     fence: null,
     outcome: 'done',
-    settledAt: wish.sentAt + 1,
-    ...wish,
+    settledAt: fields.sentAt + 1,
+    ...fields,
   }
   history.inputs.push(sent)
   return sent

@@ -5,31 +5,31 @@ export type Violation = {
   readonly text: string
 }
 
-/** What a history must keep. */
+/** The promises of the input lease. */
 export const promises = {
-  fence: 'the fence rises with every grant that is answered',
-  unsent: 'what lands was sent',
-  unheld: 'what lands belongs to a holding that was current between its sending and its landing',
-  stale: 'nothing of a holding lands after its end was answered',
-  order: 'nothing of a holding lands after something of a later one',
-  late: 'nothing of an input lands after the input was answered',
-  lost: 'an input that is answered with success has landed, the whole of it',
+  fence: 'every grant has a higher fence than those answered before',
+  unsent: 'only sent input lands',
+  unheld: 'input lands only if its holding was current between sending and landing',
+  stale: 'no input of a holding lands after its end was answered',
+  order: 'no input of a holding lands after input of a later holding',
+  late: 'no part of an input lands after the input was answered',
+  lost: 'an input that is answered with success has landed completely',
   twice: 'an input lands once',
 } as const
 
-/** Grants that one session was given without interruption. */
+/** Consecutive grants to one session. */
 type Holding = {
   readonly client: number
   readonly firstFence: number
   readonly lastFence: number
   readonly beginsAt: number
-  /** Nothing lands any more. */
+  /** From here on nothing of it may land. */
   readonly endsAt: number
-  /** Input that is sent over HTTP from here on is refused. */
+  /** From here on its input over HTTP is refused. */
   readonly expiresAt: number
 }
 
-/** Everything in a history that breaks a promise. It looks at nothing but the history. */
+/** Finds every broken promise from the history alone. */
 export function check(history: History): Violation[] {
   return [...checkFences(history.grants), ...checkInputs(history), ...checkLandings(history)]
 }
@@ -44,7 +44,7 @@ function checkFences(grants: readonly Grant[]): Violation[] {
   })
 }
 
-/** A later call was answered with a lower fence. */
+/** Whether a later call was answered with a lower fence. */
 function isBefore(earlier: Grant, later: Grant): boolean {
   return earlier.settledAt < later.sentAt && earlier.fence > later.fence
 }
@@ -80,7 +80,7 @@ function checkLandings(history: History): Violation[] {
       const kind = own.length > 0 ? 'stale' : 'unheld'
       found.push(violation(kind, `${show(landing)} of ${show(input)}`))
     }
-    // Brief holdings that no answer tells of have no place in the order.
+    // The fence of an acquisition without an answer is unknown, so its order cannot be checked.
     if (current.length === 0 || mayHaveAttempted(history, input, landing)) continue
     const next = current.find(({ firstFence }) => firstFence >= reached)
     if (next) reached = next.firstFence
@@ -89,15 +89,15 @@ function checkLandings(history: History): Violation[] {
   return found
 }
 
-/** In the order of their fences. */
+/** The holdings, in the order of their fences. */
 function listHoldings(history: History): Holding[] {
   const groups = Map.groupBy(history.grants, ({ client, holding }) => `${client} ${holding}`)
   return [...groups.values()]
-    .map((grants) => describe(history, grants))
+    .map((grants) => toHolding(history, grants))
     .toSorted((a, b) => a.firstFence - b.firstFence)
 }
 
-function describe(history: History, grants: readonly Grant[]): Holding {
+function toHolding(history: History, grants: readonly Grant[]): Holding {
   const { client } = grants[0]!
   const fences = grants.map(({ fence }) => fence)
   const [firstFence, lastFence] = [Math.min(...fences), Math.max(...fences)]
@@ -117,13 +117,13 @@ function describe(history: History, grants: readonly Grant[]): Holding {
 function mayCarry(holding: Holding, input: Input, landing: Landing): boolean {
   const { client, firstFence, lastFence, beginsAt, expiresAt, endsAt } = holding
   if (client !== input.client || beginsAt > landing.at) return false
-  // What was sent after its end cannot belong to it. A socket learns of an expiry when it is swept.
+  // Input sent after the end cannot belong to the holding. Sockets learn of an expiry from the sweep.
   const isOver = input.sentAt > (input.way === 'http' ? Math.min(expiresAt, endsAt) : endsAt)
   const isUnderIt = input.fence === null || (firstFence <= input.fence && input.fence <= lastFence)
   return isUnderIt && !isOver
 }
 
-/** Its session may have held the lease without an answer that says so. */
+/** Whether the session may have held the lease by an acquisition without an answer. */
 function mayHaveAttempted({ attempts }: History, input: Input, landing: Landing): boolean {
   if (input.fence !== null) return false
   return attempts.some(
@@ -141,7 +141,7 @@ function isStamped({ stamp }: Landing, { fence }: Input): boolean {
 }
 
 function violation(kind: Violation['kind'], what: string): Violation {
-  return { kind, text: `${promises[kind]}, but: ${what}` }
+  return { kind, text: `promised: ${promises[kind]}; found: ${what}` }
 }
 
 function show(what: object): string {

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer } from '../../server/test/call.ts'
 import type { Random } from '../harness/random.ts'
 import {
@@ -13,9 +13,9 @@ import {
 import type { Machine } from './machine.ts'
 
 /**
- * One client of a history. It asks for the lease, renews and releases it, pauses, and sends input
- * whether it still has the lease or only believes so: it never looks. What it sends it does not wait
- * for, so that its input is still on its way when the lease is another's.
+ * One client of a history. It acquires, renews and releases the lease, pauses, and sends input without
+ * checking that it still holds the lease. It does not wait for its input, so that input is still in flight
+ * when another client takes the lease.
  */
 export class LeaseClient {
   readonly usesSocket: boolean
@@ -26,7 +26,7 @@ export class LeaseClient {
   readonly #pending = new Set<Promise<void>>()
   #numbers = 0
   #texts = 0
-  /** Of the last grant that it was given. */
+  /** The fence of its last grant. */
   #fence: number | null = null
 
   constructor(machine: Machine, history: History, client: number, random: Random) {
@@ -37,9 +37,9 @@ export class LeaseClient {
     this.usesSocket = client >= httpClients
   }
 
-  /** Does one thing, and waits for it unless it is input. */
+  /** Takes one action, and waits for it unless it is input. */
   async act(): Promise<void> {
-    // Without ever a grant there is little to be seen: its input is refused at once.
+    // Without a grant all input is refused, so mostly acquire first.
     if (this.#fence === null && this.#random.below(4) > 0) {
       await this.acquire(this.#random.below(2) === 0)
       return
@@ -49,7 +49,7 @@ export class LeaseClient {
         { weight: 2, act: () => this.acquire(false) },
         { weight: 2, act: () => this.acquire(true) },
         { weight: 1, act: () => this.release() },
-        { weight: 1, act: () => pause(this.#random.below(longestPauseMs)) },
+        { weight: 1, act: () => delay(this.#random.below(longestPauseMs)) },
         { weight: 8, act: () => this.#sendSomething() },
       ])
       .act()
@@ -83,16 +83,16 @@ export class LeaseClient {
     if (status === 200) this.#history.releases.push({ client: this.#client, sentAt, settledAt })
   }
 
-  /** Resolves when all that it sent over HTTP has been answered. */
-  async answered(): Promise<void> {
+  /** Resolves when all input over HTTP has been answered. */
+  async waitForAnswers(): Promise<void> {
     await Promise.all(this.#pending)
   }
 
-  /** Over HTTP, and waits for the answer. */
-  async send(kind: Input['kind'], wish: { readonly mustLand?: boolean } = {}): Promise<void> {
+  /** Sends an input over HTTP and waits for the answer. */
+  async send(kind: Input['kind'], options: SendOptions = {}): Promise<void> {
     const isPinned = this.#fence !== null && this.#random.below(3) === 0
-    const input = this.#note(kind, 'http', isPinned ? this.#fence : null, wish)
-    const { path, body } = this.#describe(input)
+    const input = this.#record(kind, 'http', isPinned ? this.#fence : null, options)
+    const { path, body } = this.#toCall(input)
     const answer = await this.#call('POST', this.#path(path), body, {
       'x-session-id': this.#sessionId,
       ...(input.fence !== null && { 'x-input-fence': String(input.fence) }),
@@ -104,25 +104,22 @@ export class LeaseClient {
     }
     input.error = answer.body?.error.message
     if (!isRefusal(answer)) {
-      // What became of it is not known: it may still land.
+      // The outcome is unknown: the input may still land.
       input.settledAt = null
       return
     }
     input.outcome = 'refused'
-    // It believes that, or goes on as if nothing had happened.
+    // Half of the time the client ignores that it lost the lease.
     if (this.#random.below(2) === 0) this.#fence = null
   }
 
-  /** Over its screen socket, under the newest grant; nothing answers. */
-  async sendOverSocket(
-    kind: 'move' | 'type',
-    wish: { readonly mustLand?: boolean } = {},
-  ): Promise<void> {
+  /** Sends an input over the screen socket under its last grant. There is no answer. */
+  async sendOverSocket(kind: 'move' | 'type', options: SendOptions = {}): Promise<void> {
     const socket = await this.#machine.gateway.socketOf(this.#sessionId)
     if (this.#fence === null) return
-    if (socket.named !== this.#fence) socket.nameFence(this.#fence)
-    const input = this.#note(kind, 'socket', this.#fence, wish)
-    if (kind === 'type') return socket.strike(input.character)
+    if (socket.fence !== this.#fence) socket.declareFence(this.#fence)
+    const input = this.#record(kind, 'socket', this.#fence, options)
+    if (kind === 'type') return socket.press(input.character)
     const { x, y } = this.#pointOf(input)
     socket.pointer(x, y)
   }
@@ -131,7 +128,7 @@ export class LeaseClient {
     if (this.#numbers > inputsPerClient - 10) return
     if (this.usesSocket && this.#random.below(4) > 0) {
       for (let count = 1 + this.#random.below(4); count > 0; count--) {
-        // The gateway may restart just then.
+        // The gateway may be restarting.
         await this.sendOverSocket(this.#random.pick(['move', 'move', 'type'])).catch(() => {})
       }
       return
@@ -139,14 +136,14 @@ export class LeaseClient {
     const kind = this.#random.pick(['move', 'move', 'click', 'drag', 'type'] as const)
     const sending = this.send(kind).then(() => void this.#pending.delete(sending))
     this.#pending.add(sending)
-    if (this.#pending.size > mostPending || this.#random.below(3) === 0) await sending
+    if (this.#pending.size > maxPending || this.#random.below(3) === 0) await sending
   }
 
-  #note(
+  #record(
     kind: Input['kind'],
     way: Input['way'],
     fence: number | null,
-    wish: { readonly mustLand?: boolean },
+    options: SendOptions,
   ): Input {
     const input: Input = {
       client: this.#client,
@@ -157,7 +154,7 @@ export class LeaseClient {
       character: kind === 'type' ? characterOf(this.#client, this.#texts++) : '',
       events: way === 'socket' ? 1 : eventsOf[kind],
       sentAt: this.#machine.clock.tick(),
-      ...wish,
+      ...options,
       outcome: 'unknown',
       settledAt: null,
     }
@@ -165,7 +162,7 @@ export class LeaseClient {
     return input
   }
 
-  #describe(input: Input): { path: string; body: object } {
+  #toCall(input: Input): { path: string; body: object } {
     const at = this.#pointOf(input)
     switch (input.kind) {
       case 'move':
@@ -200,14 +197,16 @@ export class LeaseClient {
   }
 }
 
-/** The others send most of their input over a socket. */
+/** The other clients send most of their input over a socket. */
 const httpClients = 3
-/** A motion to the first point and the press of a button come before the steps of a drag. */
+/** The events of each input over HTTP. A drag starts with a motion and a button press. */
 const eventsOf = { move: 1, click: 2, drag: stepsPerInput + 1, type: 5 } as const
 const longestPauseMs = 30
-const mostPending = 3
+const maxPending = 3
 
-/** Nothing of it happens any more. */
+type SendOptions = { readonly mustLand?: boolean }
+
+/** Whether the call had no effect and will have none. */
 function isRefusal({ status }: Answer): boolean {
   return status >= 400 && status < 500
 }

@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 
 /**
- * A server process's way to the agents of machines, which a test can hold up in one direction, or cut. What
- * is held up is not lost: it goes on, in order, when it is let through.
+ * The connections of a server process to the agents of machines, which a test can hold up in one direction,
+ * or cut. Bytes that are held up are delivered in order when the gate opens.
  */
 export class Gate {
   readonly #streams = new Set<GatedStream>()
@@ -26,17 +26,17 @@ export class Gate {
 
   open(): void {
     this.#held = null
-    for (const stream of this.#streams) stream.goOn()
+    for (const stream of this.#streams) stream.flush()
   }
 
-  /** As the death of the process would. */
+  /** Closes all connections, as the death of the process would. */
   cut(): void {
     this.open()
     for (const stream of this.#streams) stream.destroy()
   }
 }
 
-export type Direction = 'requests' | 'answers'
+type Direction = 'requests' | 'answers'
 
 class GatedStream extends Duplex {
   readonly #socket: Socket
@@ -53,7 +53,7 @@ class GatedStream extends Duplex {
     socket.on('close', () => this.destroy())
   }
 
-  goOn(): void {
+  flush(): void {
     for (const act of this.#waiting.splice(0)) act()
   }
 

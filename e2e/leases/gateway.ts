@@ -6,21 +6,21 @@ import { createGateway } from '../../server/src/gateway/server.ts'
 import { GatewayClient } from '../../server/test/gateway.ts'
 import { rfbOverWebSocket } from '../../server/test/rfb-client.ts'
 
-/** A gateway that can be restarted, and the screen sockets of a machine's sessions. */
+/** A gateway that can be restarted, with the screen sockets of a machine's sessions. */
 export type ScreenGateway = AsyncDisposable & {
-  /** Every socket is closed. What comes after is another gateway, at another port. */
+  /** Closes every socket and starts another gateway, on another port. */
   restart(): Promise<void>
-  /** The session's socket, which is opened if it is not open. */
+  /** Resolves to the session's socket, and opens it if necessary. */
   socketOf(sessionId: string): Promise<ScreenSocket>
 }
 
-export type ScreenSocket = {
+type ScreenSocket = {
   readonly isOpen: boolean
-  /** The fence that was named last. */
-  readonly named: number | null
-  nameFence(fence: number): void
+  /** The last fence that the client declared. */
+  readonly fence: number | null
+  declareFence(fence: number): void
   pointer(x: number, y: number, buttons?: number): void
-  strike(character: string): void
+  press(character: string): void
 }
 
 export async function startScreenGateway(
@@ -56,20 +56,20 @@ async function openScreen(webSocket: WebSocket): Promise<ScreenSocket> {
   const rfb = rfbOverWebSocket(webSocket, { format: null, encodings: [], follows: false })
   await client.opened
   await rfb.until(({ isConnected }) => isConnected)
-  let named: number | null = null
+  let declared: number | null = null
   return {
     get isOpen() {
       return webSocket.readyState === WebSocket.OPEN
     },
-    get named() {
-      return named
+    get fence() {
+      return declared
     },
-    nameFence(fence) {
-      named = fence
+    declareFence(fence) {
+      declared = fence
       client.send({ type: 'input_fence', fence })
     },
     pointer: (x, y, buttons) => rfb.pointer(x, y, buttons),
-    strike(character) {
+    press(character) {
       const keysym = character.codePointAt(0)!
       rfb.key(keysym, true)
       rfb.key(keysym, false)

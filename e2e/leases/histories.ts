@@ -5,14 +5,14 @@ import { startMachine, type MachineOptions } from './machine.ts'
 import { playHistory } from './play.ts'
 import type { History } from './history.ts'
 
-export type HistoriesOptions = MachineOptions & {
+type HistoriesOptions = MachineOptions & {
   readonly seed: number
   readonly histories: number
   readonly operations: number
-  /** How many are played at once, each on a machine of its own. */
+  /** How many histories are played concurrently, each on its own machine. */
   readonly machines: number
   readonly onPlayed?: (played: number) => void
-  /** Those under way are played to their end. */
+  /** An abort lets running histories end. */
   readonly signal?: AbortSignal
 }
 
@@ -25,13 +25,13 @@ export type Counts = Record<
   'grants' | 'expiries' | 'inputs' | 'done' | 'refused' | 'landings',
   number
 >
-export type Broken = {
+type Broken = {
   readonly index: number
   readonly violations: readonly Violation[]
   readonly history: History
 }
 
-/** Plays histories, each from a seed of its own, until all are played or one is broken. */
+/** Plays histories, each with its own seed, until all are played or one breaks a promise. */
 export async function playHistories(
   server: TestServer,
   { seed, histories, operations, machines, onPlayed, signal, ...options }: HistoriesOptions,
@@ -40,10 +40,10 @@ export async function playHistories(
   const broken: Broken[] = []
   let next = 0
   let played = 0
-  const goesOn = () => next < histories && broken.length === 0 && !signal?.aborted
-  const playOn = async () => {
+  const shouldContinue = () => next < histories && broken.length === 0 && !signal?.aborted
+  const playOnMachine = async () => {
     await using machine = await startMachine(server, options)
-    while (goesOn()) {
+    while (shouldContinue()) {
       const index = next++
       const random = createRandom(seed).fork(`history ${index}`)
       const history = await playHistory(machine, { random, operations })
@@ -54,7 +54,7 @@ export async function playHistories(
       onPlayed?.(played)
     }
   }
-  const results = await Promise.allSettled(Array.from({ length: machines }, playOn))
+  const results = await Promise.allSettled(Array.from({ length: machines }, playOnMachine))
   for (const result of results) if (result.status === 'rejected') throw result.reason
   return { played, counts, broken }
 }

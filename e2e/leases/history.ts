@@ -1,16 +1,16 @@
 /*
- * What happened in one history: five clients compete for the input lease of a machine and send input,
- * and a window over its whole display sees what lands.
+ * A history of five clients that compete for the input lease of a machine and send input, while a window
+ * over the whole display records the input that lands.
  *
- * All moments (`…At`) are readings of one counter that this process advances with everything it sees.
- * `settledAt` is more than when an answer came: from then on, whatever landed before the answer has been
- * read from the display. It is taken at the display: a mark that is put there when the answer comes
- * goes through the same queue as the events. So a landing that is read later did land later.
+ * All times (`…At`) are readings of one counter, which this process advances with every observation.
+ * `settledAt` is later than the answer of a call: when the answer arrives, a mark is sent to the display,
+ * where it passes the same queue as the events. So any landing that is read after the mark also landed
+ * after the answer.
  */
 export type History = {
   /** Acquisitions and renewals that were answered with a grant. */
   readonly grants: Grant[]
-  /** Acquisitions that got no grant, but may have held the lease for a while. */
+  /** Acquisitions without a grant, which may nevertheless have held the lease for a while. */
   readonly attempts: Attempt[]
   readonly releases: Release[]
   readonly expiries: Expiry[]
@@ -22,63 +22,63 @@ export type History = {
 export type Grant = {
   readonly client: number
   readonly fence: number
-  /** Grants of one holding have this in common: when it began, by the database's clock. */
+  /** Identifies the holding: when it began, by the database's clock. */
   readonly holding: string
   readonly sentAt: number
   readonly settledAt: number
 }
 
-export type Attempt = {
+type Attempt = {
   readonly client: number
   readonly sentAt: number
-  /** Null when the answer does not say: it may hold the lease from then on. */
+  /** Null if the answer is inconclusive: the session may hold the lease from then on. */
   readonly refusedAt: number | null
 }
 
-export type Release = {
+type Release = {
   readonly client: number
   readonly sentAt: number
   readonly settledAt: number
 }
 
-/** The grant with this fence ran out; the database says so from `at` on. */
-export type Expiry = { readonly fence: number; readonly at: number }
+/** The grant with this fence is expired in the database from `at` on. */
+type Expiry = { readonly fence: number; readonly at: number }
 
-/** Tells the agents which grants have run out. */
-export type Sweep = { readonly sentAt: number; readonly settledAt: number }
+/** A sweep that reports expired grants to the agents. */
+type Sweep = { readonly sentAt: number; readonly settledAt: number }
 
 export type Input = {
   readonly client: number
-  /** Counts the client's inputs. */
+  /** The number of the input among those of its client. */
   readonly number: number
-  /** The grant under which it was sent, and no other; null: whichever its session holds. */
+  /** The only fence under which it may land; null: the current one of its session. */
   readonly fence: number | null
   readonly way: 'http' | 'socket'
   readonly kind: 'move' | 'click' | 'drag' | 'type'
-  /** What a text consists of; empty for the others, which carry their number in a point. */
+  /** The character of a text; empty for other inputs, which encode their number in a point. */
   readonly character: string
-  /** How many events it makes. */
+  /** How many events it causes. */
   readonly events: number
   readonly sentAt: number
-  /** Sent when nothing could keep it from landing. */
+  /** Sent when nothing can prevent it from landing. */
   readonly mustLand?: boolean
   outcome: 'done' | 'refused' | 'unknown'
   error?: string
-  /** Null when there is no answer that says that it is over. */
+  /** Null without a conclusive answer. */
   settledAt: number | null
 }
 
-/** One event that the window saw. */
+/** One event that the window received. */
 export type Landing = {
   readonly at: number
   readonly client: number
   readonly number: number
-  /** What the input carries of the fence that its client knew; a key carries none. */
+  /** The part of the client's fence that the input encodes; null for a key. */
   readonly stamp: number | null
 }
 
 export const clientCount = 5
-/** Every point of the display is one event of one input. */
+/** Every point of the display encodes one event of one input. */
 export const displaySize = { width: 1280, height: 1024 }
 export const inputsPerClient = displaySize.width / clientCount
 export const stepsPerInput = 8
@@ -103,18 +103,18 @@ export function readPoint({ x, y }: { readonly x: number; readonly y: number }) 
   }
 }
 
-/** Each is a key, or a key with Shift. A client has eighteen, and takes them in turn. */
+/** Each is a key, or a key with Shift. A client uses its eighteen in turn. */
 const characters =
   "`1234567890-=qwertyuiop[]\\asdfghjkl;'zxcvbnm,./" +
   '~!@#$%^&*()_+QWERTYUIOP{}|ASDFGHJKL:"ZXCVBNM<>?'
 const charactersPerClient = Math.floor(characters.length / clientCount)
 
-/** What the text with this number, among the client's texts, repeats. */
+/** The character that the client's text with this number repeats. */
 export function characterOf(client: number, text: number): string {
   return characters[client * charactersPerClient + (text % charactersPerClient)]!
 }
 
-/** The client of a character; undefined when it is nobody's, as Shift. */
+/** The client of a character; undefined for other keys, such as Shift. */
 export function readCharacter(character: string): number | undefined {
   const index = characters.indexOf(character)
   return index < 0 ? undefined : Math.floor(index / charactersPerClient)

@@ -6,22 +6,22 @@ import { startTestServer } from '../../server/test/harness.ts'
 import { describe, playHistories } from './histories.ts'
 
 /*
- * Histories of the input lease with a real agent and display, checked against what lands at X. A failure
- * names the seed (`npm run soak -- leases --seed N`) and keeps the history; how calls interleave is the
- * machine's to decide.
+ * Histories of the input lease with a real agent and display, checked against the input that lands at X. A
+ * failure names the seed (`npm run soak -- leases --seed N`) and keeps the history. The seed does not
+ * determine how calls interleave.
  */
 
 const seed = soakSeed(2026)
 const { histories, operations } = soakSize('leases')
 const server = await startTestServer({ after })
 
-test(`of every history, what lands at X keeps the lease's promises (seed ${seed})`, async (t) => {
+test(`the input that lands at X keeps the lease's promises in every history (seed ${seed})`, async (t) => {
   const result = await playHistories(server, { seed, histories, operations, machines: 4 })
   t.diagnostic(describe(result))
   for (const { index, history } of result.broken) {
     const file = `/var/tmp/computer-leases-${seed}-${index}.json`
     await writeFile(file, JSON.stringify(history, null, 1))
-    t.diagnostic(`history ${index}, whole in ${file}`)
+    t.diagnostic(`history ${index} is in ${file}`)
   }
   assert.deepEqual(
     result.broken.map(({ index, violations }) => ({ index, violations })),

@@ -13,9 +13,9 @@ import { clientCount } from './history.ts'
 import { createClock, openRecorder, type Clock, type Recorder } from './recorder.ts'
 
 /**
- * A machine for histories: a real display and agent, and the server's processes that talk to it, each
- * over a connection of its own that can be held up: two APIs, the gateway and the worker's sweep. Rows
- * and rules are the real ones; only the engine between server and agent is left out.
+ * A machine for histories: a real display and agent, and the server processes that call it, each over its
+ * own connection, which can be held up: two APIs, the gateway and the worker's sweep. Database and domain
+ * are real; only the engine between server and agent is missing.
  */
 export type Machine = AsyncDisposable & {
   readonly id: MachineId
@@ -26,21 +26,21 @@ export type Machine = AsyncDisposable & {
   readonly calls: readonly Call[]
   readonly gates: readonly Gate[]
   readonly gateway: ScreenGateway
-  /** Lets the grant of whoever holds the lease run out, and answers its fence. */
+  /** Expires the current grant and resolves to its fence. */
   expire(): Promise<number | undefined>
-  /** Clients of the gateway may hear of a change before anybody asks. */
-  hint(): void
+  /** Notifies the gateway of a change, so that it need not wait for its poll. */
+  notify(): void
   sweep(): Promise<void>
 }
 
 export type MachineOptions = {
-  /** A server that tells agents something else: to see that the checks would notice. */
+  /** Breaks the calls to agents, to prove that the checks notice. */
   readonly mistake?: (guests: GuestClient) => GuestClient
 }
 
 /**
- * The sweep of one machine looks after the leases of all. One at a time: of two, the second finds
- * nothing to do while the first is still telling an agent.
+ * A sweep handles the leases of all machines. Sweeps wait for each other: a concurrent second one would end
+ * early, while the first is still calling an agent.
  */
 let sweeping = Promise.resolve()
 const agentSockets = new Map<MachineId, string>()
@@ -105,7 +105,7 @@ export async function startMachine(
         .executeTakeFirst()
       return lost?.fence
     },
-    hint: () => changes.publish(id),
+    notify: () => changes.publish(id),
     sweep: () => (sweeping = sweeping.then(() => expireLeases(worker.app))),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }

@@ -3,11 +3,11 @@ import { after, test } from 'node:test'
 import { startTestServer } from '../../server/test/harness.ts'
 import { playHistories } from './histories.ts'
 
-/* That histories would find a mistake: the same ones, with a server that makes it. */
+/* Proves that histories find a mistake: the same histories, with a server that makes it. */
 
 const server = await startTestServer({ after })
 
-test('an agent that is not told where a holding began lets stale input land, and that is found', async () => {
+test('stale input that lands because the agent does not know where a holding began is found', async () => {
   const { broken } = await playHistories(server, {
     seed: 2026,
     histories: 100,
@@ -15,7 +15,7 @@ test('an agent that is not told where a holding began lets stale input land, and
     machines: 1,
     mistake: (guests) => ({
       ...guests,
-      setFence: (ref, told, options) => guests.setFence(ref, { ...told, since: 0 }, options),
+      setFence: (ref, fence, options) => guests.setFence(ref, { ...fence, since: 0 }, options),
     }),
   })
   const kinds = broken.flatMap(({ violations }) => violations.map(({ kind }) => kind))

@@ -9,7 +9,7 @@ import { predefinedAtom } from '../../guest-agent/src/x11/session.ts'
 import { openPainter } from '../../guest-agent/test/x-painter.ts'
 import { displaySize, readCharacter, readPoint, type Input, type Landing } from './history.ts'
 
-/** The one counter that all moments of a history are readings of. */
+/** The counter behind all times of a history. */
 export type Clock = { now: number; tick(): number }
 
 export function createClock(): Clock {
@@ -22,15 +22,15 @@ export function createClock(): Clock {
 }
 
 export type Recorder = Disposable & {
-  /** Resolves when all that landed before it was called has been read. */
+  /** Resolves when everything that landed before the call has been read. */
   mark(): Promise<number>
-  /** Begins anew, with these lists. */
+  /** Starts a new recording with these lists. */
   record(landings: Landing[], inputs: readonly Input[]): void
   /** Resolves when something more has landed. */
   landed(): Promise<void>
 }
 
-/** A window over the whole display that writes down every key, button and motion it is given. */
+/** Opens a window over the whole display that records every key, button and motion. */
 export async function openRecorder(xSocketPath: string, clock: Clock): Promise<Recorder> {
   const painter = await openPainter(xSocketPath)
   const { session } = painter
@@ -57,13 +57,13 @@ export async function openRecorder(xSocketPath: string, clock: Clock): Promise<R
     const character = keyboard.get(event[1]!)![isShifted ? 1 : 0]
     const client = readCharacter(character)
     if (client === undefined) return
-    // The newest: no client has so many texts on their way that a character comes around again.
+    // The newest one, because no client has so many texts in flight that it reuses a character.
     const input = inputs.findLast((one) => one.client === client && one.character === character)
     add({ client, number: input?.number ?? -1, stamp: null })
   })
   x.listen(eventCode.clientMessage, () => marks.shift()?.())
-  await lookLikeDesktop()
-  await stopRepeating()
+  await imitateDesktop()
+  await disableKeyRepeat()
 
   return {
     mark() {
@@ -92,8 +92,8 @@ export async function openRecorder(xSocketPath: string, clock: Clock): Promise<R
     return new Map(keys.map((key) => [first + key, [at(key, 0), at(key, 1)] as const]))
   }
 
-  /** The agent waits with input for a window manager, a backdrop and a panel: this window is all three. */
-  async function lookLikeDesktop(): Promise<void> {
+  /** The agent waits for a window manager, a backdrop and a panel: this window acts as all three. */
+  async function imitateDesktop(): Promise<void> {
     const { window: windowType, atom } = predefinedAtom
     const kinds = [atoms._NET_WM_WINDOW_TYPE_DESKTOP, atoms._NET_WM_WINDOW_TYPE_DOCK]
     const set = (on: number, property: number, type: number, values: readonly number[]) =>
@@ -104,8 +104,8 @@ export async function openRecorder(xSocketPath: string, clock: Clock): Promise<R
     await x.sync()
   }
 
-  /** A key that is held for long is one press all the same. */
-  async function stopRepeating(): Promise<void> {
+  /** Disables key repeat, so that a long press counts once. */
+  async function disableKeyRepeat(): Promise<void> {
     const [changeKeyboardControl, autoRepeatMode, off] = [102, 0x80, 0]
     x.send(extensionRequest(changeKeyboardControl, 0, [autoRepeatMode, off]))
     await x.sync()

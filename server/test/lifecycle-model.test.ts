@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createRandom } from '../../e2e/harness/random.ts'
 import type { MachineDriver } from '../src/drivers/machine-driver.ts'
 import { startTestServer } from './harness.ts'
 import {
@@ -54,7 +55,7 @@ test(`of calls at once each move has one winner (seed ${seed})`, async (t) => {
   const tally = new Map<string, number>()
   let played = 0
   const play = async (lane: number) => {
-    const random = randomFrom(seed + lane)
+    const random = createRandom(seed + lane).fraction
     let subject: Subject | undefined
     for (let round = lane; round < rounds; round += lanes) {
       if (performance.now() - begun > enoughMs) return
@@ -229,15 +230,4 @@ function gated(driver: MachineDriver): MachineDriver {
 function makeGate() {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>()
   return { opened, open }
-}
-
-/** Mulberry32: the same numbers for the same seed, between 0 and 1. */
-function randomFrom(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

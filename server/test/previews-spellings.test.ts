@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
+import { createRandom } from '../../e2e/harness/random.ts'
 import { labelOfHost } from '../src/domain/previews/hosts.ts'
 import { startTestPreviews } from './preview-server.ts'
 
@@ -19,7 +20,7 @@ test('of 20,000 spellings none but the canonical one reaches a machine', async (
     reached += 1
     response.end()
   })
-  const random = seeded(9)
+  const random = createRandom(9).below
   const made = new Set<string>()
   while (made.size < spellings) made.add(misspell(host, random))
   for (const spelling of made) {
@@ -115,15 +116,4 @@ function labelShaped(value: string, host: string): boolean {
   return /^(:[1-9]\d{0,3}|:[1-5]\d{4}|:6[0-4]\d{3}|:65[0-4]\d\d|:655[0-2]\d|:6553[0-5])?$/.test(
     value.slice(host.length),
   )
-}
-
-/** mulberry32: random integers below a bound. */
-function seeded(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
 }
