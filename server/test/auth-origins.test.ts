@@ -6,14 +6,14 @@ import { goodPassword, openBrowser, ownOrigin, setCookie } from './browser.ts'
 import { callWith } from './call.ts'
 import { endpoints, startTestServer, type Answer, type Call } from './harness.ts'
 
-/* R8: what pages of other sites may do with a browser's cookie, which is nothing. */
+/* R8: pages of other sites can do nothing with a browser's cookie. */
 
 const baseUrl = 'https://good.example'
 const server = await startTestServer({ after }, { env: { COMPUTER_BASE_URL: baseUrl } })
 const person = await server.signUp()
 const cookie = person.cookie()!
 
-/** The URLs of all endpoints that write, including the machine-relative aliases. */
+/** Every URL of a write, with the aliases of machine routes. */
 const writes = Object.values(endpoints)
   .flatMap((group): Endpoint[] => Object.values(group))
   .filter(({ method }) => method !== 'GET')
@@ -45,7 +45,7 @@ const foreign: readonly string[] = [
   'https://good.example, https://evil.example',
 ]
 
-test('a write by cookie is refused without an Origin of ours', async () => {
+test('writes by cookie need an Origin of this service', async () => {
   assert.ok(writes.length > 40)
   for (const { method, url, isPublic } of writes) {
     for (const origin of [undefined, ...foreign]) {
@@ -57,7 +57,7 @@ test('a write by cookie is refused without an Origin of ours', async () => {
   }
 })
 
-test('a write by cookie is accepted with an Origin of ours', async () => {
+test('every write by cookie passes with such an Origin', async () => {
   for (const { method, url } of writes) {
     if (url === '/v1/auth/logout') continue
     for (const origin of [ownOrigin, baseUrl]) {
@@ -80,7 +80,7 @@ test('API keys need no Origin', async () => {
   }
 })
 
-test('a read by cookie needs no Origin, because pages of other sites cannot see the response', async () => {
+test('reads by cookie need no Origin, because pages of other sites cannot see the response', async () => {
   for (const origin of [undefined, ...foreign]) {
     const headers = { cookie, ...(origin !== undefined && { origin }) }
     const answer = await server.anonymous('GET', '/v1/auth/me', undefined, headers)
@@ -95,7 +95,7 @@ test('a read by cookie needs no Origin, because pages of other sites cannot see 
   }
 })
 
-test('pages of other sites cannot sign in or up, and programs without an Origin can', async () => {
+test('pages of other sites cannot sign a browser in or up; programs without Origin can', async () => {
   const login = { email: person.email, password: person.password }
   const signup = { email: 'another@example.com', password: goodPassword }
   for (const [path, body] of [
@@ -111,7 +111,7 @@ test('pages of other sites cannot sign in or up, and programs without an Origin 
   }
 })
 
-test('the handshake of a WebSocket by cookie does not count as a read', async () => {
+test('a WebSocket handshake by cookie counts as a write', async () => {
   const shake = (headers: Record<string, string>) =>
     authenticate(server.app, {
       method: 'GET',
@@ -132,7 +132,7 @@ test('the handshake of a WebSocket by cookie does not count as a read', async ()
   }
 })
 
-test('a configured list of origins replaces the default', async (t) => {
+test('with a list of origins, only those are recognised', async (t) => {
   const env = { COMPUTER_ORIGINS: 'https://a.example,http://b.example:3000' }
   const listed = await startTestServer(t, { env, worker: false })
   const sign = (origin: string) =>
@@ -147,7 +147,7 @@ test('a configured list of origins replaces the default', async (t) => {
   }
 })
 
-test('forwarded headers count only if they come from a trusted proxy', async (t) => {
+test('only a trusted proxy can set the address and the client of a call', async (t) => {
   const env = { COMPUTER_TRUST_PROXY: '10.0.0.0/8, fd00::/8' }
   const proxied = await startTestServer(t, { env, worker: false })
   const forwarded = {
@@ -182,7 +182,7 @@ test('forwarded headers count only if they come from a trusted proxy', async (t)
     )
     return addressOf(call)
   }
-  // Clients can forge every entry but the last.
+  // Everything before the last entry was written by the client.
   assert.equal(await seenFrom('10.1.2.3'), '203.0.113.7')
   assert.equal(await seenFrom('192.0.2.1'), '192.0.2.1')
 })

@@ -89,7 +89,7 @@ test('errors of a guest or the database bring no value into the log', async () =
     await db.updateTable('secret_deliveries').set(past).where('id', '=', id).execute()
     assert.equal(await work(id, { log, guests: { ...guests, setSecrets } }), 1)
     assert.equal(lines.length, 1)
-    assert.match(lines[0]!, /secrets were not delivered yet/)
+    assert.match(lines[0]!, /could not deliver secrets; will retry/)
     assert.ok(!lines[0]!.includes(canary))
   }
 })

@@ -5,7 +5,7 @@ import { startTestServer } from './harness.ts'
 
 const server = await startTestServer({ after })
 
-test('every response forbids loading, framing and type sniffing', async () => {
+test('every response forbids loading, framing and content sniffing', async () => {
   for (const path of [
     '/v1/auth/me',
     '/v1/machines',
@@ -27,7 +27,7 @@ test('every response forbids loading, framing and type sniffing', async () => {
   }
 })
 
-test('a server on https sends strict-transport-security', async (t) => {
+test('HSTS is sent where https is served', async (t) => {
   const env = { COMPUTER_BASE_URL: 'https://computer.example.com' }
   const secure = await startTestServer(t, { env, worker: false })
   const { headers } = await secure.call('GET', '/v1/auth/me')
@@ -40,7 +40,7 @@ test('a server on https sends strict-transport-security', async (t) => {
   assert.match(String(answer['set-cookie']), /; Secure$/)
 })
 
-test('the policy of the reference allows its own style and no other', async () => {
+test('the API reference allows its own style and no other', async () => {
   const { headers, bytes } = await server.anonymous('GET', '/docs')
   const styles = [...bytes.toString().matchAll(/<style>(.*?)<\/style>/gs)].map(([, text]) => text!)
   const hash = createHash('sha256').update(styles[0]!).digest('base64')
@@ -48,11 +48,11 @@ test('the policy of the reference allows its own style and no other', async () =
   const policy = String(headers['content-security-policy'])
   assert.ok(policy.includes(`style-src 'sha256-${hash}'`))
   assert.doesNotMatch(policy, /unsafe|https?:|\*/)
-  // The page contains nothing that the policy would block.
+  // It contains nothing that the policy would block.
   assert.doesNotMatch(bytes.toString(), /<[^>]+ (style|on\w+)=|<script|<img|<link|<form/)
 })
 
-test('responses of the API are not cached', async () => {
+test('responses of the API must not be cached', async () => {
   const person = await server.signUp()
   for (const answer of [
     await person.call('POST', '/v1/auth/login', { email: person.email, password: person.password }),
