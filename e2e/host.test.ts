@@ -45,7 +45,7 @@ after(async () => {
 test('a second start says that one is running', async () => {
   const { code, output } = await computer('up')
   assert.equal(code, 1)
-  assert.match(output, /a server already runs on this data folder: process \d+, http:/)
+  assert.match(output, /a server is already running on this data folder: process \d+, http:/)
 })
 
 test('Ctrl-C stops the roles in order and leaves the machine running', async () => {
@@ -69,7 +69,7 @@ test('after the whole server is killed, the next start takes over', async () => 
   await ended
 
   server = await up()
-  assert.match(server.output(), /ended the api of an earlier start/)
+  assert.match(server.output(), /stopped the api of an earlier start/)
   assert.equal(await state(), 'running')
   assert.equal(await initStart(), started)
 })
@@ -78,7 +78,7 @@ test('a role that is killed comes back, and that is said', async () => {
   const { pid } = JSON.parse(await readFile(join(dataDir, 'run', 'api.pid'), 'utf8'))
   process.kill(pid as number, 'SIGKILL')
   await eventually('the death of the api is said', async () =>
-    /api was ended by SIGKILL .* starting it again/.test(server.output()) ? true : undefined,
+    /api was killed by SIGKILL .* restarting it/.test(server.output()) ? true : undefined,
   )
   await eventually('the api answers again', async () =>
     state().then(
@@ -119,7 +119,7 @@ async function up(): Promise<Running> {
   const { child, output } = launch('up')
   const isUp = async () => {
     if (child.exitCode !== null) throw new Error(`the server ended:\n${output()}`)
-    return output().includes('Ctrl-C stops') ? true : undefined
+    return output().includes('Press Ctrl-C to stop') ? true : undefined
   }
   await eventually('the server is up', isUp, startBoundMs)
   const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()

@@ -11,7 +11,7 @@ const network = z.string().refine(isAddressOrNetwork, 'must be an IP address or 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
 
 const port = z.coerce.number().int().min(0).max(65535)
-/** The part of the environment that is about previews (docs/previews.md). */
+/** Variables for previews (docs/previews.md). */
 const previewEnvironment = {
   COMPUTER_PREVIEW_DOMAIN: z
     .string()
@@ -64,7 +64,7 @@ const environment = z.object({
   ENGINE_SERVER_CERT: z.string().optional(),
 })
 
-/** Everything the environment decides. Read once, at the start of each process. */
+/** The configuration from the environment. Each process reads it once, when it starts. */
 export type Config = {
   readonly dataDir: string
   readonly imageCacheDir: string
@@ -73,13 +73,13 @@ export type Config = {
   readonly gatewayPort: number
   readonly baseUrl: string
   readonly gatewayUrl: string
-  /** Where people use the service in a browser; links in mails lead there. */
+  /** The address that people use in a browser. Links in mails lead there. */
   readonly dashboardUrl: string
-  /** Origins whose pages may use the browser's cookie; null: those the server itself is reached at. */
+  /** Origins whose pages may use the browser's cookie; null: the server's own addresses. */
   readonly origins: readonly string[] | null
-  /** Addresses and networks of proxies whose x-forwarded headers are believed. */
+  /** Addresses and networks of proxies whose x-forwarded headers are trusted. */
   readonly trustProxy: readonly string[]
-  /** Closed: an account needs an invitation. */
+  /** `closed`: signing up needs an invitation. */
   readonly signup: 'open' | 'closed'
   readonly signupPlan: string
   /** The mail server; null: no mail is sent. */
@@ -87,12 +87,12 @@ export type Config = {
   readonly mailFrom: string
   readonly previews: PreviewConfig | null
   readonly region: string
-  /** First host uid that machines may be mapped to; machine number n starts 65,536 × n above it. */
+  /** The first host uid for machines. Machine number n starts at 65,536 × n above it. */
   readonly uidBase: number
   /** An existing Incus server; null: the private daemon of the data folder. */
   readonly engine: {
     readonly url: string
-    /** Files: the client's certificate and key, and the server's own unless an authority signed it. */
+    /** Paths of the client's certificate and key, and of the server's certificate if it is self-signed. */
     readonly cert: string
     readonly key: string
     readonly serverCert: string | null
@@ -100,22 +100,22 @@ export type Config = {
   readonly poolSizeGb: number | null
   readonly poolSource: string | null
   readonly networkCidr: string | null
-  /** The file with the keys that secrets are encrypted with; without it there are no secrets. */
+  /** The file with the encryption keys of secrets. Without it, secrets are disabled. */
   readonly keyringPath: string
   /** An external Postgres; null: the embedded one of the data folder. */
   readonly databaseUrl: string | null
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
 }
 
-/** Where previews answer; null: no port can be published. */
+/** The addresses of previews. Without them no port can be published. */
 export type PreviewConfig = {
   readonly domain: string
-  /** What the gateway listens on for them, and what their addresses say. */
+  /** The port that the gateway listens on, and the port in the addresses of previews. */
   readonly port: number
   readonly publicPort: number
   /**
-   * `files`: a wildcard certificate. `authority`: our own local one, for `localhost`. `proxy`: a
-   * trusted proxy before us has the certificate, and nobody else is served.
+   * `files`: a wildcard certificate. `authority`: our own local authority, for `localhost`. `proxy`: a
+   * trusted proxy has the certificate, and only requests through it are served.
    */
   readonly tls:
     | { readonly by: 'files'; readonly cert: string; readonly key: string }
@@ -123,19 +123,21 @@ export type PreviewConfig = {
     | { readonly by: 'proxy' }
 }
 
-/** Throws an Error that names every variable that is wrong. */
+/** Throws an Error that names every invalid variable. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const parsed = environment.safeParse(env)
   if (!parsed.success) {
     const problems = parsed.error.issues.map(
       (issue) => `  ${issue.path.join('.')}: ${issue.message}`,
     )
-    throw new Error(`the environment cannot be used:\n${problems.join('\n')}`)
+    throw new Error(`invalid environment variables:\n${problems.join('\n')}`)
   }
   const values = parsed.data
   const { ENGINE_URL: url, ENGINE_CERT: cert, ENGINE_KEY: key } = values
   if (url && !(cert && key)) {
-    throw new Error('ENGINE_URL needs ENGINE_CERT and ENGINE_KEY: files of a client certificate')
+    throw new Error(
+      'ENGINE_URL needs ENGINE_CERT and ENGINE_KEY, the files of a client certificate',
+    )
   }
   const baseUrl = values.COMPUTER_BASE_URL ?? `http://127.0.0.1:${values.COMPUTER_API_PORT}`
   return {
@@ -192,15 +194,16 @@ function chooseTls(
 ): PreviewConfig['tls'] {
   const { COMPUTER_PREVIEW_CERT: cert, COMPUTER_PREVIEW_KEY: key } = values
   if (cert && key) return { by: 'files', cert, key }
-  if (cert || key) throw new Error('COMPUTER_PREVIEW_CERT and COMPUTER_PREVIEW_KEY go together')
+  if (cert || key)
+    throw new Error('COMPUTER_PREVIEW_CERT and COMPUTER_PREVIEW_KEY must be set together')
   if (domain === 'localhost' || domain.endsWith('.localhost')) return { by: 'authority' }
   if (trustsProxy) return { by: 'proxy' }
   throw new Error(
-    'COMPUTER_PREVIEW_DOMAIN needs a certificate for its names: COMPUTER_PREVIEW_CERT and COMPUTER_PREVIEW_KEY, or COMPUTER_TRUST_PROXY with the proxy that has one',
+    'COMPUTER_PREVIEW_DOMAIN needs a certificate: set COMPUTER_PREVIEW_CERT and COMPUTER_PREVIEW_KEY, or COMPUTER_TRUST_PROXY to the proxy that has one',
   )
 }
 
-/** A preview may set cookies for the whole domain, which must reach nothing but previews. */
+/** Previews can set cookies for the whole domain, so only previews may be below it. */
 function requireApart(domain: string, dashboardHost: string): void {
   const isWithin = dashboardHost === domain || dashboardHost.endsWith(`.${domain}`)
   if (!isWithin || dashboardHost === 'localhost') return
@@ -209,7 +212,7 @@ function requireApart(domain: string, dashboardHost: string): void {
   )
 }
 
-/** Exactly what a browser sends as Origin: no path, no default port, lower case. */
+/** The form of a browser's Origin header: no path, no default port, lower case. */
 function isOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
 }

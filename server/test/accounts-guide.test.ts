@@ -61,7 +61,7 @@ test('its commands work, one after the other', async (t) => {
     /"data":\[\],/,
     /api_key\.revoked/,
     /^password: /m,
-    /grace\S+ may sign in again/,
+    /enabled grace\S+; they can sign in again/,
   ]) {
     assert.match(stdout, said)
   }
