@@ -47,7 +47,7 @@ after(async () => {
 test('a second start reports that a server is running', async () => {
   const { code, output } = await computer('up')
   assert.equal(code, 1)
-  assert.match(output, /a server already runs on this data folder: process \d+, http:/)
+  assert.match(output, /a server is already running on this data folder: process \d+, http:/)
 })
 
 test('Ctrl-C stops the processes in order and leaves the machine running', async () => {
@@ -71,7 +71,7 @@ test('after the whole server is killed, the next start takes over', async () => 
   await ended
 
   server = await up()
-  assert.match(server.output(), /ended the api of an earlier start/)
+  assert.match(server.output(), /stopped the api of an earlier start/)
   assert.equal(await state(), 'running')
   assert.equal(await initStart(), started)
 })
@@ -79,7 +79,7 @@ test('after the whole server is killed, the next start takes over', async () => 
 test('a killed service is restarted, and the restart is reported', async () => {
   process.kill(readServerPid(dataDir, 'api'), 'SIGKILL')
   await eventually('the death of the api is reported', async () =>
-    /api was ended by SIGKILL .* starting it again/.test(server.output()),
+    /api was killed by SIGKILL .* restarting it/.test(server.output()),
   )
   await eventually('the api answers again', async () =>
     state().then(
@@ -120,7 +120,7 @@ async function up(): Promise<Running> {
   const { child, output } = launch('up')
   const isUp = async () => {
     if (child.exitCode !== null) throw new Error(`the server ended:\n${output()}`)
-    return output().includes('Ctrl-C stops')
+    return output().includes('Press Ctrl-C to stop')
   }
   await eventually('the server is up', isUp, { withinMs: startBoundMs })
   const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Makes a fresh Debian 12 or 13 ready for `npm start`, `npm test` and `npm run check`.
 #
-# Every step first asks the host whether anything is missing, so a repeated run does nothing, says
-# nothing and takes a moment. What a step makes counts only when it is whole: a broken-off run is
-# resumed or redone by the next one. With --tools-only the Node packages alone are seen to.
+# Every step first checks whether anything is missing, so a repeated run changes nothing, prints nothing
+# and takes a moment. The result of a step counts only when it is complete, so the next run resumes or
+# repeats a run that broke off. With --tools-only, only the Node packages are installed.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -36,12 +36,12 @@ main() {
   step 4 image
 }
 
-# A step NAME is three functions: NAME_ready asks, NAME_title says what is missing, NAME_make makes it.
+# A step NAME has three functions: NAME_ready checks, NAME_title describes the work, NAME_make does it.
 step() {
   "$2_ready" && return
   say "[$1/$steps] $("$2_title")"
   "$2_make"
-  "$2_ready" || fail "$2: still not ready after it was set up" "${not_ready:-Run it again.}"
+  "$2_ready" || fail "$2: still incomplete after its set-up" "${not_ready:-Run it again.}"
 }
 
 require_debian() {
@@ -50,7 +50,7 @@ require_debian() {
   case "${ID:-}:${VERSION_ID:-}" in
     debian:12 | debian:13) ;;
     *) fail "This host runs ${PRETTY_NAME:-an unknown system}; Computer needs Debian 12 or 13." \
-      'Use such a host, or a virtual machine with it.' ;;
+      'Use a host or virtual machine with Debian 12 or 13.' ;;
   esac
   [ "$(id -u)" = 0 ] || fail 'The set-up must run as root.' 'Run it in a root shell (sudo -i).'
 }

@@ -1,5 +1,5 @@
-// Exits 0 when node_modules holds what package-lock.json asks for. Plain JavaScript, since it runs
-// before there is a Node that strips types.
+// Exits 0 when node_modules matches package-lock.json. Plain JavaScript, because it may run with a Node
+// that does not strip types.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -9,7 +9,7 @@ const present = readPackages('node_modules/.package-lock.json')
 
 const isMissing = ([path, entry]) => {
   const found = present[path]
-  // What an optional package is for (another processor, another system) decides whether it is there.
+  // Optional packages for other processors and systems are not installed.
   if (!found) return !entry.optional && !entry.peer
   return found.version !== entry.version || found.integrity !== entry.integrity
 }

@@ -1,10 +1,10 @@
-# What machines need of the host: a range of user ids for root to give away, and limits that do not
-# stop the fifteenth systemd on one kernel.
+# Host settings for machines: a range of user ids that root can delegate, and kernel limits high enough
+# for many systemd instances.
 
 id_range_start=1000000
 id_range_count=1000000000
 sysctl_file=/etc/sysctl.d/60-computer.conf
-# Raised to at least these; forwarding is what gives machines their way out.
+# Minimum values. Machines need forwarding to reach the network.
 sysctls='fs/inotify/max_user_instances=1048576 fs/inotify/max_user_watches=1048576
   kernel/keys/maxkeys=2000 net/ipv4/ip_forward=1'
 
@@ -14,7 +14,7 @@ host_ready() {
   [ -z "$(low_sysctls)" ] && [ -f "$sysctl_file" ]
 }
 
-host_title() { echo 'Host settings: user id range of machines, kernel limits, forwarding'; }
+host_title() { echo 'Host settings: user ids for machines, kernel limits, IP forwarding'; }
 
 host_make() {
   local file setting name value
@@ -29,12 +29,12 @@ host_make() {
   for setting in $(low_sysctls); do
     name=${setting%=*} value=${setting#*=}
     echo "$value" 2>/dev/null >"/proc/sys/$name" ||
-      fail "the kernel setting ${name//\//.} cannot be changed to $value here" \
+      fail "could not set the kernel parameter ${name//\//.} to $value" \
         'In a container, set it on the host that runs the container.'
   done
 }
 
-# The whole range, in one line of root's.
+# Succeeds if one line of root has the whole range.
 has_id_range() {
   awk -F: -v start="$id_range_start" -v count="$id_range_count" '
     $1 == "root" && $2 <= start && $2 + $3 >= start + count { found = 1 }

@@ -1,17 +1,17 @@
-# The machine image, built from the recipe in image/ and kept by the hash of the recipe. A build's folder
-# appears under that name when it is whole, or not at all.
+# The machine image, built from the recipe in image/ and cached by the hash of the recipe. The folder of a
+# build gets that name only when it is complete.
 
 image_cache=${COMPUTER_IMAGE_CACHE:-${COMPUTER_DATA:-/var/lib/computer}/images}
 image_space_mb=6000
 
 image_ready() {
   image_hash=$(bash "$repo/image/build.sh" --hash) && [ -n "$image_hash" ] ||
-    fail 'machine image: its recipe cannot be read' 'Run `bash image/build.sh --hash` and see what it says.'
+    fail 'machine image: could not read the recipe' 'Run `bash image/build.sh --hash` to see the error.'
   [ -s "$image_cache/$image_hash/image.json" ] || return 1
   touch -c "$image_cache/$image_hash"
 }
 
-image_title() { echo "Machine image ${image_hash:0:12}: building (some minutes, once per recipe)"; }
+image_title() { echo "Machine image ${image_hash:0:12}: building (takes some minutes, once per recipe)"; }
 
 image_make() {
   mkdir -p "$image_cache"
@@ -24,7 +24,7 @@ image_make() {
   rm -rf --one-file-system "$image_cache"/*.building-*
   require_space
   attempt 'building the image' last_line bash "$repo/image/build.sh" "$image_cache/$image_hash" ||
-    explain 'machine image' "Run \`bash image/build.sh DIR\` and see what it says."
+    explain 'machine image' "Run \`bash image/build.sh DIR\` to see the error."
   prune_images
   exec 9>&-
 }
@@ -33,11 +33,12 @@ require_space() {
   local free
   free=$(df -m --output=avail "$image_cache" | tail -n 1)
   [ "$free" -ge "$image_space_mb" ] || fail \
-    "machine image: $image_cache has $free MB free, the build needs $image_space_mb MB" \
-    'Free some space, or set COMPUTER_IMAGE_CACHE to a folder that has it.'
+    "machine image: $image_cache has $free MB free, but the build needs $image_space_mb MB" \
+    'Free some space, or set COMPUTER_IMAGE_CACHE to a folder on a larger disk.'
 }
 
-# Images in the engine do not need these files any more; the two last used spare a change of branches.
+# An image that the engine has imported does not need these files. Keeping the last few avoids a rebuild
+# when the branch changes.
 prune_images() {
   find "$image_cache" -mindepth 1 -maxdepth 1 -type d -printf '%T@ %p\n' | sort -rn |
     tail -n +4 | cut -d' ' -f2- | xargs -r -d '\n' rm -rf

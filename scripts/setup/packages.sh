@@ -1,9 +1,9 @@
-# Debian packages. Debian 13 has them all; on Debian 12 Incus and btrfs-progs come from backports. The
-# last two are libraries that the Chromium of the tests needs.
+# Debian packages. Debian 13 has them all; on Debian 12, Incus and btrfs-progs come from backports. The
+# last two are libraries for the Chromium of the tests.
 
 packages='incus-base incus-client btrfs-progs lxcfs uidmap attr rsync dnsmasq-base nftables iproute2
   mmdebstrap zstd xz-utils socat mount libnss3 libexpat1'
-# Incus 6 has the API that the driver speaks; btrfs-progs 6.7 can switch simple quotas on.
+# The driver needs the API of Incus 6. btrfs-progs 6.7 can enable simple quotas.
 least_versions='incus-base=6.0 btrfs-progs=6.7'
 backports='incus-base incus-client libcowsql0 libraft0 squashfs-tools-ng libsquashfs1 btrfs-progs'
 apt_dir=/etc/apt
@@ -27,8 +27,8 @@ packages_make() {
 
   update_lists
   if [ -n "$(dpkg --audit)" ]; then
-    attempt 'finishing a broken-off installation' last_line dpkg --configure -a ||
-      explain 'Debian packages' 'Run `dpkg --configure -a` and see what it says.'
+    attempt 'finishing an interrupted installation' last_line dpkg --configure -a ||
+      explain 'Debian packages' 'Run `dpkg --configure -a` to see the error.'
   fi
   # shellcheck disable=SC2046
   set -- apt-get -y --no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 \
@@ -37,13 +37,13 @@ packages_make() {
   keep_services_down
   DEBIAN_FRONTEND=noninteractive attempt "installing $count packages" installed_so_far "$@" || {
     allow_services
-    explain 'Debian packages' "Run \`apt-get install $(missing_packages | tr '\n' ' ')\` and see what it says."
+    explain 'Debian packages' "Run \`apt-get install $(missing_packages | tr '\n' ' ')\` to see the error."
   }
   allow_services
   $incus_was_here || leave_distribution_daemon_off
 }
 
-# One name per line: what is not installed, or too old.
+# Prints the packages that are missing or too old, one per line.
 missing_packages() {
   local installed name version least
   # shellcheck disable=SC2086
@@ -64,9 +64,9 @@ is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" 
 update_lists() {
   local tries=1
   until attempt 'reading package lists' last_line apt-get -o Acquire::Retries=3 update; do
-    # The lists have a lock of their own, which apt does not wait for.
+    # apt does not wait for the lock of the package lists.
     if ! grep -q 'Could not get lock' "$log" || [ "$tries" -ge 20 ]; then
-      explain 'Debian packages: the package lists cannot be read' 'Run `apt-get update` and see what it says.'
+      explain 'Debian packages: could not read the package lists' 'Run `apt-get update` to see the error.'
     fi
     say '  another package manager is running; waiting for it'
     tries=$((tries + 1))
@@ -74,7 +74,7 @@ update_lists() {
   done
   if grep -qE '^(Err:|W: Failed to fetch)' "$log"; then
     show_log 6
-    say '  some package lists could not be read; going on with those that are there'
+    say '  some package lists could not be read; continuing with the others'
   fi
 }
 
@@ -83,11 +83,11 @@ installed_so_far() {
     "$(grep -c '^Unpacking ' "$log")" "$(grep -c '^Setting up ' "$log")"
 }
 
-# The engine is a private daemon of `computer up`: the distribution's must not start beside it.
+# `computer up` runs a private engine daemon, so the distribution's must not start.
 keep_services_down() {
   if grep -qs 'computer-setup' "$policy"; then rm -f "$policy"; fi
   [ ! -e "$policy" ] || return 0
-  printf '%s\n' '#!/bin/sh' '# computer-setup: there only while packages are being installed' \
+  printf '%s\n' '#!/bin/sh' '# computer-setup: present only while packages are being installed' \
     'case "$1" in incus*) exit 101 ;; esac' 'exit 0' >"$work/policy"
   install -m 755 "$work/policy" "$policy"
   trap 'allow_services; rm -rf "$work"' EXIT
@@ -120,14 +120,14 @@ add_backports() {
   if [ -n "$(stanza_of_suite bookworm-backports)" ]; then return; fi
 
   source=$(stanza_of_suite bookworm)
-  [ -n "$source" ] || fail "no mirror of Debian 12 found in $apt_dir" \
+  [ -n "$source" ] || fail "found no mirror of Debian 12 in $apt_dir" \
     'Add a line such as `deb MIRROR bookworm main` to /etc/apt/sources.list.'
   { printf 'Types: deb\nSuites: bookworm-backports\nComponents: main\n'; echo "$source"; } >"$work/source"
   install -m 644 "$work/source" "$apt_dir/sources.list.d/computer-backports.sources"
 }
 
-# Prints where the host gets a suite from, as fields of a .sources file: the address, the key and the
-# options that belong to it. Both forms are read: `deb [options] URI suite …` and stanzas of fields.
+# Prints the source of a suite on this host as fields of a .sources file: its address, key and options.
+# Reads both formats: `deb [options] URI suite …` and stanzas of fields.
 stanza_of_suite() {
   local file
   {

@@ -1,5 +1,5 @@
-# What the set-up says: one line per step, a moving line below it on a terminal, a line now and then
-# where there is none, and on failure what failed with the end of its output.
+# Output of the set-up: one line per step, a progress line below it (updated in place on a terminal,
+# printed periodically elsewhere), and on failure the reason with the end of the output.
 
 is_terminal=false
 if [ -t 1 ] && [ -z "${CI:-}" ]; then is_terminal=true; fi
@@ -13,13 +13,13 @@ fail() {
   exit 1
 }
 
-# Runs a long command: `attempt LABEL PROGRESS COMMAND…`. PROGRESS is a function that reads the log
-# of the command so far and prints how far it is. Returns the command's status; the log stays.
+# Runs a long command: `attempt LABEL PROGRESS COMMAND…`. PROGRESS is a function that reads the command's
+# log and prints its progress. Returns the command's status, and keeps the log.
 attempt() {
   local label=$1 progress=$2 pid status=0 started=$SECONDS told=0 now
   log=$work/${label//[^a-zA-Z]/-}.log
   shift 2
-  # A group of its own, so that an interrupted step takes along all that it started.
+  # In a process group of its own, so that an interrupt ends everything that the command started.
   setsid "$@" >"$log" 2>&1 </dev/null &
   pid=$!
   trap 'kill -- "-$pid" 2>/dev/null || true; exit 130' INT
@@ -52,7 +52,7 @@ last_line() { tail -c 400 "$log" | tr '\r' '\n' | grep -v '^[[:space:]]*$' | tai
 
 show_log() { grep -v EBADENGINE "$log" | tail -n "${1:-20}" | sed 's/^/    /' >&2 || true; }
 
-# Names the common reasons in a log; the command's own last lines are shown above it.
+# Fails with a common reason found in the log, after the last lines of the log.
 explain() {
   local what=$1 otherwise=$2
   show_log
@@ -62,9 +62,9 @@ explain() {
     fail "$what: another package manager is running" 'Wait until it has finished, then run this again.'
   elif grep -qiE 'self[- ]signed|certificate verif|unable to get local issuer' "$log"; then
     fail "$what: a certificate is not trusted" \
-      'Where a proxy signs with its own authority, name its file in NODE_EXTRA_CA_CERTS.'
+      'If a proxy signs with its own authority, set NODE_EXTRA_CA_CERTS to the certificate of that authority.'
   elif grep -qiE 'could not resolve|temporary failure|connection (failed|timed out|refused)|network is unreachable|failed to fetch|enotfound|eai_again|etimedout|econnrefused|econnreset' "$log"; then
-    fail "$what: the network or a mirror does not answer" 'Check the network and name resolution, then run this again.'
+    fail "$what: the network or a mirror does not respond" 'Check the network and name resolution, then run this again.'
   fi
   fail "$what" "$otherwise"
 }

@@ -22,7 +22,7 @@ export type Config = {
   /** Null: ports cannot be published. */
   readonly previews: PreviewConfig | null
   readonly region: string
-  /** First host uid that machines may be mapped to; machine number n starts 65,536 × n above it. */
+  /** The first host uid for machines. Machine number n starts at 65,536 × n above it. */
   readonly uidBase: number
   /** Null: the private daemon of the data folder. */
   readonly engine: {

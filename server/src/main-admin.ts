@@ -11,14 +11,14 @@ import { readRequest, type AdminAnswer, type AdminRequest } from './host/admin/r
 import { databaseUrl } from './host/postgres.ts'
 
 /*
- * What `computer admin …` runs: one command on the database of a server, which may be running.
- * Exit code 0: done; 1: refused; 2: the database does not answer.
+ * `computer admin …`: runs one command on the database of a server, which may be running.
+ * Exit code 0: done; 1: refused; 2: the database does not respond.
  */
 const [request = '', format] = process.argv.slice(2)
 try {
   process.exitCode = await main(readRequest(request))
 } catch (error) {
-  complain(isUndefinedTable(error) ? 'the database is empty; start the server first' : error)
+  printError(isUndefinedTable(error) ? 'the database is empty; start the server first' : error)
   process.exitCode = 1
 }
 
@@ -27,10 +27,10 @@ async function main(request: AdminRequest): Promise<number> {
   const url = config.databaseUrl ?? databaseUrl(config.dataDir)
   const reason = await findDatabaseDelay(url)
   if (reason !== null) {
-    complain(
+    printError(
       config.databaseUrl === null
-        ? `no database answers in ${config.dataDir} (${reason}); start the server first: computer up`
-        : `the database of DATABASE_URL does not answer: ${reason}`,
+        ? `the database in ${config.dataDir} does not respond (${reason}); start the server first: computer up`
+        : `the database of DATABASE_URL does not respond: ${reason}`,
     )
     return 2
   }
@@ -38,7 +38,7 @@ async function main(request: AdminRequest): Promise<number> {
   const db = openDatabase(url, { log, maxConnections: 2 })
   try {
     await using changes = new Changes({ db, databaseUrl: url, log })
-    const answer = await runAdminCommand({ db, config }, whoami(), request, process.stdin)
+    const answer = await runAdminCommand({ db, config }, readOperator(), request, process.stdin)
     if (!request.command.endsWith('list')) changes.publish('any', 'principals')
     print(answer)
     return 0
@@ -47,8 +47,8 @@ async function main(request: AdminRequest): Promise<number> {
   }
 }
 
-/** Whoever became root for it, for the audit logs. */
-function whoami(): Operator {
+/** The user who ran sudo, for the audit logs. */
+function readOperator(): Operator {
   const name = process.env['SUDO_USER'] ?? userInfo().username
   return { type: 'operator', id: 'operator', name }
 }
@@ -57,6 +57,6 @@ function print({ json, text }: AdminAnswer): void {
   console.log(format === '--json' ? JSON.stringify(json, null, 2) : text)
 }
 
-function complain(error: unknown): void {
+function printError(error: unknown): void {
   console.error(`computer: ${error instanceof Error ? error.message : error}`)
 }

@@ -1,7 +1,7 @@
 import { readConfig } from './config.ts'
 import { describe, diagnose, isHealthy } from './host/doctor/diagnose.ts'
 
-/** What `computer doctor` runs. Exit code 0: nothing here keeps a server from running. */
+/** `computer doctor`. Exit code 0 means that this host can run the server. */
 const diagnoses = await diagnose(readConfig(process.env))
 const healthy = isHealthy(diagnoses)
 if (process.argv.includes('--json')) {
@@ -13,7 +13,7 @@ if (process.argv.includes('--json')) {
   console.log(
     healthy
       ? `This host can run the server (${warnings} warnings).`
-      : `This host cannot run the server: ${failures} checks fail.`,
+      : `This host cannot run the server: ${failures} checks failed.`,
   )
 }
 process.exitCode = healthy ? 0 : 1

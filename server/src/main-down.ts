@@ -14,11 +14,11 @@ import { openTerminal, type Terminal } from './host/terminal.ts'
 import { createDriver } from './process.ts'
 
 /*
- * What `computer down` runs: ends the server, then shuts the machines down through the engine, which
- * it starts once more for that. The rows are left alone: the next server sees that the machines are
- * down, as it does when a host was switched off.
+ * `computer down`: stops the server, then shuts the machines down through the engine, which it starts
+ * again for that. It leaves the rows alone: the next server finds the machines stopped, as after a power
+ * cut.
  */
-const stopBoundMs = 120_000
+const stopTimeoutMs = 120_000
 const terminal = openTerminal()
 try {
   process.exitCode = await stopEverything(readConfig(process.env), terminal)
@@ -29,12 +29,12 @@ try {
 
 async function stopEverything(config: Config, terminal: Terminal): Promise<number> {
   if (!existsSync(join(config.dataDir, 'run'))) {
-    terminal.say(`nothing was ever started in ${config.dataDir}`)
+    terminal.say(`no server was ever started in ${config.dataDir}`)
     return 0
   }
   await stopServer(config.dataDir, terminal)
   if (config.engine) {
-    terminal.say('machines of an external engine run on: other servers may share it')
+    terminal.say('machines of an external engine keep running, because other servers may share it')
     return 0
   }
   using _ = lockDataDir(config.dataDir, 'computer down')
@@ -44,7 +44,7 @@ async function stopEverything(config: Config, terminal: Terminal): Promise<numbe
   const folders = { runDir: join(config.dataDir, 'run'), logDir: join(config.dataDir, 'logs') }
   const supervisor = new Supervisor(folders, terminal)
   try {
-    await supervisor.start([engineProgram(config)], AbortSignal.timeout(stopBoundMs))
+    await supervisor.start([engineProgram(config)], AbortSignal.timeout(stopTimeoutMs))
     await using driver = await createDriver(config, pino({ level: 'silent' }))
     return (await stopAllMachines(driver, terminal)) === 0 ? 0 : 1
   } finally {
@@ -57,12 +57,12 @@ async function stopServer(dataDir: string, terminal: Terminal): Promise<void> {
   if (!server) return
   terminal.wait(`stopping the server (process ${server.pid})`)
   sendSignal(server.pid, 'SIGTERM')
-  const deadline = performance.now() + stopBoundMs
+  const deadline = performance.now() + stopTimeoutMs
   while (findServer(dataDir)) {
     if (performance.now() > deadline) {
-      throw new Error(`the server (process ${server.pid}) does not end; see ${dataDir}/logs`)
+      throw new Error(`the server (process ${server.pid}) does not stop; see ${dataDir}/logs`)
     }
     await delay(100)
   }
-  terminal.say('the server is down')
+  terminal.say('the server has stopped')
 }

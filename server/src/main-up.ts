@@ -20,7 +20,7 @@ import { watchStopSignals } from './host/stop-signals.ts'
 import { Supervisor } from './host/supervisor.ts'
 import { openTerminal, type Terminal } from './host/terminal.ts'
 
-/** What `computer up` runs: the whole server on this host, until it is told to stop. */
+/** `computer up`: runs the whole server on this host until it is stopped. */
 const terminal = openTerminal()
 try {
   await runServer(readConfig(process.env), terminal)
@@ -41,14 +41,14 @@ async function runServer(config: Config, terminal: Terminal): Promise<void> {
   const stop = watchStopSignals(terminal, () => supervisor.kill())
   try {
     await start(config, supervisor, terminal, stop.signal)
-    await stop.asked
+    await stop.requested
   } catch (error) {
     if (!stop.signal.aborted) throw error
   } finally {
     await supervisor.stop()
     stop.dispose()
   }
-  terminal.say('stopped; machines run on (`computer down` stops them too)')
+  terminal.say('stopped; machines keep running (`computer down` stops them too)')
 }
 
 async function start(
@@ -62,7 +62,8 @@ async function start(
   for (const diagnosis of diagnoses) {
     if (diagnosis.status !== 'ok') terminal.say(describe(diagnosis))
   }
-  if (!isHealthy(diagnoses)) throw new Error('this host cannot run the server as it is')
+  if (!isHealthy(diagnoses))
+    throw new Error('this host cannot run the server; fix the failed checks above and try again')
 
   const url = config.databaseUrl ?? databaseUrl(config.dataDir)
   if (config.databaseUrl === null) await supervisor.start([postgresProgram(config)], signal)
@@ -72,18 +73,18 @@ async function start(
   sayWelcome(config, terminal)
 }
 
-/** What has to be there before a service looks: schema, owner, image and agent. */
+/** Makes what the services need at their start: schema, owner, image and agent. */
 async function prepareServer(config: Config, url: string, terminal: Terminal): Promise<void> {
   await migrate(url)
   const log = pino({ level: 'warn' })
   const db = openDatabase(url, { log, maxConnections: 1 })
   try {
     await ensureOwnerKey(db, config)
-    const withoutKeyring = await ensureKeyring(db, config)
-    if (withoutKeyring !== null) terminal.say(withoutKeyring)
+    const keyringProblem = await ensureKeyring(db, config)
+    if (keyringProblem !== null) terminal.say(keyringProblem)
     if (!(await registerBuiltImage(db, config))) {
       terminal.say(
-        'the image of this recipe is not built, so the last one is used: run `npm run setup`',
+        'the machine image is out of date, so the previous one is used: run `npm run setup` to build it',
       )
     }
   } finally {
@@ -92,7 +93,7 @@ async function prepareServer(config: Config, url: string, terminal: Terminal): P
   await buildGuestBundle(config)
 }
 
-/** Machines' root folders lie below, so everybody may pass through; what is private in it is 0700. */
+/** Machines' root folders are below it, so other users need access; its private folders have mode 0700. */
 function prepareDataDir(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true })
   chmodSync(dataDir, 0o711)
@@ -102,15 +103,15 @@ function sayWelcome(config: Config, terminal: Terminal): void {
   const key = ownerKeyPath(config.dataDir)
   const authorization = `-H "authorization: Bearer $(cat ${key})"`
   terminal.say(`
-Computer runs at ${config.baseUrl} (reference: ${config.baseUrl}/docs)
+Computer is running at ${config.baseUrl} (API reference: ${config.baseUrl}/docs)
   first API key  ${key}${describePreviews(config)}
   logs           ${join(config.dataDir, 'logs')}
 
-Make a computer, then look at its screen:
+Create a computer, then take a screenshot of it:
   curl -X POST ${config.baseUrl}/v1/machines ${authorization} -H 'content-type: application/json' -d '{"name":"first"}'
   curl -o screen.png ${config.baseUrl}/v1/machines/MACHINE_ID/screenshot ${authorization} -H 'accept: image/png'
 
-Ctrl-C stops the server and leaves machines running.`)
+Press Ctrl-C to stop the server. Machines keep running.`)
 }
 
 function describePreviews({ previews, dataDir }: Config): string {

@@ -62,7 +62,7 @@ test('the commands of the guide work in order', async (t) => {
     /"data":\[\],/,
     /api_key\.revoked/,
     /^password: /m,
-    /grace\S+ may sign in again/,
+    /enabled grace\S+; they can sign in again/,
   ]) {
     assert.match(stdout, said)
   }

@@ -63,7 +63,7 @@ test('an account is made with a password from stdin, and a place in an organizat
   )
 })
 
-test('an account that cannot be made is refused, and nothing is left of it', async () => {
+test('an account that cannot be created is refused, and leaves nothing behind', async () => {
   const wish = { command: 'user create', organization: null, isPasswordOnStdin: false } as const
   const create = (email: string, more: object = {}) => run({ ...wish, ...more, email })
   await assert.rejects(create('eve'), /email: must be an email address/)
@@ -92,7 +92,7 @@ test('an account that cannot be made is refused, and nothing is left of it', asy
   assert.match(stderr, /^computer: eve@example\.com has an account already\n$/)
 })
 
-test('who is disabled is out at once, and comes back with an empty hand', async () => {
+test('a disabled user is signed out at once, and has to sign in again once enabled', async () => {
   const person = await server.signUp()
   const key = await server.apiKey({
     creator: { userId: person.id, organizationId: person.personalId },
@@ -107,7 +107,7 @@ test('who is disabled is out at once, and comes back with an empty hand', async 
       password: person.password,
     })
   assert.equal((await signIn()).status, 401)
-  // Twice is no other thing than once, in the log as well.
+  // Disabling twice has no further effect, not even in the log.
   await run({ command: 'user disable', email: person.email })
 
   assert.equal((await admin('user', 'enable', person.email)).code, 0)
@@ -136,24 +136,27 @@ test('a password is replaced, and all sessions end', async () => {
   assert.deepEqual(await operatorEventsOf(person.personalId), ['auth.password_reset'])
 })
 
-test('a plan and limits of its own are what an organization is held to', async () => {
+test('an organization is held to its plan and its own limits', async () => {
   const actor = await server.user('owner', 'stranger')
   const { organizationId } = actor
   const setPlan = (planId: string, limits: Record<string, string> = {}) =>
     run({ command: 'org set-plan', organizationId, planId, limits })
   await assert.rejects(
     setPlan('gold'),
-    /no plan gold; there are free, developer, pro, startup, enterprise/,
+    /unknown plan gold; use one of free, developer, pro, startup, enterprise/,
   )
-  await assert.rejects(setPlan('pro', { cars: '1' }), /no limit cars; there are .*, largest_size/)
+  await assert.rejects(
+    setPlan('pro', { cars: '1' }),
+    /unknown limit cars; use one of .*, largest_size/,
+  )
   for (const value of ['many', '-1', '1.5', '', '1e3', '1000000001']) {
-    await assert.rejects(setPlan('pro', { machines: value }), /machines takes a whole number/)
+    await assert.rejects(setPlan('pro', { machines: value }), /machines must be a whole number/)
   }
   await assert.rejects(setPlan('pro', { largest_size: 'huge' }), /small, standard, large, not huge/)
   const some = { machines: '1', members: '5', templates: '5', running_machines: '1' }
   await assert.rejects(
     setPlan('enterprise', some),
-    /limit for concurrent_sessions, snapshots_per_machine, largest_size too/,
+    /also set concurrent_sessions, snapshots_per_machine, largest_size/,
   )
   const args = Object.entries({
     ...some,
@@ -165,7 +168,7 @@ test('a plan and limits of its own are what an organization is held to', async (
   assert.equal(code, 0)
   assert.match(
     stdout,
-    /^Strangers has the plan enterprise \(concurrent_sessions 5, largest_size small, /,
+    /^Strangers now has the plan enterprise \(concurrent_sessions 5, largest_size small, /,
   )
 
   const call = server.as(actor)
@@ -174,7 +177,7 @@ test('a plan and limits of its own are what an organization is held to', async (
   assert.match(large.body.error.message, /enterprise allows machines up to small/)
   assert.deepEqual(await operatorEventsOf(organizationId), ['organization.plan_changed'])
 
-  // What is given replaces what was: the plan's own numbers hold again.
+  // The new overrides replace the old ones, so the plan's own limits apply again.
   await setPlan('pro')
   const row = await db
     .selectFrom('organizations')
@@ -210,7 +213,7 @@ test('lists are tables for people and JSON for programs', async () => {
   assert.match(table, /^ID +NAME +PLAN +MEMBERS +MACHINES\norg_\w+ +Home +startup +\d+ +0\n/)
 })
 
-test('without a database it says what to do', async () => {
+test('without a database the error says what to do', async () => {
   const stopped = await admin('user', 'list', { env: { DATABASE_URL: undefined } })
   assert.deepEqual([stopped.code, stopped.stdout], [2, ''])
   assert.match(stopped.stderr, /start the server first: computer up/)
@@ -219,7 +222,7 @@ test('without a database it says what to do', async () => {
     env: { DATABASE_URL: 'postgresql://computer:secret@127.0.0.1:1/computer' },
   })
   assert.deepEqual([away.code, away.stdout], [2, ''])
-  assert.match(away.stderr, /DATABASE_URL does not answer: .*ECONNREFUSED/)
+  assert.match(away.stderr, /DATABASE_URL does not respond: .*ECONNREFUSED/)
   assert.doesNotMatch(away.stderr, /secret/)
 
   const url = new URL(server.databaseUrl)

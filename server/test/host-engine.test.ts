@@ -5,15 +5,15 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { endNameServers } from '../src/host/engine-dnsmasq.ts'
+import { killNameServers } from '../src/host/engine-dnsmasq.ts'
 
 test('name servers of a dead engine are ended, those of another engine are not', async (t) => {
   const [dead, other] = [await startNameServer(t), await startNameServer(t)]
   const ended = once(dead.server, 'exit')
-  await endNameServers(dead.dataDir)
+  await killNameServers(dead.dataDir)
   assert.deepEqual(await ended, [null, 'SIGKILL'])
   assert.equal(other.server.exitCode ?? other.server.signalCode, null)
-  await endNameServers(dead.dataDir)
+  await killNameServers(dead.dataDir)
 })
 
 /** As the engine starts one, without its ports. */

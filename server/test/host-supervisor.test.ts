@@ -10,7 +10,7 @@ import { endRecorded, identifyProcess, recordProcess } from '../src/host/process
 import type { Program } from '../src/host/supervised-process.ts'
 import { Supervisor } from '../src/host/supervisor.ts'
 
-const quick = { firstMs: 1, mostMs: 5, forgetMs: 60_000 }
+const quick = { firstMs: 1, mostMs: 5, recoveredMs: 60_000 }
 const never = new AbortController().signal
 
 test('programs start in order, stop in the reverse order and leave no record', async (t) => {
@@ -25,39 +25,39 @@ test('programs start in order, stop in the reverse order and leave no record', a
   assert.equal(existsSync(join(stage.runDir, 'first.pid')), false)
 })
 
-test('a program that dies is started again, and that is said', async (t) => {
+test('a program that dies is restarted, and that is reported', async (t) => {
   const stage = await openStage(t)
   await stage.supervisor.start([stage.program('api')], never)
   process.kill(await stage.pid('api'), 'SIGKILL')
   await until(async () => (await stage.events()).length === 2)
   assert.deepEqual(await stage.events(), ['api up', 'api up'])
-  assert.match(stage.said.join('\n'), /api was ended by SIGKILL after .* s; starting it again in/)
+  assert.match(stage.said.join('\n'), /api was killed by SIGKILL after .* s; restarting it in/)
   await stage.supervisor.stop()
 })
 
-test('a program that never comes up fails the start, with its last words', async (t) => {
+test('a program that never comes up fails the start, with the end of its log', async (t) => {
   const stage = await openStage(t)
   const broken = stage.program('worker', 'console.log("no such table"); process.exit(3)')
   await assert.rejects(
     stage.supervisor.start([{ ...broken, findDelay: async () => 'it is starting' }], never),
-    /worker does not stay up \(.*worker.log\):\n {4}no such table/,
+    /worker keeps failing \(.*worker.log\):\n {4}no such table/,
   )
   await stage.supervisor.stop()
-  assert.match(stage.said.join('\n'), /worker ended with exit code 3/)
+  assert.match(stage.said.join('\n'), /worker exited with code 3/)
 })
 
-test('a program that is missing is said to be', async (t) => {
+test('a missing program is reported', async (t) => {
   const stage = await openStage(t)
   const program: Program = {
     ...stage.program('engine'),
     command: () => ({ argv: ['/nowhere/engine'] }),
   }
-  await assert.rejects(stage.supervisor.start([program], never), /engine does not stay up/)
+  await assert.rejects(stage.supervisor.start([program], never), /engine keeps failing/)
   await stage.supervisor.stop()
   assert.match(stage.said.join('\n'), /engine could not start: .*ENOENT/)
 })
 
-test('what does not end when asked is killed by force', async (t) => {
+test('a program that ignores SIGTERM is killed', async (t) => {
   const stage = await openStage(t)
   await stage.supervisor.start([stage.program('api', 'process.on("SIGTERM", () => {})')], never)
   const stopping = stage.supervisor.stop()

@@ -13,7 +13,7 @@ import { findEngine, prepareEngineFiles, stopEngine } from '../src/host/engine.t
 
 const id = 'mch_01kaj0v3m8q4t2x6y9z1b5c7d3'
 
-test('what a failed start leaves on the host is swept, and what is in use stays', async () => {
+test('leftovers of a failed start are swept from the host, and what is in use stays', async () => {
   await using engine = await startTestEngine()
   const options = engine.optionsOf('sweeping')
   await using driver = createIncusDriver(options)
@@ -37,15 +37,15 @@ test('what a failed start leaves on the host is swept, and what is in use stays'
   await assert.rejects(driver.ping(), { name: 'DriverError', retryable: true })
 })
 
-test('a data folder whose socket the kernel cannot hold is refused with what to do', async () => {
+test('a data folder with too long a path for the socket is refused with a remedy', async () => {
   const dataDir = join('/tmp', 'x'.repeat(100))
   await assert.rejects(
     prepareEngineFiles(dataDir),
-    /107 are possible: choose a data folder .* shorter/,
+    /only 107 are possible: choose a data folder .* shorter/,
   )
 })
 
-test('an instance is named after machine and generation, and nothing else passes', () => {
+test('an instance is named after machine and generation, and invalid ids are refused', () => {
   for (const generation of [0, 1, 12]) {
     assert.deepEqual(refOf(nameOf({ id, generation })), { id, generation })
   }
@@ -65,7 +65,7 @@ test('an instance is named after machine and generation, and nothing else passes
   }
 })
 
-test('the network of the machines touches none that is in use', () => {
+test('the network of the machines overlaps none that is in use', () => {
   const all = parseSubnet('10.0.0.0/9')!
   const chosen = parseSubnet(chooseSubnet([all])!)!
   assert.ok(!overlap(all, chosen))

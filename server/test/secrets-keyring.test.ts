@@ -95,7 +95,7 @@ test('the operator rotates with one command, which reports the result', async ()
   assert.match((await readKeyring(keyringPath))![0].id.toString('hex'), RegExp(key))
   const again = await admin('secrets', 'rotate')
   assert.equal(again.code, 0)
-  assert.match(again.stdout, /0 anew; the keyring \S+ needs no other/)
+  assert.match(again.stdout, /\(0 re-encrypted\); the keyring \S+ needs no other key/)
   for (const secret of (await readFile(keyringPath, 'utf8')).match(/^[^#\n]+$/gm)!) {
     assert.ok(!`${first.stdout}${again.stdout}`.includes(secret))
   }
@@ -156,7 +156,7 @@ test('a first start creates a keyring, and does not replace a lost one', async (
   const configOf = (env: Record<string, string>) => readConfig({ COMPUTER_DATA: folder, ...env })
   const own = configOf({ COMPUTER_SECRETS_KEYRING: path })
   const shared = configOf({ COMPUTER_SECRETS_KEYRING: other, DATABASE_URL: server.databaseUrl })
-  assert.match((await ensureKeyring(db, own)) ?? '', /is gone, .* put it back/)
+  assert.match((await ensureKeyring(db, own)) ?? '', /is missing, .* restore it from a copy/)
   await db.deleteFrom('machine_secrets').execute()
   assert.match((await ensureKeyring(db, shared)) ?? '', /servers that share a database/)
   assert.deepEqual([existsSync(path), existsSync(other)], [false, false])

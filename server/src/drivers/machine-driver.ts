@@ -5,24 +5,23 @@ import type { Duplex } from 'node:stream'
  * The engine that runs machines. Implemented by incus/ and by server/test/fake-engine, both held to
  * server/test/conformance/machine-driver.ts.
  *
- * Every call names the machine by our own id and generation and may be repeated: asking for a state
- * that already holds is a success. A call that cannot work now, but may later, throws DriverError
- * with `retryable: true`.
+ * Every call names the machine by our own id and generation and is idempotent: asking for a state that
+ * already holds succeeds. A call that may succeed later throws DriverError with `retryable: true`.
  */
 export interface MachineDriver extends AsyncDisposable {
-  /** Resolves when the engine answers and its pool, network and profile are as we want them. */
+  /** Resolves when the engine answers and its pool, network and project are configured. */
   prepare(): Promise<void>
-  /** Cheap: the engine answers and can run machines. */
+  /** A cheap check that the engine answers and can run machines. */
   ping(): Promise<void>
 
-  /** Whether machines can be created from the image without unpacking anything first. */
+  /** Whether machines can be created from the image without unpacking it first. */
   hasImage(id: ImageId): Promise<boolean>
   /** Adds an image and unpacks it once, so that no create has to. */
   addImage(id: ImageId, files: ImageFiles): Promise<void>
 
   /**
-   * Makes the machine's disk from its image or from a capture. The machine is stopped afterwards. A
-   * disk that came from another machine's has this machine's own machine id when it boots.
+   * Makes the machine's disk from its image or from a capture, and leaves the machine stopped. A disk
+   * that was copied from another machine boots with this machine's own machine id.
    */
   create(spec: MachineSpec): Promise<void>
   /** Changes size limits of a stopped machine. A disk never shrinks. */
@@ -30,65 +29,65 @@ export interface MachineDriver extends AsyncDisposable {
   start(ref: MachineRef): Promise<void>
   /** Resolves when the guest is down. Asks it to shut down and pulls the plug after `graceMs`. */
   stop(ref: MachineRef, options: { readonly graceMs: number }): Promise<void>
-  /** Removes machine and disk, whatever state it is in. */
+  /** Removes machine and disk in any state. */
   destroy(ref: MachineRef): Promise<void>
 
   /**
-   * Copies a machine's disk as it is at one instant, running or stopped, without stopping it: frozen
-   * while the copy is made, thawed whatever comes of it. The copy shares what neither changes, and
-   * depends on nothing else. What an earlier call that broke off left is replaced.
+   * Copies a machine's disk as it is at one instant. A running machine is frozen for the copy, and
+   * thawed even if the copy fails. The copy shares unchanged data and depends on no other disk. Replaces
+   * the leftovers of an earlier call that broke off.
    */
   capture(ref: MachineRef, id: CaptureId): Promise<CaptureSize>
-  /** Removes a capture. Disks that were made from it stay. */
+  /** Removes a capture. Disks made from it stay. */
   removeCapture(id: CaptureId): Promise<void>
-  /** Every capture in our engine project, also those no row knows and those half made. */
+  /** Every capture in our engine project, including incomplete ones and those without a row. */
   listCaptures(): Promise<readonly EngineCapture[]>
-  /** Wakes a machine that a capture which broke off left frozen. */
+  /** Thaws a machine that was left frozen by a capture that broke off. */
   thaw(ref: MachineRef): Promise<void>
   /**
-   * Keeps the limits of disks true where captures keep what their machine has deleted. To be called
+   * Adjusts the limits of disks to the data that captures retain after their machine deleted it. Call it
    * every few seconds.
    */
   adjustDiskLimits(): Promise<void>
-  /** Room in the pool that holds every disk. */
+  /** The size of the pool that holds every disk, and its free space. */
   measurePool(): Promise<{ readonly totalBytes: number; readonly freeBytes: number }>
 
-  /** What the engine sees right now, whatever the database believes. A frozen machine is running. */
+  /** The engine's current state of the machine. A frozen machine counts as running. */
   inspect(ref: MachineRef): Promise<EngineState>
   /**
-   * How the last run of a machine that is `stopped` came to its end. Of use where nobody stopped it:
-   * a stop that pulled the plug may look like `died`.
+   * How the last run of a stopped machine ended. Meaningful only if no call stopped it: a forced stop
+   * may look like `died`.
    */
   lastExit(ref: MachineRef): Promise<LastExit>
-  /** Every machine in our engine project, also those no row knows. */
+  /** Every machine in our engine project, including those without a row. */
   list(): Promise<readonly EngineMachine[]>
   /**
-   * Machines whose state changed in the engine; `all` where some may have been missed. A hint: gaps
-   * are possible, `list` is the truth.
+   * Yields machines whose state changed in the engine, and `all` when changes may have been missed.
+   * Only a notification: `list` is authoritative.
    */
   watch(signal: AbortSignal): AsyncIterable<MachineRef | 'all'>
-  /** Removes what failed starts leave behind (network links, half-made instances). */
+  /** Removes the leftovers of failed starts: network links, incomplete instances. */
   sweep(): Promise<void>
 
   /** A byte stream to the agent's socket inside a running machine. The caller destroys it. */
   connect(ref: MachineRef): Promise<Duplex>
 }
 
-/** A machine and the incarnation of its disk: a restore makes the next generation. */
+/** A machine and the generation of its disk. A restore makes the next generation. */
 export type MachineRef = { readonly id: MachineId; readonly generation: number }
 
 export type EngineCapture = { readonly id: CaptureId; readonly createdAt: Date }
-/** What the machine itself had written to the captured disk, and still has on it. */
+/** The data on the captured disk that the machine itself wrote. */
 export type CaptureSize = { readonly writtenBytes: number }
 
 export type MachineSpec = MachineRef & {
   readonly imageId: ImageId
-  /** What the disk is made from; null: the image. */
+  /** The capture that the disk is made from, or null for the image. */
   readonly captureId: CaptureId | null
   readonly cpu: number
   readonly memoryMb: number
   readonly diskGb: number
-  /** First host uid of the 65,536 that are this machine's alone. */
+  /** The first of 65,536 host uids that are reserved for this machine. */
   readonly uidBase: number
 }
 
@@ -102,13 +101,13 @@ export type EngineMachine = {
   readonly createdAt: Date
 }
 
-/** `poweroff`: the guest or a stop call shut it down. `died`: its init was killed or ran out of memory. */
+/** `poweroff`: shut down by the guest or a stop call. `died`: its init was killed or ran out of memory. */
 export type LastExit = { readonly kind: 'poweroff' | 'died' | 'unknown'; readonly reason: string }
 
 export class DriverError extends Error {
   override name = 'DriverError'
   readonly retryable: boolean
-  /** The engine is away, or not ready for any machine: it says nothing about this one. */
+  /** The engine is unreachable or not ready for any machine, so the error is not about this one. */
   readonly ofEngine: boolean
 
   constructor(
@@ -121,7 +120,7 @@ export class DriverError extends Error {
   }
 }
 
-/** The capture that a machine is to be made from is not in the engine. */
+/** The engine has no capture to make the machine from. */
 export class CaptureMissing extends DriverError {
   override name = 'CaptureMissing'
 
@@ -130,7 +129,7 @@ export class CaptureMissing extends DriverError {
   }
 }
 
-/** The pool has no room for what was asked. */
+/** The pool has too little free space for the call. */
 export class PoolFull extends DriverError {
   override name = 'PoolFull'
 
@@ -139,7 +138,7 @@ export class PoolFull extends DriverError {
   }
 }
 
-/** The machine's own disk is too full for what was asked. */
+/** The machine's own disk is too full for the call. */
 export class MachineFull extends DriverError {
   override name = 'MachineFull'
 
@@ -148,7 +147,7 @@ export class MachineFull extends DriverError {
   }
 }
 
-/** The machine's image is not in the engine, or not whole yet. */
+/** The machine's image is missing from the engine, or not completely imported yet. */
 export class ImageMissing extends DriverError {
   override name = 'ImageMissing'
 

@@ -1,7 +1,7 @@
-/** A program that the supervisor starts in the foreground and ends by a signal. */
+/** A program that the supervisor runs in the foreground and stops with a signal. */
 export type Command = {
   readonly argv: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** What makes it end cleanly. SIGTERM unless said. */
+  /** The signal for a clean exit. Defaults to SIGTERM. */
   readonly stopSignal?: NodeJS.Signals
 }

@@ -4,11 +4,11 @@ import { engineDirectory } from './engine.ts'
 import { findProcesses } from './find-processes.ts'
 
 /**
- * Ends the name servers of an engine that runs no more. The daemon starts one for its network and notes
- * its process id after that: killed in between, it leaves one that the next daemon does not know, that
- * holds the port, and without which the network stays down for a minute and no machine starts.
+ * Kills the name servers of an engine that is not running. The daemon starts one for its network and
+ * records its process id afterwards. If it is killed in between, the next daemon does not know of the
+ * name server that holds the port, and no machine can start for a minute.
  */
-export async function endNameServers(dataDir: string): Promise<void> {
+export async function killNameServers(dataDir: string): Promise<void> {
   while (true) {
     const pids = await findNameServers(join(engineDirectory(dataDir), 'networks'))
     if (pids.length === 0) return
@@ -16,14 +16,14 @@ export async function endNameServers(dataDir: string): Promise<void> {
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
-        // It ended while we looked.
+        // It has just ended by itself.
       }
     }
     await sleep(10)
   }
 }
 
-/** Known by the program and by the engine's own files among its arguments. */
+/** Recognized by the program and by the engine's own files among its arguments. */
 function findNameServers(folder: string): Promise<number[]> {
   return findProcesses(
     (args) => args.some((arg) => arg.includes(`=${folder}/`)),

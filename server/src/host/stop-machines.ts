@@ -2,9 +2,9 @@ import type { MachineDriver, MachineRef } from '../drivers/machine-driver.ts'
 import type { Terminal } from './terminal.ts'
 
 const graceMs = 30_000
-const atOnce = 8
+const maxAtOnce = 8
 
-/** Shuts down every machine of the engine that runs. Says how many could not be. */
+/** Shuts down every running machine of the engine. Returns the number of failures. */
 export async function stopAllMachines(
   driver: Pick<MachineDriver, 'list' | 'stop'>,
   terminal: Terminal,
@@ -19,14 +19,14 @@ export async function stopAllMachines(
       stopped += 1
     } catch (error) {
       failed += 1
-      terminal.say(`${ref.id} could not be stopped: ${(error as Error).message}`)
+      terminal.say(`could not stop ${ref.id}: ${(error as Error).message}`)
     }
     terminal.wait(`stopping machines: ${stopped} of ${running.length}`)
   }
   const work = async () => {
     for (let ref = waiting.pop(); ref; ref = waiting.pop()) await stopOne(ref)
   }
-  await Promise.all(Array.from({ length: atOnce }, work))
+  await Promise.all(Array.from({ length: maxAtOnce }, work))
   terminal.say(running.length === 0 ? 'no machine was running' : `stopped ${stopped} machines`)
   return failed
 }

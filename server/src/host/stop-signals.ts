@@ -2,28 +2,28 @@ import type { Terminal } from './terminal.ts'
 
 const sameKeyPressMs = 1000
 
-export type StopWatch = {
-  /** Aborted when a stop is asked for. */
+export type StopRequest = {
+  /** Aborted when a stop is requested. */
   readonly signal: AbortSignal
-  readonly asked: Promise<void>
+  readonly requested: Promise<void>
   dispose(): void
 }
 
-/** Ctrl-C and SIGTERM ask for a stop; a second one does not wait for it and calls `force`. */
-export function watchStopSignals(terminal: Terminal, force: () => void): StopWatch {
+/** Ctrl-C and SIGTERM request a stop. A second signal calls `force`. */
+export function watchStopSignals(terminal: Terminal, force: () => void): StopRequest {
   const stop = new AbortController()
-  const asked = new Promise<void>((resolve) => {
+  const requested = new Promise<void>((resolve) => {
     stop.signal.addEventListener('abort', () => resolve(), { once: true })
   })
-  let askedAt = 0
+  let requestedAt = 0
   const onSignal = () => {
     if (!stop.signal.aborted) {
-      askedAt = performance.now()
-      terminal.say('stopping; once more to force it')
+      requestedAt = performance.now()
+      terminal.say('stopping; press Ctrl-C again to force it')
       stop.abort()
-    } else if (performance.now() - askedAt > sameKeyPressMs) {
-      // npm and shells pass on a signal that the terminal has sent to us already.
-      terminal.say('stopping by force')
+    } else if (performance.now() - requestedAt > sameKeyPressMs) {
+      // npm and shells forward a signal that the terminal has already sent to us.
+      terminal.say('killing all programs')
       force()
     }
   }
@@ -31,7 +31,7 @@ export function watchStopSignals(terminal: Terminal, force: () => void): StopWat
   for (const name of signals) process.on(name, onSignal)
   return {
     signal: stop.signal,
-    asked,
+    requested,
     dispose() {
       for (const name of signals) process.off(name, onSignal)
     },

@@ -7,13 +7,12 @@ import { forgetProcess, recordProcess, sendSignal } from './process-record.ts'
 import { ProcessLog } from './process-log.ts'
 import type { Terminal } from './terminal.ts'
 
-/** One program of the server. */
 export type Program = {
   readonly name: string
   command(): Command
-  /** Before every start, the first and those after a death. */
+  /** Called before every start, including restarts. */
   prepare?(): Promise<void>
-  /** What the program still waits for; null when it is ready. */
+  /** The reason why the program is not ready yet; null when it is. */
   findDelay(): Promise<string | null>
 }
 
@@ -22,16 +21,16 @@ export type Folders = { readonly runDir: string; readonly logDir: string }
 export type Backoff = {
   readonly firstMs: number
   readonly mostMs: number
-  /** A program that lived this long has recovered: its next death counts as its first. */
-  readonly forgetMs: number
+  /** A program that ran this long has recovered: the next failure counts as its first. */
+  readonly recoveredMs: number
 }
 
-const patient: Backoff = { firstMs: 200, mostMs: 10_000, forgetMs: 30_000 }
-const deathsToReport = 5
+const defaultBackoff: Backoff = { firstMs: 200, mostMs: 10_000, recoveredMs: 30_000 }
+const failuresToReport = 5
 const graceMs = 15_000
 const trimEveryMs = 30_000
 
-/** Keeps one program alive until `stop`: starts it again when it ends, later each time. */
+/** Keeps one program running until `stop`: restarts it when it ends, with exponential back-off. */
 export class SupervisedProcess {
   readonly name: string
   readonly #program: Program
@@ -42,10 +41,15 @@ export class SupervisedProcess {
   readonly #stopping = new AbortController()
   #child: ChildProcess | null = null
   #command: Command | null = null
-  #deaths = 0
-  #life: Promise<void> = Promise.resolve()
+  #failures = 0
+  #running: Promise<void> = Promise.resolve()
 
-  constructor(program: Program, folders: Folders, terminal: Terminal, backoff: Backoff = patient) {
+  constructor(
+    program: Program,
+    folders: Folders,
+    terminal: Terminal,
+    backoff: Backoff = defaultBackoff,
+  ) {
     this.name = program.name
     this.#program = program
     this.#folders = folders
@@ -57,35 +61,35 @@ export class SupervisedProcess {
   start(): void {
     const trimming = setInterval(() => this.#log.trim(), trimEveryMs)
     trimming.unref()
-    this.#life = this.#live().finally(() => {
+    this.#running = this.#keepRunning().finally(() => {
       clearInterval(trimming)
       this.#log.close()
     })
   }
 
-  /** Rejects when the program dies again and again, with its last words. */
-  async waitReady(signal: AbortSignal, tell: (delay: string | null) => void): Promise<void> {
+  /** Rejects with the end of its log when the program fails repeatedly. */
+  async waitReady(signal: AbortSignal, onDelay: (delay: string | null) => void): Promise<void> {
     for (;;) {
       signal.throwIfAborted()
       const reason = await this.#program.findDelay()
-      tell(reason)
+      onDelay(reason)
       if (reason === null && this.#child) return
-      if (this.#deaths >= deathsToReport) {
-        throw new Error(`${this.name} does not stay up (${this.#log.path}):\n${this.#lastWords()}`)
+      if (this.#failures >= failuresToReport) {
+        throw new Error(`${this.name} keeps failing (${this.#log.path}):\n${this.#logTail()}`)
       }
       await delay(100, undefined, { signal })
     }
   }
 
-  /** Resolves when the program is down; it has `graceMs` to go by itself. */
+  /** Stops the program, and kills it after `graceMs`. Resolves when it is down. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#signal(this.#command?.stopSignal ?? 'SIGTERM')
     const overdue = setTimeout(() => {
-      this.#terminal.say(`${this.name} does not end by itself: killing it`)
+      this.#terminal.say(`${this.name} does not stop; killing it`)
       this.#signal('SIGKILL')
     }, graceMs)
-    await this.#life
+    await this.#running
     clearTimeout(overdue)
   }
 
@@ -94,37 +98,39 @@ export class SupervisedProcess {
     this.#signal('SIGKILL')
   }
 
-  async #live(): Promise<void> {
+  async #keepRunning(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       const startedAt = performance.now()
-      const how = await this.#runOnce().catch((error: Error) => `could not start: ${error.message}`)
+      const outcome = await this.#runOnce().catch(
+        (error: Error) => `could not start: ${error.message}`,
+      )
       if (signal.aborted) return
-      const livedMs = performance.now() - startedAt
-      this.#deaths = livedMs > this.#backoff.forgetMs ? 1 : this.#deaths + 1
+      const ranMs = performance.now() - startedAt
+      this.#failures = ranMs > this.#backoff.recoveredMs ? 1 : this.#failures + 1
       const pauseMs = Math.min(
-        this.#backoff.firstMs * 2 ** (this.#deaths - 1),
+        this.#backoff.firstMs * 2 ** (this.#failures - 1),
         this.#backoff.mostMs,
       )
       this.#terminal.say(
-        `${this.name} ${how} after ${inSeconds(livedMs)}; starting it again in ${inSeconds(pauseMs)}`,
+        `${this.name} ${outcome} after ${inSeconds(ranMs)}; restarting it in ${inSeconds(pauseMs)}`,
       )
-      if (this.#deaths % deathsToReport === 0) {
+      if (this.#failures % failuresToReport === 0) {
         this.#terminal.say(
-          `${this.name} has died ${this.#deaths} times in a row (${this.#log.path}):\n${this.#lastWords()}`,
+          `${this.name} has failed ${this.#failures} times in a row (${this.#log.path}):\n${this.#logTail()}`,
         )
       }
       await delay(pauseMs, undefined, { signal }).catch(() => {})
     }
   }
 
-  /** Resolves to the way it ended. */
+  /** Resolves to a description of how the program ended. */
   async #runOnce(): Promise<string> {
     await this.#program.prepare?.()
     if (this.#stopping.signal.aborted) return 'was not started'
     const command = this.#program.command()
     const [program, ...args] = command.argv
-    // Out of the terminal's group: a Ctrl-C reaches the supervisor alone, which keeps the order.
+    // In a process group of its own, so that Ctrl-C reaches only the supervisor, which keeps the order.
     const child = spawn(program!, args, {
       detached: true,
       stdio: ['ignore', this.#log.file, this.#log.file],
@@ -137,7 +143,7 @@ export class SupervisedProcess {
     try {
       if (child.pid) await this.#record(child.pid)
       const [code, signal] = await exited
-      return signal ? `was ended by ${signal}` : `ended with exit code ${code}`
+      return signal ? `was killed by ${signal}` : `exited with code ${code}`
     } finally {
       this.#child = null
       forgetProcess(this.#folders.runDir, this.name)
@@ -158,7 +164,7 @@ export class SupervisedProcess {
     if (this.#child?.pid) sendSignal(this.#child.pid, signal)
   }
 
-  #lastWords(): string {
+  #logTail(): string {
     const lines = this.#log.lastLines(10)
     return lines.length > 0 ? lines.map((line) => `    ${line}`).join('\n') : '    (no output)'
   }

@@ -8,10 +8,10 @@ import {
 import type { Terminal } from './terminal.ts'
 
 /*
- * What `computer up` does once the data folder is its own: starts programs in order, keeps each alive,
- * and stops them in the reverse order. Programs have sessions of their own and log to
- * <data>/logs/NAME.log; <data>/run/NAME.pid names each, so that the start after a crash finds and
- * ends what the crash left behind (leftovers.ts). Machines belong to none of them and run on.
+ * Starts the programs of a server in order, keeps each running, and stops them in the reverse order. They
+ * have sessions of their own and log to <data>/logs/NAME.log. <data>/run/NAME.pid records each process,
+ * so that the start after a crash can end the leftovers (leftovers.ts). Machines belong to none of them
+ * and keep running.
  */
 export class Supervisor {
   readonly #folders: Folders
@@ -27,7 +27,7 @@ export class Supervisor {
     mkdirSync(folders.logDir, { recursive: true, mode: 0o700 })
   }
 
-  /** Starts programs side by side and resolves when all are ready. */
+  /** Starts programs concurrently. Resolves when all are ready. */
   async start(programs: readonly Program[], signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const started = programs.map(
@@ -36,14 +36,14 @@ export class Supervisor {
     this.#processes.push(...started)
     for (const running of started) running.start()
     const delays = new Map<string, string | null>()
-    const tell = (name: string) => (delay: string | null) => {
+    const onDelayOf = (name: string) => (delay: string | null) => {
       delays.set(name, delay)
       this.#showDelays(delays)
     }
-    await Promise.all(started.map((running) => running.waitReady(signal, tell(running.name))))
+    await Promise.all(started.map((running) => running.waitReady(signal, onDelayOf(running.name))))
   }
 
-  /** Last started, first stopped. */
+  /** Stops the program that was started last first. */
   async stop(): Promise<void> {
     for (const running of this.#processes.toReversed()) {
       this.#terminal.wait(`stopping ${running.name}`)
@@ -51,7 +51,7 @@ export class Supervisor {
     }
   }
 
-  /** Ends all at once. A `stop` that is under way resolves soon after. */
+  /** Kills all programs. A `stop` in progress resolves soon after. */
   kill(): void {
     for (const running of this.#processes) running.kill()
   }

@@ -1,13 +1,13 @@
 export type Terminal = {
-  /** A line that stays. */
+  /** Prints a line. */
   say(line: string): void
-  /** What is being waited for: rewritten in place on a terminal, said once per text elsewhere. */
+  /** Shows what we are waiting for: updated in place on a terminal, printed once per text elsewhere. */
   wait(text: string): void
 }
 
 export function openTerminal(stream: NodeJS.WriteStream = process.stdout): Terminal {
   const isTerminal = stream.isTTY === true && !process.env['CI']
-  // Whoever reads our output may go away; the server goes on.
+  // The reader of our output may go away, and the server continues.
   stream.on('error', () => {})
   let waitingFor = ''
   let since = 0

@@ -4,9 +4,9 @@ import { newId } from '../../ids.ts'
 import { insertApiKey } from '../accounts/api-keys.ts'
 
 /**
- * The first owner, the first organization (plan startup) and its first API key, made when the
- * database knows no user. The key's secret comes back once, when it is made; a start that was cut
- * off before the secret was kept gets another with `renew`.
+ * Makes the first owner, the first organization (plan startup) and its first API key if the database has
+ * no user. The key's secret is returned only once; after a start that broke off before it stored the
+ * secret, `renew` makes another key.
  */
 export async function ensureOwner(
   db: Database,

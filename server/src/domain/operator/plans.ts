@@ -9,21 +9,21 @@ import type { Operator } from './users.ts'
 
 type Overrides = OrganizationRow['limit_overrides']
 
-const mostOfAnything = 1_000_000_000
+const maxLimit = 1_000_000_000
 
 /**
- * Changes the plan of an organization. The limits replace those it had of its own: where the plan has
- * a number they stand above it, and where it leaves one to negotiation they have to give it.
+ * Changes the plan of an organization. The limits replace its earlier overrides. They override the
+ * plan's own, and must include every limit that the plan leaves to negotiation.
  */
 export async function setPlan(
   app: Pick<App, 'db'>,
   operator: Operator,
   organizationId: OrganizationId,
-  wish: { readonly planId: string; readonly limits: Readonly<Record<string, string>> },
+  change: { readonly planId: string; readonly limits: Readonly<Record<string, string>> },
 ): Promise<OrganizationRow> {
-  const overrides = readLimits(wish.limits)
+  const overrides = readLimits(change.limits)
   return app.db.transaction().execute(async (tx) => {
-    await requirePlan(tx, wish.planId, overrides)
+    await requirePlan(tx, change.planId, overrides)
     await lockOrganization(tx, { organizationId })
     const before = await tx
       .selectFrom('organizations')
@@ -33,7 +33,7 @@ export async function setPlan(
     if (!before) throw notFound(`organization ${organizationId}`)
     const after = await tx
       .updateTable('organizations')
-      .set({ plan_id: wish.planId, limit_overrides: overrides })
+      .set({ plan_id: change.planId, limit_overrides: overrides })
       .where('id', '=', organizationId)
       .returningAll()
       .executeTakeFirstOrThrow()
@@ -44,13 +44,13 @@ export async function setPlan(
       actor: operator,
       address: null,
       target: { type: 'organization', id: organizationId, name: after.name },
-      message: [`from ${before.plan_id} to ${wish.planId}`, ...limits].join(', '),
+      message: [`from ${before.plan_id} to ${change.planId}`, ...limits].join(', '),
     })
     return after
   })
 }
 
-/** Every organization with what it has, the oldest first. */
+/** Every organization with its counts of members and machines, the oldest first. */
 export async function listOrganizations(db: Database) {
   return db
     .selectFrom('organizations as o')
@@ -77,14 +77,15 @@ function readLimits(limits: Readonly<Record<string, string>>): Overrides {
   const sizes: readonly string[] = MachineSize.options
   const overrides: Overrides = {}
   for (const [key, text] of Object.entries(limits)) {
-    if (!keys.includes(key)) throw invalid(`there is no limit ${key}; there are ${join(keys)}`)
+    if (!keys.includes(key)) throw invalid(`unknown limit ${key}; use one of ${join(keys)}`)
     if (key === 'largest_size') {
-      if (!sizes.includes(text)) throw invalid(`largest_size takes ${join(sizes)}, not ${text}`)
+      if (!sizes.includes(text))
+        throw invalid(`largest_size must be one of ${join(sizes)}, not ${text}`)
       overrides[key] = text
     } else {
       const value = /^\d+$/.test(text) ? Number(text) : NaN
-      if (!(value <= mostOfAnything)) {
-        throw invalid(`${key} takes a whole number up to ${mostOfAnything}, not ${text}`)
+      if (!(value <= maxLimit)) {
+        throw invalid(`${key} must be a whole number up to ${maxLimit}, not ${text}`)
       }
       overrides[key] = value
     }
@@ -92,7 +93,7 @@ function readLimits(limits: Readonly<Record<string, string>>): Overrides {
   return overrides
 }
 
-/** Refuses a plan that does not exist, or that lacks numbers which the overrides do not give. */
+/** Refuses an unknown plan, and one whose missing limits the overrides do not set. */
 async function requirePlan(tx: Tx, planId: string, overrides: Overrides): Promise<void> {
   const plans = await tx
     .selectFrom('catalog_plans')
@@ -102,12 +103,12 @@ async function requirePlan(tx: Tx, planId: string, overrides: Overrides): Promis
     .execute()
   const plan = plans.find(({ id }) => id === planId)
   if (!plan) {
-    throw invalid(`there is no plan ${planId}; there are ${join(plans.map(({ id }) => id))}`)
+    throw invalid(`unknown plan ${planId}; use one of ${join(plans.map(({ id }) => id))}`)
   }
   const keys = [...QuotaLimit.options, 'largest_size'] as const
   const missing = keys.filter((key) => plan[key] === null && overrides[key] === undefined)
   if (missing.length > 0) {
-    throw invalid(`plan ${planId} has no numbers of its own: give a limit for ${join(missing)} too`)
+    throw invalid(`plan ${planId} has no limits of its own; also set ${join(missing)}`)
   }
 }
 

@@ -18,32 +18,32 @@ import {
 } from '../accounts/users.ts'
 
 /*
- * What an operator does to accounts, on the server itself. Whoever may read the database may do all
- * of it, so nothing here asks for a permission; the audit logs of the organizations say who did it.
+ * Changes to accounts by an operator on the server itself. Access to the database already allows all of
+ * them, so there is no permission check; the audit logs of the organizations record who did it.
  */
 
 export type Operator = NonNullable<AuditEvent['actor']> & { readonly type: 'operator' }
-type Place = { readonly id: OrganizationId; readonly role: Role }
+type OrgMembership = { readonly id: OrganizationId; readonly role: Role }
 
-/** An account with a personal organization. Its first session acts in the other one, if named. */
+/** Makes an account with a personal organization. Its first session acts in `organization`, if given. */
 export async function createUser(
   app: Pick<App, 'db' | 'config'>,
   operator: Operator,
-  wish: {
+  input: {
     readonly email: string
     readonly name?: string | undefined
     readonly password: string
-    readonly organization: Place | null
+    readonly organization: OrgMembership | null
   },
 ): Promise<UserRow> {
-  const email = normalizeEmail(wish.email)
-  const name = wish.name ?? email.slice(0, email.indexOf('@')).slice(0, 100)
-  const passwordHash = await hashPassword(wish.password)
+  const email = normalizeEmail(input.email)
+  const name = input.name ?? email.slice(0, email.indexOf('@')).slice(0, 100)
+  const passwordHash = await hashPassword(input.password)
   return app.db.transaction().execute(async (tx) => {
-    if (wish.organization) await requirePlace(tx, wish.organization.id)
+    if (input.organization) await requireOrganization(tx, input.organization.id)
     const user = await insertUser(tx, { email, name, passwordHash })
     if (!user) throw conflict(`${email} has an account already`)
-    if (wish.organization) await addMember(tx, operator, user, wish.organization)
+    if (input.organization) await addMember(tx, operator, user, input.organization)
     const organizationId = await createPersonalOrganization(tx, user, app.config.signupPlan)
     await noteAudit(tx, {
       organizationId,
@@ -56,7 +56,7 @@ export async function createUser(
   })
 }
 
-/** Nobody signs in as that user any more; their sessions have ended and their keys are refused. */
+/** Ends the user's sessions, and refuses their sign-ins and API keys from now on. */
 export async function disableUser(
   app: Pick<App, 'db'>,
   operator: Operator,
@@ -71,7 +71,7 @@ export async function disableUser(
   })
 }
 
-/** Their keys work again; they have to sign in anew. */
+/** The user's API keys work again. Sessions stay ended. */
 export async function enableUser(
   app: Pick<App, 'db'>,
   operator: Operator,
@@ -85,7 +85,7 @@ export async function enableUser(
   })
 }
 
-/** All their sessions end, and so does the count of failed logins. */
+/** Ends all sessions of the user, and resets the count of failed logins. */
 export async function replacePassword(
   app: Pick<App, 'db'>,
   operator: Operator,
@@ -140,7 +140,7 @@ async function setDisabled(tx: Tx, id: UserId, isDisabled: boolean): Promise<Use
     .executeTakeFirstOrThrow()
 }
 
-async function requirePlace(tx: Tx, organizationId: OrganizationId): Promise<void> {
+async function requireOrganization(tx: Tx, organizationId: OrganizationId): Promise<void> {
   const found = await tx
     .selectFrom('organizations')
     .select('id')
@@ -151,27 +151,32 @@ async function requirePlace(tx: Tx, organizationId: OrganizationId): Promise<voi
   await requireSeat(tx, { organizationId })
 }
 
-async function addMember(tx: Tx, operator: Operator, user: UserRow, place: Place): Promise<void> {
+async function addMember(
+  tx: Tx,
+  operator: Operator,
+  user: UserRow,
+  membership: OrgMembership,
+): Promise<void> {
   await tx
     .insertInto('memberships')
     .values({
       id: newId('mem'),
-      organization_id: place.id,
+      organization_id: membership.id,
       user_id: user.id,
-      role: place.role,
+      role: membership.role,
     })
     .execute()
   await noteAudit(tx, {
-    organizationId: place.id,
+    organizationId: membership.id,
     type: 'member.added',
     actor: operator,
     address: null,
     target: targetOf(user),
-    message: `as ${place.role}`,
+    message: `as ${membership.role}`,
   })
 }
 
-/** In the log of each organization that the user belongs to: their keys are in any of them. */
+/** Writes to the log of every organization of the user, because each may have API keys of theirs. */
 async function noteEverywhere(
   tx: Tx,
   operator: Operator,

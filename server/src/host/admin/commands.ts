@@ -24,21 +24,24 @@ export async function runAdminCommand(
     case 'user create': {
       const { password, generated } = await choosePassword(request, stdin)
       const user = await createUser(app, operator, { ...request, password })
-      return withPassword(user, `made ${user.email}`, generated)
+      return withPassword(user, `created ${user.email}`, generated)
     }
     case 'user reset-password': {
       const { password, generated } = await choosePassword(request, stdin)
       const user = await replacePassword(app, operator, request.email, password)
-      const said = `the password of ${user.email} is another one; all their sessions have ended`
-      return withPassword(user, said, generated)
+      const done = `password of ${user.email} changed; all of their sessions were ended`
+      return withPassword(user, done, generated)
     }
     case 'user disable': {
       const user = await disableUser(app, operator, request.email)
-      return { json: showUser(user), text: `${user.email} is disabled` }
+      return {
+        json: showUser(user),
+        text: `disabled ${user.email}; all of their sessions were ended`,
+      }
     }
     case 'user enable': {
       const user = await enableUser(app, operator, request.email)
-      return { json: showUser(user), text: `${user.email} may sign in again` }
+      return { json: showUser(user), text: `enabled ${user.email}; they can sign in again` }
     }
     case 'user list':
       return showUsers(await listUsers(app.db))
@@ -49,7 +52,7 @@ export async function runAdminCommand(
       const organization = await setPlan(app, operator, organizationId, { planId, limits })
       return {
         json: showOrganization(organization),
-        text: `${organization.name} has the plan ${describePlan(organization)}`,
+        text: `${organization.name} now has the plan ${describePlan(organization)}`,
       }
     }
     case 'secrets rotate':
@@ -66,11 +69,11 @@ async function choosePassword(
   return { password: generated, generated }
 }
 
-function withPassword(user: UserRow, said: string, generated: string | null): AdminAnswer {
-  if (generated === null) return { json: showUser(user), text: said }
+function withPassword(user: UserRow, done: string, generated: string | null): AdminAnswer {
+  if (generated === null) return { json: showUser(user), text: done }
   return {
     json: { ...showUser(user), password: generated },
-    text: `${said}\npassword: ${generated}\nIt is shown this once. Pass it on, and have it changed after the first sign-in.`,
+    text: `${done}\npassword: ${generated}\nThe password is not shown again. Ask its user to change it after signing in.`,
   }
 }
 

@@ -1,7 +1,7 @@
 import { Email, OrganizationId, PersonName, Role } from '@computer/contract'
 import { z } from 'zod'
 
-/** What `computer admin …` asks of main-admin.ts, as its one argument. Passwords come over stdin. */
+/** The request that `computer admin …` passes to main-admin.ts as its argument. Passwords use stdin. */
 const requests = z.discriminatedUnion('command', [
   z.strictObject({
     command: z.literal('user create'),
@@ -32,7 +32,7 @@ export type AdminRequest = z.infer<typeof requests>
 /** What a command answers: for programs, and for people. */
 export type AdminAnswer = { readonly json: unknown; readonly text: string }
 
-/** Throws an Error that says what is wrong with which part. */
+/** Throws an Error that names the invalid field and the problem. */
 export function readRequest(text: string): AdminRequest {
   const parsed = requests.safeParse(JSON.parse(text))
   if (parsed.success) return parsed.data

@@ -1,6 +1,6 @@
 import { oneLine } from '../../domain/accounts/mails.ts'
 
-/** Columns for people: as wide as their longest cell. Names may hold anything; here they are one line. */
+/** Aligns columns. Names may contain line breaks and control characters, so each cell becomes one line. */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows].map((line) => line.map(oneLine))
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))

@@ -2,24 +2,24 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../../config.ts'
 
-/** `fail`: the server cannot run like this. `warn`: it runs, with something missing. */
+/** `fail`: the server cannot run. `warn`: it runs with restrictions. */
 export type Finding = {
   readonly status: 'ok' | 'warn' | 'fail'
   readonly message: string
-  /** What to do about it. With every warn and fail. */
+  /** What to do about it. Present with every `warn` and `fail`. */
   readonly remedy?: string
 }
 
 export type Check = {
   readonly name: string
-  /** `engine`: only where the private engine shall run. */
+  /** `engine`: only for a server with a private engine. */
   readonly concerns: 'server' | 'engine'
-  /** Left out of a server's start: it takes long, or says nothing about whether a start can work. */
+  /** Skipped when a server starts: it is slow, or does not affect the start. */
   readonly isSlow?: boolean
   run(host: Host, config: Config): Promise<Finding>
 }
 
-/** What checks look at. Tests put their own in its place. */
+/** The host as checks see it. Tests substitute their own. */
 export type Host = {
   /** A file's text; null when it cannot be read. */
   read(path: string): Promise<string | null>
@@ -50,7 +50,7 @@ export function fail(message: string, remedy: string): Finding {
   return { status: 'fail', message, remedy }
 }
 
-/** Compares dotted numbers, reading no further than `least` goes. */
+/** Compares dotted version numbers, to the precision of `least`. */
 export function isAtLeast(version: string, least: string): boolean {
   const have = version.split(/[^0-9]+/).map(Number)
   for (const [index, wanted] of least.split('.').map(Number).entries()) {

@@ -6,8 +6,8 @@ import { networkChecks } from './network.ts'
 import { storageChecks } from './storage.ts'
 
 /*
- * Whether this host can run the server, asked without changing anything on it. `computer doctor`
- * asks everything; a start asks what is quick and goes no further when a check fails.
+ * Checks whether this host can run the server, without changing anything on it. `computer doctor` runs
+ * every check; a start runs the quick ones and aborts when one fails.
  */
 export type Diagnosis = Finding & { readonly name: string }
 
@@ -48,6 +48,6 @@ function describeCrash(error: Error): Finding {
   return {
     status: 'warn',
     message: `could not be checked: ${error.message}`,
-    remedy: 'Check it by hand.',
+    remedy: 'Check it manually.',
   }
 }

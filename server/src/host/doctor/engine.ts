@@ -1,7 +1,7 @@
 import { engineBinary } from '../engine.ts'
 import { fail, isAtLeast, ok, runSetup, warn, type Check } from './check.ts'
 
-/** The package of Debian 13 with every security fix known when this was written. */
+/** The Debian 13 package with all known security fixes. */
 const fixedPackage = '6.0.4-2+deb13u10~'
 
 export const engineChecks: readonly Check[] = [
@@ -10,20 +10,20 @@ export const engineChecks: readonly Check[] = [
     concerns: 'engine',
     async run(host) {
       const version = await host.run(engineBinary, '--version')
-      if (version === null) return fail('Incus is not installed, or does not run', runSetup)
+      if (version === null) return fail('Incus is not installed or does not run', runSetup)
       if (!isAtLeast(version, '6.0')) return fail(`Incus ${version} is too old`, runSetup)
       const package_ = await host.run('dpkg-query', '-W', '-f', '${Version}', 'incus-base')
       if (package_ && version === '6.0.4' && !(await isFixed(host, package_))) {
         return warn(
           `Incus ${package_} lacks security fixes (CVE-2026-62313, CVE-2026-81500 and others)`,
-          'Run `apt-get update && apt-get install incus-base incus-client`. Debian 13 has them all; ' +
-            'the backports of Debian 12 lag behind.',
+          'Run `apt-get update && apt-get install incus-base incus-client`. Debian 13 has all fixes; ' +
+            'bookworm-backports may get them later.',
         )
       }
       if (isAtLeast(version, '6.0.4')) return ok(`Incus ${package_ ?? version}`)
       return warn(
-        `Incus ${version} has known holes`,
-        'Install 6.0.4 with the fixes of Debian, or a later one.',
+        `Incus ${version} has known vulnerabilities`,
+        'Install Incus 6.0.4 from Debian or a later version.',
       )
     },
   },
@@ -36,7 +36,7 @@ export const engineChecks: readonly Check[] = [
         programs.map((program) => host.run('sh', '-c', 'command -v "$1"', 'sh', program)),
       )
       const missing = programs.filter((_, index) => !found[index])
-      if (missing.length === 0) return ok('all there')
+      if (missing.length === 0) return ok('all installed')
       return fail(`missing: ${missing.join(', ')}`, runSetup)
     },
   },

@@ -5,8 +5,11 @@ export const kernelChecks: readonly Check[] = [
     name: 'root',
     concerns: 'engine',
     async run() {
-      if (process.getuid?.() === 0) return ok('runs as root')
-      return fail('not root: the engine cannot run machines', 'Run it in a root shell (sudo -i).')
+      if (process.getuid?.() === 0) return ok('running as root')
+      return fail(
+        'not running as root, which the engine needs',
+        'Run it in a root shell (sudo -i).',
+      )
     },
   },
   {
@@ -19,7 +22,7 @@ export const kernelChecks: readonly Check[] = [
       }
       if (isAtLeast(release, '6.7')) return ok(`Linux ${release}`)
       return warn(
-        `Linux ${release} has no simple quotas for btrfs: disk limits of machines may fail to hold`,
+        `Linux ${release} has no simple quotas for btrfs: disk limits of machines may not be enforced`,
         'Use Linux 6.7 or later; Debian 12 has it in bookworm-backports (linux-image-amd64).',
       )
     },
@@ -33,7 +36,7 @@ export const kernelChecks: readonly Check[] = [
       if (most > 0 && works) return ok(`allowed (at most ${most})`)
       return fail(
         'this host does not allow user namespaces',
-        'Set user.max_user_namespaces to 65536; in a container, let it make user namespaces.',
+        'Set user.max_user_namespaces to 65536. In a container, allow it to create user namespaces.',
       )
     },
   },
@@ -43,10 +46,10 @@ export const kernelChecks: readonly Check[] = [
     async run(host) {
       const controllers = await readControllers(host)
       const missing = ['memory', 'pids', 'cpu', 'cpuset'].filter((name) => !controllers.has(name))
-      if (missing.length === 0) return ok('memory, pids, cpu and cpuset can be limited')
+      if (missing.length === 0) return ok('memory, pids, cpu and cpuset are available')
       return fail(
-        `no cgroup controller for ${missing.join(', ')}`,
-        'Mount cgroups (systemd does, or the package cgroupfs-mount) with these controllers enabled.',
+        `missing cgroup controllers: ${missing.join(', ')}`,
+        'Mount cgroups with these controllers enabled (systemd or the package cgroupfs-mount does).',
       )
     },
   },
@@ -61,10 +64,13 @@ export const kernelChecks: readonly Check[] = [
           Number(start) <= uidBase &&
           Number(start) + Number(count) >= uidBase + 65_536 * 1024
         if (!lines.some(isOurs)) {
-          return fail(`${file} gives root too few ids from ${uidBase} on for machines`, runSetup)
+          return fail(
+            `${file} does not give root enough ids for machines, starting at ${uidBase}`,
+            runSetup,
+          )
         }
       }
-      return ok(`machines get ids from ${uidBase} on`)
+      return ok(`machines use ids from ${uidBase}`)
     },
   },
   {
@@ -74,7 +80,7 @@ export const kernelChecks: readonly Check[] = [
       const low: string[] = []
       for (const [name, least] of Object.entries(leastSettings)) {
         const value = Number(await host.read(`/proc/sys/${name.replaceAll('.', '/')}`))
-        if (value < least) low.push(`${name} is ${value}, wanted ${least}`)
+        if (value < least) low.push(`${name} is ${value}, must be at least ${least}`)
       }
       if (low.length === 0) return ok('high enough for many machines')
       return warn(`machines may fail to start: ${low.join('; ')}`, runSetup)

@@ -11,14 +11,14 @@ export const networkChecks: readonly Check[] = [
     name: 'ports',
     concerns: 'server',
     async run(_, config) {
-      if (findServer(config.dataDir)) return ok('held by the server that runs')
+      if (findServer(config.dataDir)) return ok('in use by the running server')
       const ports = { COMPUTER_API_PORT: config.apiPort, COMPUTER_GATEWAY_PORT: config.gatewayPort }
       for (const [name, port] of Object.entries(ports)) {
         const problem = await tryListen(config, port)
         if (!problem) continue
         return fail(
-          `${config.bind}:${port} cannot be listened on (${problem})`,
-          `End what listens there (ss -ltnp 'sport = :${port}' names it), or set ${name}.`,
+          `cannot listen on ${config.bind}:${port} (${problem})`,
+          `Stop the program that listens there (find it with: ss -ltnp 'sport = :${port}'), or set ${name}.`,
         )
       }
       return ok(`${config.apiPort} and ${config.gatewayPort} are free on ${config.bind}`)
@@ -28,18 +28,21 @@ export const networkChecks: readonly Check[] = [
     name: 'machine network',
     concerns: 'engine',
     async run(_, { networkCidr, dataDir }) {
-      if (findServer(dataDir)) return ok('in use by the server that runs')
+      if (findServer(dataDir)) return ok('in use by the running server')
       const routes = await readHostRoutes()
       if (!networkCidr) {
         if (chooseSubnet(routes)) return ok('a free part of 10.0.0.0/8 will be used')
-        return fail('this host routes all of 10.0.0.0/8', 'Set COMPUTER_NETWORK to a free network.')
+        return fail(
+          'this host has routes for all of 10.0.0.0/8',
+          'Set COMPUTER_NETWORK to a free network.',
+        )
       }
       const wanted = parseSubnet(networkCidr)
       if (wanted && !routes.some((route) => overlap(route, wanted))) return ok(networkCidr)
-      // The bridge of a server that ran before is such a route too, and a right one.
+      // The bridge of an earlier run of this server is such a route as well, and is fine.
       return warn(
-        `${networkCidr} meets a network this host already routes to`,
-        'If that is not the bridge of this server, set COMPUTER_NETWORK to a free network.',
+        `${networkCidr} overlaps a network that this host already has a route for`,
+        'Unless that is the bridge of this server, set COMPUTER_NETWORK to a free network.',
       )
     },
   },
@@ -48,11 +51,10 @@ export const networkChecks: readonly Check[] = [
     concerns: 'engine',
     async run(host) {
       const rules = await host.run('iptables', '-S', 'FORWARD')
-      if (!rules?.includes('-P FORWARD DROP'))
-        return ok('no rule of this host drops what machines send')
+      if (!rules?.includes('-P FORWARD DROP')) return ok('no firewall rule drops forwarded traffic')
       return warn(
-        'a firewall (often that of Docker) drops what is forwarded: machines may not reach the network',
-        'Accept the bridge of the machines: iptables -I DOCKER-USER -i BRIDGE -j ACCEPT, and the same with -o.',
+        'a firewall (often Docker) drops forwarded traffic: machines may not reach the network',
+        'Accept the bridge of the machines: iptables -I DOCKER-USER -i BRIDGE -j ACCEPT, and again with -o.',
       )
     },
   },
@@ -65,13 +67,13 @@ export const networkChecks: readonly Check[] = [
       if (!(found instanceof Error)) return ok('names resolve')
       return warn(
         `debian.org does not resolve (${found.message})`,
-        'Check /etc/resolv.conf: machines use the name servers of the host.',
+        'Check /etc/resolv.conf: machines use the name servers of this host.',
       )
     },
   },
 ]
 
-/** Resolves to what stands in the way, or null. */
+/** Resolves to the problem, or null. */
 async function tryListen({ bind }: Config, port: number): Promise<string | null> {
   const server = createServer()
   try {
