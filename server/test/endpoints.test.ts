@@ -19,10 +19,10 @@ const all = withRequests(await prepareRequests(server, owner))
 test("a stranger's rows do not exist at any endpoint", async () => {
   const actor = await server.user('owner', 'stranger')
   const stranger = server.as(actor)
-  // Refusals, and the audit log of them, name what the stranger named.
+  // Refusals and their audit events name the ids that the stranger sent.
   const asked: string[] = []
   for (const { name, endpoint, prepare } of all) {
-    // What is public knows no stranger.
+    // Public endpoints have no strangers.
     if (endpoint.requires === 'public') continue
     const request = await prepare()
     const answer = await send(stranger, endpoint, request)
@@ -33,7 +33,7 @@ test("a stranger's rows do not exist at any endpoint", async () => {
   }
 })
 
-test('every endpoint answers as the contract says, and names nothing more', async () => {
+test('every endpoint answers as the contract says, with no further fields', async () => {
   for (const { name, endpoint, prepare } of all) {
     const answer = await send(owner, endpoint, await prepare())
     assert.equal(answer.status, endpoint.status, `${name} ${answer.bytes}`)
@@ -41,7 +41,7 @@ test('every endpoint answers as the contract says, and names nothing more', asyn
   }
 })
 
-test('every answer of the machine-relative alias is the same', async () => {
+test('the machine-relative aliases answer the same', async () => {
   for (const { name, endpoint, prepare } of all) {
     if (!endpoint.path.startsWith('/v1/machines/{machine_id}/')) continue
     const path = endpoint.path.slice('/v1'.length) as Endpoint['path']
@@ -50,7 +50,7 @@ test('every answer of the machine-relative alias is the same', async () => {
   }
 })
 
-test('every endpoint refuses a field and a parameter it does not know, by name', async () => {
+test('every endpoint refuses unknown fields and parameters by name', async () => {
   for (const { name, endpoint, prepare } of all) {
     const request = await prepare()
     const withField = { ...request, body: { ...(request.body as object), unknown_field: 1 } }
@@ -69,7 +69,7 @@ test('every endpoint refuses a field and a parameter it does not know, by name',
   }
 })
 
-/** What names rows in its body alone. */
+/** Endpoints that name rows only in their body. */
 const namesRows = [
   'sessions.open',
   'auth.switchOrganization',

@@ -1,8 +1,8 @@
 import { permissionsOf, type ApiKeyScope, type Role } from '@computer/contract'
 
 /*
- * What the specification says of people in one organization, their roles and their keys, as plainly
- * as it can be written: each call answers its status and changes the model if it succeeds.
+ * A plain model of what the specification says about the people of one organization, their roles and
+ * their keys. Each call returns its status and changes the model if it succeeds.
  */
 
 export type ModelKey = {
@@ -12,7 +12,7 @@ export type ModelKey = {
 }
 
 export class PermissionsModel {
-  /** Who is in the organization, by their number. */
+  /** The role of each member, by the number of the person. */
   readonly roles: Map<number, Role>
 
   readonly keys: ModelKey[] = []
@@ -49,7 +49,7 @@ export class PermissionsModel {
     return 204
   }
 
-  /** They accept at once. */
+  /** The invitation is accepted at once. */
   invite(by: number, whom: number, role: Role): number {
     const mine = this.roles.get(by)!
     if (mine === 'member') return 403
@@ -71,7 +71,7 @@ export class PermissionsModel {
     return 200
   }
 
-  /** What a key may do now; null: it is refused. */
+  /** The current permissions of a key; null if it is refused. */
   permissionsOf({ creator, scopes, isRevoked }: ModelKey): ReadonlySet<string> | null {
     const role = this.roles.get(creator)
     return role && !isRevoked ? permissionsOf(role, scopes) : null

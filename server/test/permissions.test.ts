@@ -20,7 +20,7 @@ import { PermissionsModel } from './permissions-model.ts'
 const aRole = fc.constantFrom(...Role.options)
 const someScopes = fc.uniqueArray(fc.constantFrom(...ApiKeyScope.options), { minLength: 1 })
 
-test('scopes narrow and never widen: a key may do what its role and a scope grant', () => {
+test('scopes only narrow: a key may do what both its role and a scope grant', () => {
   const property = fc.property(aRole, someScopes, (role, scopes) => {
     const granted = new Set(scopes.flatMap((scope) => scopePermissions[scope]))
     const expected = rolePermissions[role].filter((permission) => granted.has(permission))
@@ -29,7 +29,7 @@ test('scopes narrow and never widen: a key may do what its role and a scope gran
   fc.assert(property)
 })
 
-/* Several people and what they do to each other in one organization, beside a model of it. */
+/* Several people act on each other in one organization, compared with a model. */
 
 const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
@@ -50,13 +50,13 @@ const aStep = fc.oneof(
 )
 type Step = typeof aStep extends fc.Arbitrary<infer T> ? T : never
 
-test('whatever people do to each other, a key may do what its creator and its scopes allow now', async () => {
+test('after any sequence of changes, a key may do what its creator and its scopes allow now', async () => {
   const steps = fc.array(aStep, { minLength: 10, maxLength: 30 })
   const property = fc.asyncProperty(steps, async (list) => {
     const model = new PermissionsModel(founders)
     const real = await startOrganization()
     for (const step of list) {
-      // Who is not in the organization cannot enter it, and so does nothing there.
+      // People outside the organization cannot act in it.
       const isIn = model.roles.has(step.by)
       assert.equal(await real.enter(step.by), isIn ? 200 : 404)
       if (isIn) await takeStep(model, real, step)
@@ -66,7 +66,7 @@ test('whatever people do to each other, a key may do what its creator and its sc
       }
     }
   })
-  // A counterexample is told before the runner's own bound cuts its shrinking off.
+  // Reports a counterexample before the runner's own time limit cuts its shrinking off.
   const bound = { interruptAfterTimeLimit: 90_000, markInterruptAsFailure: true }
   await fc.assert(property, { numRuns: 15, ...bound })
 })
@@ -101,7 +101,7 @@ async function takeStep(model: PermissionsModel, real: Organization, step: Step)
 
 type Organization = Awaited<ReturnType<typeof startOrganization>>
 
-/** The same through the API, by browsers that each person has. */
+/** The same operations through the API, with a browser for each person. */
 async function startOrganization() {
   const people = await Promise.all([0, 1, 2, 3].map(() => startPerson()))
   const { organizationId } = people[0]!
@@ -111,7 +111,7 @@ async function startOrganization() {
     await db.insertInto('memberships').values(membership).execute()
   }
   const keys: { readonly id: string; readonly secret: string }[] = []
-  /** A membership that is none is one of nobody. */
+  /** An unknown id if the person is not a member. */
   const membershipOf = async (whom: number) => {
     const found = await db
       .selectFrom('memberships')
