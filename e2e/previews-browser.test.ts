@@ -68,7 +68,7 @@ test('a used link admits nobody else, and its first user stays admitted', async 
   const context = await browser.newContext()
   const late = await context.newPage()
   assert.equal((await late.goto(one.access_url))?.status(), 401)
-  assert.match((await late.textContent('p')) ?? '', /link was used/)
+  assert.match((await late.textContent('p')) ?? '', /link was already used/)
   await context.close()
   await page.goto(one.access_url)
   assert.equal(page.url(), `${one.url}/`)

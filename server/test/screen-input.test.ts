@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
 import { connected, drive, landed, settledBy, untilLanded } from './screen-driver.ts'
-import { told, untilTold, view } from './screen-viewer.ts'
+import { controlsOf, untilControl, view } from './screen-viewer.ts'
 import { eventually } from './settled.ts'
 
 /* Input of screen clients: whose is applied, and its limits. */
@@ -59,9 +59,9 @@ test('clients without the lease or the permission see the screen but their input
     await viewer.rfb.until(({ rgb }) => rgb.readUIntBE(0, 3) === 0x00ff00)
   }
   assert.deepEqual(landed(server, id), ['press b'])
-  // Only the session that could have held the lease is told about its loss.
+  // Only the session that could have held the lease gets lease_lost.
   assert.deepEqual(
-    powerless.map((viewer) => told(viewer, 'lease_lost').length),
+    powerless.map((viewer) => controlsOf(viewer, 'lease_lost').length),
     [0, 0, 1, 0],
   )
 })
@@ -126,7 +126,7 @@ test('the holder resizes the screen for every client', async () => {
   await bystander.rfb.until(({ sizes }) => sizes.some(({ status }) => status === 1))
   viewer.rfb.setDesktopSize({ width: 1024, height: 768 })
   for (const each of [viewer, bystander]) {
-    await untilTold(each, 'ready', (ready) => ready['width'] === 1024 && ready['height'] === 768)
+    await untilControl(each, 'ready', (ready) => ready['width'] === 1024 && ready['height'] === 768)
     await each.rfb.until(
       (rfb) => rfb.width === 1024 && rfb.height === 768 && rfb.pixel(1023, 767) === 0x20_30_40,
     )

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
 import { acquire, connected, drive, landed, settledBy, untilLanded } from './screen-driver.ts'
-import { told, untilTold, view } from './screen-viewer.ts'
+import { controlsOf, untilControl, view } from './screen-viewer.ts'
 import { eventually } from './settled.ts'
 
 /* R5: no input of a holder is applied once a takeover has returned, and renewals lose no input. */
@@ -29,7 +29,7 @@ test('a renewal loses no input, whether the client names the new fence or not', 
   hold.release()
   await dragging
   viewer.rfb.key(b, true)
-  await untilTold(viewer, 'lease', (lease) => lease['fence'] === fence + 1)
+  await untilControl(viewer, 'lease', (lease) => lease['fence'] === fence + 1)
   viewer.rfb.key(b, false)
   viewer.socket.send({ type: 'input_fence', fence: fence + 1 })
   viewer.rfb.key(a, true)
@@ -40,7 +40,7 @@ test('a renewal loses no input, whether the client names the new fence or not', 
   )
   const keys = landed(server, id).filter((event) => / [ab]$/.test(event))
   assert.deepEqual(keys, ['press a', 'release a', 'press b', 'release b', 'press a'])
-  assert.deepEqual(told(viewer, 'lease_lost'), [])
+  assert.deepEqual(controlsOf(viewer, 'lease_lost'), [])
 })
 
 test('a takeover drops input that waits in the machine, and sends lease_lost once', async () => {
@@ -62,14 +62,14 @@ test('a takeover drops input that waits in the machine, and sends lease_lost onc
   hold.release()
   assert.equal((await dragging).status, 409)
   for (let x = 0; x < 50; x++) viewer.rfb.pointer(x, 8)
-  assert.deepEqual(await untilTold(viewer, 'lease_lost'), { type: 'lease_lost', fence })
+  assert.deepEqual(await untilControl(viewer, 'lease_lost'), { type: 'lease_lost', fence })
   viewer.socket.send({ type: 'input_fence', fence })
   viewer.rfb.pointer(1, 9)
   await settledBy(viewer)
   taker.viewer.rfb.pointer(600, 9)
   await untilLanded(server, id, (events) => events.at(-1) === 'move 600,9')
   assert.deepEqual(desktop.events.slice(seen), [{ fence: taker.fence, event: 'move 600,9' }])
-  assert.equal(told(viewer, 'lease_lost').length, 1)
+  assert.equal(controlsOf(viewer, 'lease_lost').length, 1)
 })
 
 test('a takeover drops input that waits at the gateway', async (t) => {
@@ -88,7 +88,7 @@ test('a takeover drops input that waits at the gateway', async (t) => {
   const seen = desktop.events.length
   released.resolve()
   for (let x = 0; x < 50; x++) viewer.rfb.pointer(x, 8)
-  assert.deepEqual(await untilTold(viewer, 'lease_lost'), { type: 'lease_lost', fence })
+  assert.deepEqual(await untilControl(viewer, 'lease_lost'), { type: 'lease_lost', fence })
   await settledBy(viewer)
   taker.viewer.rfb.pointer(600, 9)
   await untilLanded(server, id, (events) => events.at(-1) === 'move 600,9')
@@ -135,7 +135,7 @@ test('a session that takes the lease again sends under the new fence; the old on
   const again = await acquire(server, id, sessionId)
   assert.equal(again.body.fence, fence + 2)
   viewer.rfb.key(a, true)
-  assert.deepEqual(await untilTold(viewer, 'lease_lost'), { type: 'lease_lost', fence })
+  assert.deepEqual(await untilControl(viewer, 'lease_lost'), { type: 'lease_lost', fence })
   viewer.socket.send({ type: 'input_fence', fence: fence + 2 })
   viewer.rfb.key(b, true)
   await untilLanded(server, id, (events) => events.includes('press b'))
@@ -151,15 +151,15 @@ test('expired and released leases are lost', async () => {
     .where('machine_id', '=', id)
     .execute()
   server.app.changes.publish(id)
-  assert.deepEqual(await untilTold(viewer, 'lease_lost'), { type: 'lease_lost', fence })
+  assert.deepEqual(await untilControl(viewer, 'lease_lost'), { type: 'lease_lost', fence })
   viewer.rfb.key(a, true)
-  await untilTold(viewer, 'lease', (lease) => lease['fence'] === fence + 1)
+  await untilControl(viewer, 'lease', (lease) => lease['fence'] === fence + 1)
   const again = await acquire(server, id, sessionId)
   viewer.socket.send({ type: 'input_fence', fence: again.body.fence })
   viewer.rfb.key(b, true)
   await untilLanded(server, id, (events) => events.includes('press b'))
   await server.call('DELETE', `/v1/machines/${id}/input-lease?session_id=${sessionId}`)
-  await untilTold(viewer, 'lease_lost', (lost) => lost['fence'] === again.body.fence)
+  await untilControl(viewer, 'lease_lost', (lost) => lost['fence'] === again.body.fence)
   assert.deepEqual(landed(server, id), ['press b', 'release b'])
 })
 
@@ -175,7 +175,7 @@ test('a restarted agent gets the lease before the next input', async () => {
     viewer.rfb.key(a, false)
     return landed(server, id).includes('release a') || undefined
   })
-  assert.deepEqual(told(viewer, 'lease_lost'), [])
+  assert.deepEqual(controlsOf(viewer, 'lease_lost'), [])
 })
 
 test('held keys are released on disconnect, even while a renewed lease is being confirmed', async (t) => {

@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
 import { rfb as encodings } from './rfb-messages.ts'
-import { told, untilSeen, untilTold, view, type TestViewer } from './screen-viewer.ts'
+import { controlsOf, untilSeen, untilControl, view, type TestViewer } from './screen-viewer.ts'
 import { eventually } from './settled.ts'
 
 /* What the clients of one machine's screen receive. */
@@ -22,7 +22,7 @@ test('a client gets the size, the screen and then each change once', async () =>
   assert.equal(rfb.name, (await server.call('GET', `/v1/machines/${id}`)).body.name)
   assert.deepEqual(viewer.socket.controls[0], { type: 'ready', width: 1280, height: 800 })
   const lease = await server.call('GET', `/v1/machines/${id}/input-lease`)
-  assert.deepEqual(await untilTold(viewer, 'lease'), { type: 'lease', ...lease.body })
+  assert.deepEqual(await untilControl(viewer, 'lease'), { type: 'lease', ...lease.body })
 
   const before = rfb.updates.length
   server.guest(id).screens.paint(300, 200, 0xff0000)
@@ -78,7 +78,7 @@ test('a frame is shown when it is complete, and a new screen when all of it has 
   assert.deepEqual([viewer.rfb.width, viewer.rfb.pixel(0, 0)], [1280, background])
   screens.say(encodeFrame(frameKind.payload, tileOf(0, 0, 256, 128, 0x00ff00)))
   screens.say(encodeControl({ type: 'frame', frame: 1001 }))
-  await untilTold(viewer, 'ready', ({ width }) => width === 512)
+  await untilControl(viewer, 'ready', ({ width }) => width === 512)
   await untilSeen(viewer, 511, 127, 0x0000ff)
   assert.deepEqual([viewer.rfb.width, viewer.rfb.height], [512, 128])
   assert.equal(viewer.rfb.pixel(0, 0), 0x00ff00)
@@ -90,7 +90,7 @@ test('a broken stream is reopened, and unchanged tiles are not sent again', asyn
   const viewer = await view(gateway, id, server.key)
   await shown(viewer)
   server.guest(id).restartAgent()
-  await viewer.socket.until(() => told(viewer, 'ready').length === 2)
+  await viewer.socket.until(() => controlsOf(viewer, 'ready').length === 2)
   const before = viewer.rfb.updates.length
   screens.paint(0, 0, 0x00ff00)
   await untilSeen(viewer, 0, 0, 0x00ff00)
@@ -101,7 +101,7 @@ test('a broken stream is reopened, and unchanged tiles are not sent again', asyn
       .map(({ x, y }) => [x, y]),
     [[0, 0]],
   )
-  assert.equal(told(viewer, 'machine').length, 0)
+  assert.equal(controlsOf(viewer, 'machine').length, 0)
 })
 
 test('a stream with invalid data is closed and reopened', async () => {
@@ -123,7 +123,7 @@ test('a stream with invalid data is closed and reopened', async () => {
   ]
   for (const [index, bytes] of nonsense.entries()) {
     screens.say(bytes)
-    await viewer.socket.until(() => told(viewer, 'ready').length === index + 2)
+    await viewer.socket.until(() => controlsOf(viewer, 'ready').length === index + 2)
   }
   screens.paint(0, 0, 0x00ff00)
   await untilSeen(viewer, 0, 0, 0x00ff00)
@@ -134,12 +134,12 @@ test('when a machine stops and starts, the socket stays open and the screen come
   const viewer = await view(gateway, id, server.key)
   await shown(viewer)
   await server.call('POST', `/v1/machines/${id}/stop?wait=30`)
-  await untilTold(viewer, 'machine', ({ state }) => state === 'stopped')
+  await untilControl(viewer, 'machine', ({ state }) => state === 'stopped')
   await server.call('POST', `/v1/machines/${id}/start?wait=30`)
-  await viewer.socket.until(() => told(viewer, 'ready').length === 2)
-  await untilTold(viewer, 'machine', ({ state }) => state === 'running')
+  await viewer.socket.until(() => controlsOf(viewer, 'ready').length === 2)
+  await untilControl(viewer, 'machine', ({ state }) => state === 'running')
   for (const message of viewer.socket.controls) ScreenServerMessage.parse(message)
-  const states = told(viewer, 'machine').map(({ state }) => state)
+  const states = controlsOf(viewer, 'machine').map(({ state }) => state)
   assert.deepEqual([states.includes('stopped'), states.at(-1)], [true, 'running'])
   server.guest(id).screens.paint(0, 0, 0x00ff00)
   await untilSeen(viewer, 0, 0, 0x00ff00)
@@ -148,11 +148,11 @@ test('when a machine stops and starts, the socket stays open and the screen come
 test('a client can connect before the machine runs', async () => {
   const { id } = await server.machine({ start: false })
   const viewer = await view(gateway, id, server.key)
-  await untilTold(viewer, 'lease')
+  await untilControl(viewer, 'lease')
   assert.deepEqual(viewer.socket.controls[0], { type: 'machine', state: 'stopped' })
   await server.call('POST', `/v1/machines/${id}/start?wait=30`)
   await shown(viewer)
-  assert.equal(told(viewer, 'ready').length, 1)
+  assert.equal(controlsOf(viewer, 'ready').length, 1)
 })
 
 test('the screen appears when the desktop starts late', async () => {

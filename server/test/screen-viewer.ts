@@ -26,17 +26,17 @@ export async function view(
 }
 
 /** The control messages of a type received so far. */
-export function told(viewer: TestViewer, type: string): Record<string, unknown>[] {
+export function controlsOf(viewer: TestViewer, type: string): Record<string, unknown>[] {
   return viewer.socket.controls.filter((message) => message['type'] === type)
 }
 
 /** Waits for a control message of a type, unless it was received already. */
-export function untilTold(
+export function untilControl(
   viewer: TestViewer,
   type: string,
   isIt: (message: Record<string, unknown>) => boolean = () => true,
 ): Promise<Record<string, unknown>> {
-  return viewer.socket.until(() => told(viewer, type).find(isIt))
+  return viewer.socket.until(() => controlsOf(viewer, type).find(isIt))
 }
 
 /** Waits until the client shows a colour at a point. */

@@ -13,7 +13,7 @@ import { PortConnections } from './port-connections.ts'
 /*
  * Previews: published ports at their own hostnames, on a listener of their own. Read serve.ts from top
  * to bottom to follow a request: is it well formed (validate-request.ts), is its host a preview, may the
- * client see it (admission.ts), is the machine running. It is then written anew to a connection to the
+ * client see it (admission.ts), is the machine running. It is then rewritten to a connection to the
  * port (forward.ts, upgrade.ts, port-connections.ts) with filtered headers (headers.ts). Requests that
  * are open when the preview is unpublished are aborted (active-requests.ts).
  */

@@ -40,7 +40,7 @@ test('a client like noVNC gets the tiles without reencoding', async () => {
   await client.until(({ updates }) => updates.at(-1)?.length === painted.length)
   assert.deepEqual(new Set(client.updates.at(-1)!.map(({ encoding }) => encoding)), new Set([7]))
   assertShown(client.rgb, painted)
-  assert.equal(counts.wanted, before + 1, 'the session asked for the next')
+  assert.equal(counts.wanted, before + 1, 'the client asked for the next')
   assert.ok(session.wantsUpdate)
 })
 

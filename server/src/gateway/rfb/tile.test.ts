@@ -23,7 +23,7 @@ for (const [name, picture] of Object.entries(pictures)) {
       assert.deepEqual([tile.x, tile.y, tile.width, tile.height], [3, 5, width, height])
       const decoded = await decodeTile(tile)
       assert.ok(difference(decoded, rgb) <= (isJpeg(tile) ? 24 : 0))
-      assert.equal(decodeTile(tile), decodeTile(tile), 'once for all viewers')
+      assert.equal(decodeTile(tile), decodeTile(tile), 'once for all clients')
 
       const reader = new ByteReader()
       reader.push(tile.body)

@@ -1,9 +1,9 @@
 import type { ScreenFromGuest } from '@computer/contract'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { App } from '../../app.ts'
 import type { GuestRef } from '../../guest/channels.ts'
 import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
 import { openScreen, type ScreenStream } from '../../guest/screens.ts'
+import { pause } from '../../pace.ts'
 import { readTile } from '../rfb/tile.ts'
 import { Framebuffer, type FramebufferChange } from './framebuffer.ts'
 
@@ -74,7 +74,7 @@ export class AgentStream implements Disposable {
           )
         }
       }
-      await pause(this.#retryMs, undefined, { signal }).catch(() => {})
+      await pause(this.#retryMs, signal)
       this.#retryMs = Math.min(2 * this.#retryMs, maxRetryMs)
     }
   }

@@ -51,7 +51,7 @@ export class ClientInput {
   readonly #rate = new MessageRate()
   #held = new HeldInput()
   #namedFence: number | null = null
-  /** The client has been told that fences up to this one are lost. */
+  /** The client knows that fences up to this one are lost. */
   #lostFence = -1
   #grant: LeaseGrant | null = null
   /** Each event with the fence that was named when it arrived. */
