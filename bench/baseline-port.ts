@@ -3,8 +3,8 @@ import type { BenchDesktop } from './desktop.ts'
 import type { Incus } from './incus.ts'
 
 /**
- * A port of this host that leads to a server of the baseline's inside a machine, by the engine's own
- * proxy device: nothing else may come from the host into a machine.
+ * Runs `work` with a port of this host that leads to a port of a machine, through a proxy device of the
+ * engine, because the network of machines accepts no connection from the host.
  */
 export async function withPort<T>(
   incus: Incus,
@@ -14,8 +14,8 @@ export async function withPort<T>(
 ): Promise<T> {
   const port = await freePort()
   const device = ['config', 'device', 'add', '--project', project, name, `bench-${guestPort}`]
-  const ends = [`listen=tcp:127.0.0.1:${port}`, `connect=tcp:127.0.0.1:${guestPort}`]
-  await incus.run(...device, 'proxy', ...ends)
+  const addresses = [`listen=tcp:127.0.0.1:${port}`, `connect=tcp:127.0.0.1:${guestPort}`]
+  await incus.run(...device, 'proxy', ...addresses)
   try {
     return await work(port)
   } finally {

@@ -1,8 +1,8 @@
 import sharp from 'sharp'
 
 /*
- * The probe's window: blocks whose colours follow from the number of the frame, by the same
- * arithmetic here and in guest/probe.py. A screenshot that has them all is of that very frame.
+ * The probe's window shows blocks whose colours are computed from the number of the frame, here and in
+ * guest/probe.py alike. A screenshot with all the right colours shows exactly that frame.
  */
 const left = 320
 const top = 160
@@ -10,7 +10,7 @@ const block = 40
 const columns = 16
 const blocks = columns * 12
 
-/** What is wrong with a screenshot that should show this frame; undefined when nothing is. */
+/** Describes what is wrong with a screenshot that should show this frame; undefined if it is right. */
 export async function checkFrame(
   image: Buffer,
   frame: number,
@@ -20,7 +20,8 @@ export async function checkFrame(
     .removeAlpha()
     .raw()
     .toBuffer({ resolveWithObject: true })
-  if (info.width !== 1280 || info.height !== 800) return `it is ${info.width}x${info.height}`
+  if (info.width !== 1280 || info.height !== 800)
+    return `the screenshot is ${info.width}x${info.height}`
   for (let index = 0; index < blocks; index++) {
     const x = left + (index % columns) * block + block / 2
     const y = top + Math.floor(index / columns) * block + block / 2
@@ -28,12 +29,12 @@ export async function checkFrame(
     const seen = [data[at]!, data[at + 1]!, data[at + 2]!]
     const wanted = colourOf(frame, index)
     const error = Math.max(...seen.map((value, channel) => Math.abs(value - wanted[channel]!)))
-    if (error > tolerance) return `frame ${frame}: block ${index} is ${seen}, not ${wanted}`
+    if (error > tolerance) return `frame ${frame}: block ${index} is ${seen} instead of ${wanted}`
   }
   return undefined
 }
 
-/** The same of a picture without an encoder's noise. */
+/** As `checkFrame`, for a picture without encoder noise. */
 export function checkPixels(
   picture: { pixel(x: number, y: number): number },
   frame: number,
@@ -47,7 +48,7 @@ export function checkPixels(
   return undefined
 }
 
-/** How many pixels of two pictures of one size differ by more than the encoder's noise. */
+/** Counts the pixels that differ by more than encoder noise; infinite for pictures of different sizes. */
 export async function countChanged(one: Buffer, other: Buffer, area?: Area): Promise<number> {
   const [a, b] = await Promise.all([decode(one, area), decode(other, area)])
   if (a.length !== b.length) return Infinity
@@ -66,7 +67,7 @@ function decode(image: Buffer, area: Area | undefined): Promise<Buffer> {
   return picture.removeAlpha().raw().toBuffer()
 }
 
-/** The colour of a block of a frame, or of a press at a point. */
+/** The colour of a block in a frame, or the probe's response to a press at a point. */
 export function pixelOf(frame: number, index: number): number {
   const mixed = Math.imul(frame, 73856093) ^ Math.imul(index, 19349663)
   return Math.imul(mixed, 83492791) >>> 8

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 
-/** Keeps processes with all their threads on one core until it is disposed of. */
+/** Pins processes with all their threads to one core until it is disposed of. */
 export function pinTo(core: number, pids: readonly number[]): Disposable {
   const before = pids.map((pid) => ({ pid, cores: coresOf(pid) }))
   for (const pid of pids) setCores(pid, String(core))
@@ -20,7 +20,7 @@ function setCores(pid: number, cores: string): void {
   try {
     execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', cores, String(pid)])
   } catch (error) {
-    // A process may have ended meanwhile.
+    // The process may have ended meanwhile.
     if (existsSync(`/proc/${pid}`)) throw error
   }
 }

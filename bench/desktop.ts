@@ -1,21 +1,22 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
+import type { Lease } from '../e2e/harness/api.ts'
 import { incusPath } from './incus.ts'
-import { takeLease, waitForDesktop, withMachine } from './machine.ts'
+import { polling, withMachine } from './machine.ts'
 import type { BenchContext } from './row.ts'
 
-/** A machine with its desktop up, the input lease ours, and the probe (guest/probe.py) running in it. */
+/** A machine with its desktop up, the input lease held, and the probe (guest/probe.py) running in it. */
 export type BenchDesktop = {
   readonly id: string
-  /** What `incus exec` and `incus file` need to name it. */
+  /** Names the machine for `incus exec` and `incus file`. */
   readonly instance: { readonly project: string; readonly name: string }
-  readonly lease: { readonly sessionId: string; readonly fence: number }
-  /** Asks the probe. */
-  ask<T = object>(question: object): Promise<T>
-  /** Milliseconds of a process inside, as the user of the desktop. A failure is an error. */
+  readonly lease: Lease
+  /** Sends a request to the probe. */
+  ask<T = object>(request: object): Promise<T>
+  /** Runs a process as the desktop's user and resolves to its milliseconds, timed inside. */
   runInside(...argv: readonly string[]): Promise<number>
-  /** As root, through our own exec. */
+  /** Runs a command as root through our exec. */
   runAsRoot(...argv: readonly string[]): Promise<string>
 }
 
@@ -25,12 +26,12 @@ export function withDesktop<T>(
   work: (desktop: BenchDesktop) => Promise<T>,
 ): Promise<T> {
   return withMachine(api, name, async ({ id }) => {
-    say('waiting for a desktop')
-    await waitForDesktop(api, id)
-    const lease = await takeLease(api, id)
+    say('waiting for the desktop')
+    await api.waitForDesktop(id, polling)
+    const lease = await api.takeLease(id, { ttl_seconds: 3600 })
     const content = await readFile(new URL('guest/probe.py', import.meta.url), 'utf8')
     const file = { path: '/tmp/probe.py', content, mode: '0644' }
-    await api.json('PUT', `/v1/machines/${id}/files/content`, file)
+    await api.ok('PUT', `/v1/machines/${id}/files/content`, file)
     const instance = await incus.instanceOf(id)
     using probe = startProbe(instance, incus.env)
     return await work({
@@ -39,29 +40,21 @@ export function withDesktop<T>(
       lease,
       ask: probe.ask,
       async runInside(...argv) {
-        const done = await probe.ask<Run>({ do: 'run', argv })
-        if (done.code === 0) return done.ms
-        throw new Error(`${argv[0]} exited with ${done.code}: ${done.complaint}`)
+        const { ms, code, stderr } = await probe.ask<Run>({ do: 'run', argv })
+        if (code === 0) return ms
+        throw new Error(`${argv[0]} exited with ${code}: ${stderr}`)
       },
-      async runAsRoot(...command) {
-        const done = await api.json<ExecResult>('POST', `/v1/machines/${id}/exec`, {
-          command,
-          user: 'root',
-          timeout_ms: 300_000,
-        })
-        if (done.exit_code === 0) return done.stdout
-        throw new Error(`${command.join(' ')} exited with ${done.exit_code}: ${done.stderr}`)
-      },
+      runAsRoot: (...command) => api.run(id, command, { user: 'root', timeout_ms: 300_000 }),
     })
   })
 }
 
-/** The image has no screenshot tool of its own. */
+/** Installs scrot, because the image has no screenshot tool. */
 export function installScrot(run: (...argv: string[]) => Promise<unknown>): Promise<void> {
   return installPackages(run, 'scrot')
 }
 
-/** Puts what a baseline needs into the machine, from Debian's packages. */
+/** Installs Debian packages that a baseline needs. */
 export async function installPackages(
   run: (...argv: string[]) => Promise<unknown>,
   ...packages: string[]
@@ -79,41 +72,37 @@ export async function installPackages(
   )
 }
 
-type Run = { readonly ms: number; readonly code: number; readonly complaint: string }
-type ExecResult = {
-  readonly exit_code: number
-  readonly stdout: string
-  readonly stderr: string
-}
+type Run = { readonly ms: number; readonly code: number; readonly stderr: string }
 
-/** Over the engine's own exec, so that nothing of ours is busy with it. One question at a time. */
+/** Runs the probe through the engine's own exec, so that it puts no load on our server. */
 function startProbe(instance: BenchDesktop['instance'], env: NodeJS.ProcessEnv) {
   const { project, name } = instance
   const asUser = ['--user', '1000', '--group', '1000', '--env', 'HOME=/home/agent']
-  // Without it xdotool takes its text for ASCII.
+  // Without a UTF-8 locale xdotool takes its text for ASCII.
   const locale = ['--env', 'LANG=C.UTF-8']
   const args = ['exec', '--project', project, '-T', ...asUser, ...locale, name, '--']
   const program = ['python3', '/tmp/probe.py']
   const child = spawn(incusPath, [...args, ...program], { env, stdio: ['pipe', 'pipe', 'pipe'] })
-  let complaint = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   child.stdin.on('error', () => {})
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  let turn: Promise<unknown> = Promise.resolve()
+  let previous: Promise<unknown> = Promise.resolve()
 
-  async function exchange(question: object): Promise<object> {
-    child.stdin.write(`${JSON.stringify(question)}\n`)
+  async function exchange(request: object): Promise<object> {
+    child.stdin.write(`${JSON.stringify(request)}\n`)
     const { value, done } = await lines.next()
-    if (done) throw new Error(`the probe ended: ${complaint.trim()}`)
+    if (done) throw new Error(`the probe ended: ${stderr.trim()}`)
     const answer = JSON.parse(value) as object
-    if ('error' in answer) throw new Error(`the probe: ${String(answer.error)}`)
+    if ('error' in answer) throw new Error(`the probe failed: ${String(answer.error)}`)
     return answer
   }
 
   return {
-    ask<T>(question: object): Promise<T> {
-      const answer = turn.then(() => exchange(question))
-      turn = answer.catch(() => {})
+    /** Requests wait for each other. */
+    ask<T>(request: object): Promise<T> {
+      const answer = previous.then(() => exchange(request))
+      previous = answer.catch(() => {})
       return answer as Promise<T>
     },
     [Symbol.dispose]() {

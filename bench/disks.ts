@@ -1,10 +1,20 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Api } from './api.ts'
+import type { ApiClient } from '../e2e/harness/api.ts'
+import { eventually } from '../e2e/harness/polling.ts'
 import type { Incus } from './incus.ts'
-import { deleteMachine, waitFor, withMachine, type Machine } from './machine.ts'
+import {
+  deleteMachine,
+  polling,
+  shell,
+  waitUntilGone,
+  withMachine,
+  type Machine,
+} from './machine.ts'
 import type { BenchContext } from './row.ts'
 
-/** One of our machines and one of the baseline, made of the same image and of the same size. */
+/** Disk operations take tens of milliseconds, so they are polled more often. */
+const diskPolling = { ...polling, everyMs: 5 }
+
+/** Runs `work` with a machine of ours and an instance of the baseline, of the same image and size. */
 export async function withBoth<T>(
   { api, incus }: BenchContext,
   name: string,
@@ -18,10 +28,10 @@ export async function withBoth<T>(
   }
 }
 
-/** An instance, as somebody with the engine's client alone handles it. */
+/** An instance, used through the engine's own client alone. */
 export type Baseline = {
   readonly name: string
-  /** A command of the client that names the project by itself. */
+  /** Runs a command of the client in the baselines' project. */
   run(...args: readonly string[]): Promise<string>
   shell(script: string, instance?: string): Promise<string>
 }
@@ -35,54 +45,41 @@ function openBaseline(incus: Incus, name: string): Baseline {
   }
 }
 
-/** The output of a script in one of our machines. */
-export async function shell(api: Api, id: string, script: string, user = 'agent'): Promise<string> {
-  const result = await api.json<{ stdout: string; stderr: string; exit_code: number }>(
-    'POST',
-    `/v1/machines/${id}/exec`,
-    { command: ['sh', '-c', script], user, timeout_ms: 600_000 },
-  )
-  if (result.exit_code === 0) return result.stdout
-  throw new Error(`${script}: exit code ${result.exit_code}, ${result.stderr}`)
-}
-
-/** Resolves when it is ready, which the server is asked every few milliseconds. */
-export async function takeSnapshot(api: Api, machineId: string): Promise<string> {
+/** Resolves to the id of the snapshot when it is ready. */
+export async function takeSnapshot(api: ApiClient, machineId: string): Promise<string> {
   const body = { machine_id: machineId }
-  const { id } = await api.json<{ id: string }>('POST', '/v1/snapshots', body)
-  for (;;) {
-    const { state, error } = await api.json<{ state: string; error: string | null }>(
-      'GET',
-      `/v1/snapshots/${id}`,
-    )
-    if (state === 'ready') return id
-    if (state !== 'pending') throw new Error(`the snapshot is ${state}: ${error}`)
-    await delay(5)
+  const { id } = await api.ok<{ id: string }>('POST', '/v1/snapshots', body)
+  const isReady = async () => {
+    const path = `/v1/snapshots/${id}`
+    const { state, error } = await api.ok<{ state: string; error: string | null }>('GET', path)
+    if (state !== 'ready' && state !== 'pending') throw new Error(`snapshot is ${state}: ${error}`)
+    return state === 'ready'
   }
+  await eventually(`snapshot ${id} is ready`, isReady, diskPolling)
+  return id
 }
 
-/** Resolves when nothing of it is left. */
-export async function deleteSnapshot(api: Api, id: string): Promise<void> {
-  await api.json('DELETE', `/v1/snapshots/${id}`)
-  await waitFor(`snapshot ${id} is gone`, async () => {
-    return (await api.call('GET', `/v1/snapshots/${id}`)).status === 404
-  })
+/** Resolves when the snapshot is gone. */
+export async function deleteSnapshot(api: ApiClient, id: string): Promise<void> {
+  await api.ok('DELETE', `/v1/snapshots/${id}`)
+  await waitUntilGone(api, `/v1/snapshots/${id}`)
 }
 
-/** Forks a machine; resolves with what the script says in the fork, as soon as that answers. */
+/** Forks a machine and runs a script in the fork as soon as that runs. */
 export async function forkAndRun(
-  api: Api,
+  api: ApiClient,
   sourceId: string,
   script: string,
 ): Promise<{ readonly id: string; readonly output: string }> {
-  const { id } = await api.json<Machine>('POST', `/v1/machines/${sourceId}/fork`, {})
+  const { id } = await api.ok<Machine>('POST', `/v1/machines/${sourceId}/fork`, {})
+  const isRunning = async () => {
+    const { state } = await api.ok<{ state: string }>('GET', `/v1/machines/${id}`)
+    if (state !== 'running' && state !== 'creating') throw new Error(`the fork is ${state}`)
+    return state === 'running'
+  }
   try {
-    for (;;) {
-      const { state } = await api.json<{ state: string }>('GET', `/v1/machines/${id}`)
-      if (state === 'running') return { id, output: await shell(api, id, script) }
-      if (state !== 'creating') throw new Error(`the fork is ${state}`)
-      await delay(5)
-    }
+    await eventually(`fork ${id} runs`, isRunning, diskPolling)
+    return { id, output: await shell(api, id, script) }
   } catch (error) {
     await deleteMachine(api, id)
     throw error

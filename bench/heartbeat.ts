@@ -1,13 +1,13 @@
-import type { Api } from './api.ts'
-import { shell } from './disks.ts'
-import { waitFor } from './machine.ts'
+import type { ApiClient } from '../e2e/harness/api.ts'
+import { eventually } from '../e2e/harness/polling.ts'
+import { polling, shell } from './machine.ts'
 
 /*
- * How long a machine stands still, as seen from inside: a program beats a thousand times a second and
- * notes each beat that is late. The clock of a machine is the host's.
+ * Measures from inside how long a machine is paused: a program beats a thousand times a second and
+ * records the longest gap. A machine uses the host's clock.
  */
 export type Heartbeat = {
-  /** The longest time without a beat since the last call, in milliseconds. */
+  /** The longest gap in milliseconds since the last call. */
   longestMs(): Promise<number>
   stop(): Promise<void>
 }
@@ -29,19 +29,16 @@ while not os.path.exists('beat-stop'):
         last, longest = time.monotonic(), 0
 `
 
-export async function startHeartbeat(api: Api, id: string): Promise<Heartbeat> {
+export async function startHeartbeat(api: ApiClient, id: string): Promise<Heartbeat> {
   const path = 'beat.py'
-  await api.json('PUT', `/v1/machines/${id}/files/content`, { path, content: program })
-  await shell(api, id, 'setsid python3 beat.py </dev/null >/dev/null 2>&1 &')
+  await api.ok('PUT', `/v1/machines/${id}/files/content`, { path, content: program })
+  await api.launch(id, 'python3 beat.py')
   return {
     async longestMs() {
-      let text = ''
       await shell(api, id, 'rm -f beat; touch beat-wanted')
-      await waitFor('the heart beats', async () => {
-        text = await shell(api, id, 'cat beat 2>/dev/null || true')
-        return text !== ''
-      })
-      return Number(text)
+      const readGap = async () =>
+        (await shell(api, id, 'cat beat 2>/dev/null || true')) || undefined
+      return Number(await eventually('the heartbeat reports', readGap, polling))
     },
     stop: async () => void (await shell(api, id, 'touch beat-stop')),
   }

@@ -4,26 +4,26 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * The engine's own command-line client, which is what a user without us would type. Baselines live
- * in a project of their own, so no reconciler of the server looks at them.
+ * The engine's own command-line client, which users would type without our server. Baselines live in a
+ * separate project, so the server's reconcilers ignore them.
  */
 export type Incus = AsyncDisposable & {
-  /** Resolves with the output; an exit code other than 0 is an error with what it complained. */
+  /** Resolves to standard output. An exit code other than 0 is an error with standard error. */
   run(...args: readonly string[]): Promise<string>
-  /** An image of this name, gone with the rest of ours. Instances of it cost what those of `image` do. */
+  /** Publishes an instance as an image, which the disposal deletes. */
   publish(name: string, alias: string): Promise<void>
-  /** The arguments of `incus launch` that give a baseline the size of our smallest machine. */
+  /** Arguments of `incus launch` for a baseline of the size of our smallest machine. */
   launchArgs(image: string, name: string): readonly string[]
   /** Runs a command in a baseline. */
   exec(name: string, ...command: readonly string[]): Promise<Buffer>
   remove(name: string): Promise<void>
   /** The default image of the server, as the engine names it. */
   readonly image: string
-  /** Where baselines live: `run` has to name it. */
+  /** The baselines' project, which calls of `run` must name. */
   readonly project: string
-  /** Where and under which name the engine has one of our machines. */
+  /** The project and name of one of our machines in the engine. */
   instanceOf(machineId: string): Promise<{ project: string; name: string }>
-  /** For processes that talk to us while they run. */
+  /** The environment for callers that spawn the client themselves. */
   readonly env: NodeJS.ProcessEnv
 }
 
@@ -35,7 +35,7 @@ export async function openIncus(dataDir: string, image: string): Promise<Incus> 
   const env = {
     PATH: '/usr/bin:/bin',
     INCUS_DIR: join(dataDir, 'engine'),
-    // Else the client would keep files in its user's home.
+    // Otherwise the client writes to the user's home.
     INCUS_CONF: configDir,
   }
   const runRaw = (...args: readonly string[]) => runProgram(incusPath, args, env)
@@ -91,7 +91,6 @@ export async function openIncus(dataDir: string, image: string): Promise<Incus> 
   }
 }
 
-/** Resolves with standard output. */
 async function runProgram(
   path: string,
   args: readonly string[],
@@ -99,14 +98,14 @@ async function runProgram(
 ): Promise<Buffer> {
   const child = spawn(path, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output: Buffer[] = []
-  let complaint = ''
+  let errors = ''
   child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject).once('close', resolve)
   })
   if (code === 0) return Buffer.concat(output)
-  throw new Error(`${path} ${args.slice(0, 2).join(' ')} exited with ${code}: ${complaint.trim()}`)
+  throw new Error(`${path} ${args.slice(0, 2).join(' ')} exited with ${code}: ${errors.trim()}`)
 }
 
 async function findNetwork(run: Incus['run']): Promise<string> {

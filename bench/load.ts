@@ -5,31 +5,31 @@ import type { Sample } from './measure.ts'
 export type Load = {
   readonly url: URL
   readonly headers?: Readonly<Record<string, string>>
-  /** Each sends its next request when the answer to its last one is whole. */
+  /** Each connection sends its next request when the last response is complete. */
   readonly connections: number
   readonly requests: number
-  /** What every answer has to be, byte for byte; it is ASCII. */
+  /** The expected body of every response, in ASCII. */
   readonly body: string
 }
 
 /**
- * GETs one address as often as told, over connections that stand when the time begins. It writes and
- * reads HTTP by hand: a client library would take longer for a request than the servers it measures.
+ * Sends the GET requests over connections that are open before the clock starts. It writes and reads HTTP
+ * itself, because a client library takes longer per request than the servers that are measured.
  */
 export async function runLoad(load: Load): Promise<Sample> {
   const sockets = await Promise.all(Array.from({ length: load.connections }, () => open(load.url)))
   try {
     const request = Buffer.from(writeRequest(load))
-    const answers: Answers = { unsent: load.requests, wrong: undefined }
+    const progress: Progress = { unsent: load.requests, wrong: undefined }
     const start = performance.now()
-    await Promise.all(sockets.map((socket) => ask(socket, request, load.body, answers)))
-    return { ms: performance.now() - start, wrong: answers.wrong }
+    await Promise.all(sockets.map((socket) => sendRequests(socket, request, load.body, progress)))
+    return { ms: performance.now() - start, wrong: progress.wrong }
   } finally {
     for (const socket of sockets) socket.destroy()
   }
 }
 
-type Answers = { unsent: number; wrong: string | undefined }
+type Progress = { unsent: number; wrong: string | undefined }
 
 async function open({ hostname, port }: URL): Promise<Socket> {
   const socket = connect(Number(port), hostname).setNoDelay(true).setEncoding('latin1')
@@ -37,23 +37,28 @@ async function open({ hostname, port }: URL): Promise<Socket> {
   return socket
 }
 
-function ask(socket: Socket, request: Buffer, body: string, answers: Answers): Promise<void> {
+function sendRequests(
+  socket: Socket,
+  request: Buffer,
+  body: string,
+  progress: Progress,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     let text = ''
     const next = () => {
-      if (answers.unsent === 0) return resolve()
-      answers.unsent -= 1
+      if (progress.unsent === 0) return resolve()
+      progress.unsent -= 1
       socket.write(request)
     }
     socket.once('error', reject)
     socket.once('close', () => reject(new Error('the server closed a connection')))
     socket.on('data', (part: string) => {
       text += part
-      const answer = readAnswer(text)
-      if (!answer) return
+      const response = readResponse(text)
+      if (!response) return
       text = ''
-      if (answer.status !== 200 || answer.body !== body) {
-        answers.wrong ??= `${answer.status} ${answer.body.slice(0, 200)}`
+      if (response.status !== 200 || response.body !== body) {
+        progress.wrong ??= `${response.status} ${response.body.slice(0, 200)}`
       }
       next()
     })
@@ -68,8 +73,10 @@ function writeRequest({ url, headers = {} }: Load): string {
   return [`GET ${url.pathname} HTTP/1.1`, ...lines, '', ''].join('\r\n')
 }
 
-/** The answer, once it is whole. */
-function readAnswer(text: string): { readonly status: number; readonly body: string } | undefined {
+/** The response, if it is complete. */
+function readResponse(
+  text: string,
+): { readonly status: number; readonly body: string } | undefined {
   const head = text.indexOf('\r\n\r\n')
   if (head === -1) return undefined
   const length = Number(/\r\ncontent-length: (\d+)/i.exec(text)?.[1] ?? NaN)

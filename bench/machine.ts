@@ -1,30 +1,36 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Api } from './api.ts'
+import type { ApiClient } from '../e2e/harness/api.ts'
+import { eventually } from '../e2e/harness/polling.ts'
 
 export type Machine = { readonly id: string; readonly name: string }
 
-/** Resolves when it runs. */
-export async function createMachine(api: Api, name: string): Promise<Machine> {
-  const machine = await api.json<Machine & { state: string }>('POST', '/v1/machines', {
+/** Polling in benches: frequent, because it is often timed. */
+export const polling = { everyMs: 20, withinMs: 120_000 }
+
+/** Resolves when the machine runs. */
+export async function createMachine(api: ApiClient, name: string): Promise<Machine> {
+  const machine = await api.ok<Machine & { state: string }>('POST', '/v1/machines', {
     name: `bench-${name}`,
     metadata: { purpose: 'bench' },
   })
   if (machine.state === 'running') return machine
   await deleteMachine(api, machine.id)
-  throw new Error(`the machine is ${machine.state} instead of running`)
+  throw new Error(`the machine is ${machine.state}, not running`)
 }
 
-/** Resolves when nothing of it is left, so that its end does not disturb what is measured next. */
-export async function deleteMachine(api: Api, id: string): Promise<void> {
-  await api.json('DELETE', `/v1/machines/${id}`)
-  await waitFor(`machine ${id} is gone`, async () => {
-    return (await api.call('GET', `/v1/machines/${id}`)).status === 404
-  })
+/** Resolves when the machine is gone, so that its deletion does not disturb the next measurement. */
+export async function deleteMachine(api: ApiClient, id: string): Promise<void> {
+  await api.ok('DELETE', `/v1/machines/${id}`)
+  await waitUntilGone(api, `/v1/machines/${id}`)
 }
 
-/** A machine for the time of `work`. */
+export async function waitUntilGone(api: ApiClient, path: string): Promise<void> {
+  const isGone = async () => (await api.call('GET', path)).status === 404
+  await eventually(`${path} is gone`, isGone, polling)
+}
+
+/** Runs `work` with a machine that is deleted afterwards. */
 export async function withMachine<T>(
-  api: Api,
+  api: ApiClient,
   name: string,
   work: (machine: Machine) => Promise<T>,
 ): Promise<T> {
@@ -36,33 +42,12 @@ export async function withMachine<T>(
   }
 }
 
-export async function waitForDesktop(api: Api, id: string): Promise<void> {
-  await waitFor(`the desktop of ${id} is up`, async () => {
-    return (await api.call('GET', `/v1/machines/${id}/display`)).status === 200
-  })
-}
-
-/** A session that holds the input lease for an hour. Its key may then leave out the session's id. */
-export async function takeLease(
-  api: Api,
+/** Runs a script in a machine and resolves to its standard output. */
+export function shell(
+  api: ApiClient,
   id: string,
-): Promise<{ readonly sessionId: string; readonly fence: number }> {
-  const session = await api.json<{ id: string }>('POST', '/v1/sessions', { machine_id: id })
-  const wish = { session_id: session.id, ttl_seconds: 3600 }
-  const path = `/v1/machines/${id}/input-lease`
-  const { fence } = await api.json<{ fence: number }>('POST', path, wish)
-  return { sessionId: session.id, fence }
-}
-
-/** Looks until it is so. */
-export async function waitFor(
-  what: string,
-  look: () => Promise<boolean>,
-  { everyMs = 20, boundMs = 120_000 } = {},
-): Promise<void> {
-  const deadline = performance.now() + boundMs
-  while (!(await look())) {
-    if (performance.now() > deadline) throw new Error(`waited ${boundMs} ms in vain: ${what}`)
-    await delay(everyMs)
-  }
+  script: string,
+  user: 'agent' | 'root' = 'agent',
+): Promise<string> {
+  return api.run(id, ['sh', '-c', script], { user, timeout_ms: 600_000 })
 }

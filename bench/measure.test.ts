@@ -5,20 +5,20 @@ import { comparePairs, distribution, judge, medianInterval, medianOf, quantile }
 const pairsOf = (ratios: readonly number[]) =>
   ratios.map((ratio) => ({ baseline: { ms: 100 }, ours: { ms: 100 * ratio } }))
 
-test('quantiles lie on the values and between them', () => {
+test('quantiles are values or are interpolated between two', () => {
   assert.equal(quantile([1, 2, 3, 4, 5], 0.5), 3)
   assert.equal(quantile([1, 2], 0.5), 1.5)
   assert.equal(quantile([7], 0.95), 7)
   assert.ok(Number.isNaN(quantile([], 0.5)))
 })
 
-test('a distribution does not need sorted values and leaves them as they are', () => {
+test('a distribution accepts unsorted values and does not reorder them', () => {
   const values = [30, 10, 20]
   assert.deepEqual(distribution(values), { p50: 20, p95: 29, max: 30 })
   assert.deepEqual(values, [30, 10, 20])
 })
 
-test('the interval holds the median and is the same for the same values', () => {
+test('the interval contains the median and is the same for the same values', () => {
   const values = Array.from({ length: 101 }, (_, index) => index)
   const interval = medianInterval(values)
   assert.equal(interval.median, 50)
@@ -27,7 +27,7 @@ test('the interval holds the median and is the same for the same values', () => 
   assert.deepEqual(medianInterval(values), interval)
 })
 
-test('one outlier moves neither the median nor much of the interval', () => {
+test('one outlier moves neither the median nor the interval', () => {
   const { median, high } = medianInterval([...Array.from({ length: 30 }, () => 1), 1000])
   assert.equal(median, 1)
   assert.equal(high, 1)
@@ -46,7 +46,7 @@ test('ratios are taken within pairs', () => {
   assert.equal(verdict, 'met')
 })
 
-test('a target is met when the whole interval is within it', () => {
+test('a target is met only if the whole interval is within it', () => {
   const target = { ratio: 1, stretch: 0.5 }
   assert.equal(judge({ median: 0.4, low: 0.3, high: 0.5 }, target), 'stretch')
   assert.equal(judge({ median: 0.4, low: 0.3, high: 0.6 }, target), 'met')
@@ -54,7 +54,7 @@ test('a target is met when the whole interval is within it', () => {
   assert.equal(judge({ median: 1.2, low: 1.1, high: 1.3 }, target), 'missed')
 })
 
-test('one wrong result of ours fails the row; those of the baseline are counted', () => {
+test('one wrong result of ours fails the row; wrong results of the baseline are counted', () => {
   const fast = pairsOf([0.1, 0.1, 0.1])
   const target = { ratio: 1 }
   assert.equal(comparePairs(fast, target).verdict, 'met')
@@ -72,8 +72,8 @@ test('one wrong result of ours fails the row; those of the baseline are counted'
   assert.equal(baseline.baselineWrong, 1)
 })
 
-test('a pair that was not measured is no pair, and none at all is a failure', () => {
-  const broken = { baseline: { ms: 100 }, ours: { ms: NaN, wrong: 'it did not answer' } }
+test('an unmeasured pair does not count, and a row without pairs fails', () => {
+  const broken = { baseline: { ms: 100 }, ours: { ms: NaN, wrong: 'no answer' } }
   assert.equal(comparePairs([broken], { ratio: 1 }).verdict, 'FAIL')
   assert.equal(comparePairs([], { ratio: 1 }).verdict, 'FAIL')
   assert.equal(comparePairs([...pairsOf([0.5]), broken], { ratio: 1 }).pairs, 1)

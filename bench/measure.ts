@@ -1,15 +1,16 @@
+import { createRandom } from '../e2e/harness/random.ts'
+
 /*
- * The statistics of the bench. A row compares ours with what a user would pick instead, both run in
- * turn on the same machine, so what counts is the ratio within each pair: whatever else the host was
- * doing then slowed both. The figure is the median of these ratios with a bootstrap interval of 95 %,
- * and a target is met only when the whole interval lies within it.
+ * The statistics of the benchmarks. A row runs ours and a baseline alternately on the same host and takes
+ * the ratio within each pair, because other load on the host slows both. The result is the median of
+ * these ratios with a 95 % bootstrap interval. A target is met only if the whole interval is within it.
  */
 
-/** How long one try took, and what was wrong with its result if anything was. */
+/** The duration of one run, and a description of its result if that was wrong. */
 export type Sample = { readonly ms: number; readonly wrong?: string | undefined }
 export type Pair = { readonly baseline: Sample; readonly ours: Sample }
 
-/** Ratios of ours to the baseline, and milliseconds of ours. */
+/** Limits for the ratio of ours to the baseline, and for the p50 of ours. */
 export type Target = {
   readonly ratio: number
   readonly stretch?: number
@@ -25,7 +26,7 @@ export type Comparison = {
   readonly ratio: Interval
   readonly baselineMs: Distribution
   readonly oursMs: Distribution
-  /** Each wrong result of ours, in words. A single one fails the row, however fast it was. */
+  /** Descriptions of our wrong results. A single one fails the row. */
   readonly wrong: readonly string[]
   readonly baselineWrong: number
   readonly verdict: Verdict
@@ -46,7 +47,7 @@ export function comparePairs(pairs: readonly Pair[], target: Target): Comparison
   }
 }
 
-/** `unclear`: the interval holds the target, so that more pairs or a quieter host would decide. */
+/** `unclear`: the target lies inside the interval; more pairs or a quieter host would decide. */
 export function judge(ratio: Interval, target: Target): Verdict {
   if (target.stretch !== undefined && ratio.high <= target.stretch) return 'stretch'
   if (ratio.high <= target.ratio) return 'met'
@@ -58,13 +59,13 @@ export function distribution(values: readonly number[]): Distribution {
   return { p50: quantile(sorted, 0.5), p95: quantile(sorted, 0.95), max: quantile(sorted, 1) }
 }
 
-/** The median, and where 95 % of the medians of resampled values lie. The same values, the same interval. */
+/** The median with its bootstrap interval, which is the same for the same values. */
 export function medianInterval(values: readonly number[], rounds = 2000): Interval {
   const median = medianOf(values)
   if (values.length < 2) return { median, low: median, high: median }
-  const random = seededRandom(values.length)
+  const random = createRandom(values.length)
   const medians = Array.from({ length: rounds }, () =>
-    medianOf(values.map(() => values[Math.floor(random() * values.length)]!)),
+    medianOf(values.map(() => random.pick(values))),
   ).sort((a, b) => a - b)
   return { median, low: quantile(medians, 0.025), high: quantile(medians, 0.975) }
 }
@@ -76,22 +77,11 @@ export function medianOf(values: readonly number[]): number {
   )
 }
 
-/** Between two neighbours the value is interpolated. NaN of nothing. */
+/** Interpolates between neighbours. NaN for an empty list. */
 export function quantile(sorted: readonly number[], q: number): number {
   const at = (sorted.length - 1) * q
   const below = sorted[Math.floor(at)]
   const above = sorted[Math.ceil(at)]
   if (below === undefined || above === undefined) return NaN
   return below + (above - below) * (at - Math.floor(at))
-}
-
-/** mulberry32. */
-function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

@@ -1,27 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Incus } from './incus.ts'
 
 /*
- * What processes take of the host, from /proc. Memory is the proportional share (PSS): pages that
- * several processes map count once over all of them, so that sums are true.
+ * Memory and CPU time of processes, from /proc. Memory is the proportional share (PSS), which divides
+ * shared pages among the processes that map them, so that sums are correct.
  */
 export type Usage = { readonly memoryMb: number; readonly cpuTicks: number }
 
 const ticksPerSecond = 100
 
-/** A process of the server, by the name of its role. */
-export function readRolePid(dataDir: string, role: string): number {
-  const record = readFileSync(join(dataDir, 'run', `${role}.pid`), 'utf8')
-  return (JSON.parse(record) as { pid: number }).pid
-}
-
-/** What a process and all below it use. */
+/** The usage of a process and its descendants. */
 export function readTree(pid: number): Usage {
   return readAll(listTree(pid))
 }
 
-/** A process and all below it. */
+/** A process and its descendants. */
 export function listTree(pid: number): number[] {
   const children = new Map<number, number[]>()
   for (const id of listProcesses()) {
@@ -43,18 +36,18 @@ export function readAll(pids: readonly number[]): Usage {
   return { memoryMb, cpuTicks }
 }
 
-/** Of one processor, between two readings. */
+/** The use of one processor between two readings. */
 export function cpuPercent(before: Usage, after: Usage, ms: number): number {
   return ((after.cpuTicks - before.cpuTicks) / ticksPerSecond / (ms / 1000)) * 100
 }
 
-/** A machine's first process. */
+/** The pid of a machine's init on the host. */
 export async function findInit(incus: Incus, project: string, name: string): Promise<number> {
   const state = await incus.run('query', `/1.0/instances/${name}/state?project=${project}`)
   return (JSON.parse(state) as { pid: number }).pid
 }
 
-/** Processes whose control groups lie below that of a machine's first process. */
+/** The processes of a machine, found by the control group of its init. */
 export function listGuest(initPid: number): number[] {
   const group = groupOf(initPid)
   return listProcesses().filter((pid) => groupOf(pid) === group)
@@ -65,8 +58,8 @@ export function readCommand(pid: number): string {
 }
 
 /**
- * What a machine holds: memory of its processes alone, and with the file cache that it would miss
- * (all but the inactive part). Both kinds of control groups are understood.
+ * The memory of a machine's processes, and its working set, which adds the active file cache. Supports
+ * control groups v1 and v2.
  */
 export function readGuestMemory(initPid: number): { processesMb: number; workingSetMb: number } {
   const path = groupOf(initPid)
@@ -85,7 +78,7 @@ export function readGuestMemory(initPid: number): { processesMb: number; working
   }
 }
 
-/** The machine's own group, which its processes' groups lie in; empty for what is in no machine. */
+/** The control group of the machine that a process belongs to; empty for processes of the host. */
 function groupOf(pid: number): string {
   const groups = readOrEmpty(`/proc/${pid}/cgroup`)
   const line = /^\d+:memory:(.*)$/m.exec(groups) ?? /^0::(.*)$/m.exec(groups)
@@ -98,7 +91,7 @@ function listProcesses(): number[] {
     .map(Number)
 }
 
-/** The fields after the name, which may hold anything: state, parent, … */
+/** The fields after the name, which may contain any character: state, parent, … */
 function readStat(pid: number): string[] | undefined {
   const text = readOrEmpty(`/proc/${pid}/stat`)
   return text === '' ? undefined : text.slice(text.lastIndexOf(')') + 2).split(' ')

@@ -1,14 +1,14 @@
 import type { Pair, Sample } from './measure.ts'
 
-/** One try. It times itself, because what prepares it and what checks it does not count. */
+/** One run. It times itself, because its preparation and its checks do not count. */
 export type Side = (round: number) => Promise<Sample>
 
 export type Plan = { readonly rounds: number; readonly warmups: number; readonly budgetMs: number }
 
 /**
- * Runs every side once a round, forwards and backwards in turn (A B, B A), so that neither gains by
- * its place. Of warm-up rounds the times are thrown away, and what was wrong is kept. When the time is
- * over the rounds so far are the result.
+ * Runs every side once per round, in alternating order (A B, B A), so that no side profits from its
+ * position. Warm-up rounds lose their times and keep their errors. When the budget is used up, the
+ * rounds so far are the result.
  */
 export async function runRounds<Name extends string>(
   sides: Readonly<Record<Name, Side>>,
@@ -37,7 +37,7 @@ export function pairUp<Name extends string>(
   return rounds.map((round) => ({ baseline: round[baseline], ours: round[ours] }))
 }
 
-/** Milliseconds of one call, and what it returned. */
+/** The duration of a call, and its result. */
 export async function time<T>(work: () => Promise<T>): Promise<{ ms: number; result: T }> {
   const start = performance.now()
   const result = await work()

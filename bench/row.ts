@@ -1,19 +1,19 @@
-import type { Api } from './api.ts'
+import type { ApiClient } from '../e2e/harness/api.ts'
 import type { Incus } from './incus.ts'
 import { comparePairs, type Comparison, type Sample, type Target } from './measure.ts'
 import { pairUp, type Plan } from './rounds.ts'
 
-/** What a bench gets: the server, the engine's own client, and how long to measure. */
+/** The server, the engine's own client, and how long to measure. */
 export type BenchContext = {
-  readonly api: Api
+  readonly api: ApiClient
   readonly dataDir: string
   readonly incus: Incus
-  /** Rounds for what takes long and for what takes less than 50 ms; how long rest is observed. */
+  /** `fast` is for operations below 50 ms; `restMs` is how long idle processes are observed. */
   readonly plan: { readonly slow: Plan; readonly fast: Plan; readonly restMs: number }
   readonly say: (progress: string) => void
 }
 
-/** One bench measures one row of the goals, which may be compared with more than one baseline. */
+/** Measures one row of the goals, possibly against several baselines. */
 export type Bench = {
   readonly name: string
   readonly title: string
@@ -29,11 +29,11 @@ export type ComparedRow = {
   readonly baseline: string
   readonly target: Target
   readonly comparison: Comparison
-  /** What else a reader should know, such as characters that came out right. */
+  /** Something else to know, such as the number of exact characters. */
   readonly note?: string
 }
 
-/** The row of one side beside another, from the rounds in which both took their turns. */
+/** Compares two sides of the same rounds. */
 export function compareSides<Name extends string>(
   rounds: readonly Record<Name, Sample>[],
   sides: { readonly baseline: Name; readonly ours: Name },
@@ -50,6 +50,6 @@ export type FigureRow = {
   readonly what: string
   readonly value: number
   readonly unit: 'MB' | '% CPU' | 'ms' | 'a second'
-  /** At most that. Without it the figure is for orientation. */
+  /** The maximum. Without it the figure is for orientation. */
   readonly limit?: number
 }

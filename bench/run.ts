@@ -2,36 +2,36 @@ import { writeFile } from 'node:fs/promises'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { openIncus } from './incus.ts'
-import { bench as create } from './s01-create.ts'
-import { bench as firstClick } from './s04-first-click.ts'
-import { bench as fork } from './s05-fork.ts'
-import { bench as snapshot } from './s06-snapshot.ts'
-import { bench as restore } from './s07-restore.ts'
-import { bench as screenshotJpeg } from './s08-screenshot-jpeg.ts'
-import { bench as screenshotPng } from './s09-screenshot-png.ts'
-import { bench as click } from './s10-click.ts'
-import { bench as events } from './s20-events.ts'
-import { bench as footprint } from './s21-footprint.ts'
-import { bench as type } from './s11-type.ts'
-import { bench as frame } from './s12-frame.ts'
-import { bench as viewers } from './s13-viewers.ts'
-import { bench as exec } from './s14-exec.ts'
-import { bench as execOutput } from './s15-exec-output.ts'
-import { bench as files } from './s16-files.ts'
-import { bench as preview } from './s18-preview.ts'
-import { bench as keystroke } from './s17-keystroke.ts'
-import { bench as authenticatedRead } from './s19-authenticated-read.ts'
+import { bench as create } from './rows/s01-create.ts'
+import { bench as firstClick } from './rows/s04-first-click.ts'
+import { bench as fork } from './rows/s05-fork.ts'
+import { bench as snapshot } from './rows/s06-snapshot.ts'
+import { bench as restore } from './rows/s07-restore.ts'
+import { bench as screenshotJpeg } from './rows/s08-screenshot-jpeg.ts'
+import { bench as screenshotPng } from './rows/s09-screenshot-png.ts'
+import { bench as click } from './rows/s10-click.ts'
+import { bench as type } from './rows/s11-type.ts'
+import { bench as frame } from './rows/s12-frame.ts'
+import { bench as viewers } from './rows/s13-viewers.ts'
+import { bench as exec } from './rows/s14-exec.ts'
+import { bench as execOutput } from './rows/s15-exec-output.ts'
+import { bench as files } from './rows/s16-files.ts'
+import { bench as keystroke } from './rows/s17-keystroke.ts'
+import { bench as preview } from './rows/s18-preview.ts'
+import { bench as authenticatedRead } from './rows/s19-authenticated-read.ts'
+import { bench as events } from './rows/s20-events.ts'
+import { bench as footprint } from './rows/s21-footprint.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import { openServer } from './server.ts'
 import { formatTable } from './table.ts'
 
 /*
- * `npm run bench`, or `npm run bench -- NAME…` for some of the benches. Each sets a goal beside what
- * a user would pick instead, in turn on this machine, and prints the ratio.
+ * `npm run bench` runs all benchmarks, `npm run bench -- NAME…` some of them. Each compares ours with the
+ * tool that users would use instead, on the same host, and prints the ratio.
  *
- *   --pairs N     so many pairs of each, instead of 30 (300 of what takes less than 50 ms)
- *   --quick       a few pairs, to see that it works; too few to judge by
- *   --json FILE   the rows for programs
+ *   --pairs N     the number of pairs, instead of 30 (300 for operations below 50 ms)
+ *   --quick       a few pairs, to check that it works; too few for a verdict
+ *   --json FILE   writes the rows as JSON
  */
 const benches: readonly Bench[] = [
   create,
@@ -65,7 +65,7 @@ const { values: options, positionals: names } = parseArgs({
 })
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // Each round looks at it, so that what was made for the bench is removed on the way out.
+  // Rounds check it, so that everything made for the bench is removed before the exit.
   process.once(signal, () => interrupted.abort(new Error('interrupted')))
 }
 const chosen = names.length === 0 ? benches : names.map(findBench)
@@ -74,7 +74,7 @@ const results = await runBenches(chosen)
 const rows = results.flatMap((result) => result.rows)
 console.log(`\n${formatTable(rows)}\n\n${describeHost()}, ${describeLoads()}`)
 const failed = results.filter(({ error }) => error !== undefined)
-for (const { name, error } of failed) console.log(`${name} could not be run: ${error}`)
+for (const { name, error } of failed) console.log(`${name} failed: ${error}`)
 if (options.json) await writeJson(options.json)
 const hasFailed = rows.some((row) => row.kind === 'compared' && row.comparison.verdict === 'FAIL')
 process.exitCode = failed.length > 0 || hasFailed ? 1 : 0
@@ -83,19 +83,19 @@ type Result = {
   readonly name: string
   readonly rows: readonly Row[]
   readonly error?: string
-  /** Of the last minute, before and after. */
+  /** The load average of the last minute, before and after. */
   readonly load: readonly [number, number]
 }
 
 async function runBenches(list: readonly Bench[]): Promise<Result[]> {
   say('starting the server')
   await using server = await openServer()
-  const { data } = await server.api.json<{ data: { id: string; default: boolean }[] }>(
+  const { data } = await server.api.ok<{ data: { id: string; default: boolean }[] }>(
     'GET',
     '/v1/images',
   )
   const image = data.find((one) => one.default)
-  if (!image) throw new Error('the server has no image')
+  if (!image) throw new Error('the server has no default image')
   await using incus = await openIncus(server.dataDir, image.id)
   const found: Result[] = []
   for (const { name, title, run } of list) {
@@ -124,7 +124,7 @@ async function runBenches(list: readonly Bench[]): Promise<Result[]> {
 
 function plan(usual: number, quick: number): BenchContext['plan']['slow'] {
   const rounds = options.pairs ? Number(options.pairs) : options.quick ? quick : usual
-  if (!(rounds >= 1)) throw new Error('--pairs takes a number')
+  if (!(rounds >= 1)) throw new Error('--pairs takes a positive number')
   return {
     rounds,
     warmups: options.quick ? 1 : 5,
@@ -132,7 +132,7 @@ function plan(usual: number, quick: number): BenchContext['plan']['slow'] {
   }
 }
 
-/** By its whole name, or by the number of the goal: `s1` is `s01-create`. */
+/** Finds a bench by its name or by the number of its goal: `s1` is `s01-create`. */
 function findBench(name: string): Bench {
   const number = /^s0?(\d+)$/i.exec(name)?.[1]?.padStart(2, '0')
   const bench = benches.find(
@@ -140,9 +140,7 @@ function findBench(name: string): Bench {
       one.name === name || one.name.endsWith(`-${name}`) || one.name.startsWith(`s${number}-`),
   )
   if (bench) return bench
-  throw new Error(
-    `there is no bench ${name}; there are ${benches.map((one) => one.name).join(', ')}`,
-  )
+  throw new Error(`unknown bench ${name}; use one of ${benches.map((one) => one.name).join(', ')}`)
 }
 
 function describeHost(): string {

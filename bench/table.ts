@@ -1,7 +1,7 @@
 import type { Distribution, Interval } from './measure.ts'
 import type { ComparedRow, FigureRow, Row } from './row.ts'
 
-/** The rows for people. Milliseconds are p50 / p95 / max; a ratio is its median and 95 % interval. */
+/** Times are p50 / p95 / max in milliseconds; a ratio is the median with its 95 % interval. */
 export function formatTable(rows: readonly Row[]): string {
   const compared = rows.filter((row) => row.kind === 'compared')
   const figures = rows.filter((row) => row.kind === 'figure')
@@ -52,7 +52,7 @@ function notesOf(rows: readonly ComparedRow[]): string[] {
       ...(note === undefined ? [] : [`${id}: ${note}`]),
       ...(wrong.length === 0
         ? []
-        : [`${id} ${ours}: ${wrong.length} wrong; the first: ${wrong[0]}`]),
+        : [`${id} ${ours}: ${wrong.length} wrong results of ours; the first: ${wrong[0]}`]),
       ...(baselineWrong === 0
         ? []
         : [`${id} ${ours}: ${baselineWrong} wrong results of ${baseline}`]),

@@ -6,18 +6,18 @@ import { WebSocket } from 'ws'
 import { ByteReader } from '../server/test/byte-reader.ts'
 import { formatOfNovnc } from '../server/test/rfb-format.ts'
 import { messages, rfb } from '../server/test/rfb-messages.ts'
-import type { Api } from './api.ts'
+import type { ApiClient, Lease } from '../e2e/harness/api.ts'
 
 export type ViewerOptions = {
-  /** It takes no compression, which is the most there can be to send. */
+  /** Accepts no compression, so that the server sends as much as possible. */
   readonly isRaw?: boolean
-  /** It reads no faster than that. */
+  /** Limits how fast the viewer reads. */
   readonly bytesPerSecond?: number
 }
 
 /**
- * An RFB viewer that follows any server and keeps the picture, exactly: it names no quality, so there is
- * no JPEG in it. The test's client (server/test/rfb-client.ts) takes only what ours may send.
+ * An RFB viewer for any server, which keeps the exact picture: it requests no quality level, so no JPEG is
+ * sent. The client of the tests (server/test/rfb-client.ts) accepts only what our server may send.
  */
 export class Viewer implements Disposable {
   width = 0
@@ -30,7 +30,7 @@ export class Viewer implements Disposable {
   readonly #reader = new ByteReader()
   readonly #streams: (ReturnType<typeof openStream> | undefined)[] = []
   #failure: Error | undefined
-  #happened = Promise.withResolvers<void>()
+  #changed = Promise.withResolvers<void>()
 
   constructor(wire: Wire, { isRaw = false }: ViewerOptions = {}) {
     this.#wire = wire
@@ -44,7 +44,7 @@ export class Viewer implements Disposable {
 
   fail(error: Error): void {
     this.#failure ??= error
-    this.#tell()
+    this.#wake()
   }
 
   pixel(x: number, y: number): number {
@@ -56,13 +56,14 @@ export class Viewer implements Disposable {
     this.#wire.send(messages.pointer(x, y, buttons))
   }
 
-  /** Waits until what it has been shown makes it true. */
-  async until(what: string, isSo: (viewer: this) => boolean, boundMs = 30_000): Promise<void> {
-    const timer = setTimeout(() => this.fail(new Error(`a viewer waits: ${what}`)), boundMs)
+  /** Waits until the condition holds for the viewer. */
+  async until(what: string, holds: (viewer: this) => boolean, boundMs = 30_000): Promise<void> {
+    const late = new Error(`a viewer waited ${boundMs} ms for ${what}`)
+    const timer = setTimeout(() => this.fail(late), boundMs)
     try {
-      while (!isSo(this)) {
+      while (!holds(this)) {
         if (this.#failure) throw this.#failure
-        await this.#happened.promise
+        await this.#changed.promise
       }
     } finally {
       clearTimeout(timer)
@@ -79,7 +80,7 @@ export class Viewer implements Disposable {
     this.#wire.send(Buffer.from('RFB 003.008\n'))
     await reader.bytes(await reader.u8())
     this.#wire.send(Buffer.of(1))
-    if ((await reader.u32()) !== 0) throw new Error('the server refuses a viewer')
+    if ((await reader.u32()) !== 0) throw new Error('the server refused the viewer')
     this.#wire.send(Buffer.of(1))
     this.width = await reader.u16()
     this.height = await reader.u16()
@@ -98,7 +99,7 @@ export class Viewer implements Disposable {
       await this.#reader.bytes(3)
       return void (await this.#reader.bytes(await this.#reader.u32()))
     }
-    if (type !== 0) throw new Error(`a message of type ${type}`)
+    if (type !== 0) throw new Error(`unexpected message type ${type}`)
     await this.#reader.bytes(1)
     for (let count = await this.#reader.u16(); count > 0; count--) {
       const head = await this.#reader.bytes(12)
@@ -107,7 +108,7 @@ export class Viewer implements Disposable {
     }
     this.#request(true)
     this.onUpdate()
-    this.#tell()
+    this.#wake()
   }
 
   async #readRectangle(area: Area, encoding: number): Promise<void> {
@@ -117,7 +118,7 @@ export class Viewer implements Disposable {
     if (encoding === rfb.cursor) {
       return void (await this.#reader.bytes(Math.ceil(width / 8) * height))
     }
-    if (encoding !== rfb.raw) throw new Error(`encoding ${encoding}`)
+    if (encoding !== rfb.raw) throw new Error(`unexpected encoding ${encoding}`)
     const rgb = Buffer.allocUnsafe(width * height * 3)
     for (let from = 0, to = 0; to < rgb.length; from += 4, to += 3) {
       rgb[to] = pixels[from]!
@@ -134,10 +135,10 @@ export class Viewer implements Disposable {
     }
     const kind = control >> 4
     if (kind === 8) return Buffer.alloc(width * height * 3, await this.#reader.bytes(3))
-    if (kind > 7) throw new Error(`compression ${control}`)
+    if (kind > 7) throw new Error(`unexpected compression ${control}`)
     const filter = (kind & 4) === 0 ? 0 : await this.#reader.u8()
     if (filter === 0) return this.#readDeflated(kind & 3, width * height * 3)
-    if (filter !== 1) throw new Error(`filter ${filter}`)
+    if (filter !== 1) throw new Error(`unexpected filter ${filter}`)
     const count = (await this.#reader.u8()) + 1
     const colours = await this.#reader.bytes(count * 3)
     const rowBytes = count === 2 ? Math.ceil(width / 8) : width
@@ -155,7 +156,7 @@ export class Viewer implements Disposable {
     return rgb
   }
 
-  /** Of a zlib stream that goes on from one rectangle to the next until the server begins it anew. */
+  /** Reads from a zlib stream, which continues across rectangles until the server resets it. */
   async #readDeflated(stream: number, bytes: number): Promise<Buffer> {
     if (bytes < 12) return this.#reader.bytes(bytes)
     let length = 0
@@ -181,9 +182,9 @@ export class Viewer implements Disposable {
     this.#wire.send(messages.requestUpdate(isIncremental, { x: 0, y: 0, width, height }))
   }
 
-  #tell(): void {
-    this.#happened.resolve()
-    this.#happened = Promise.withResolvers()
+  #wake(): void {
+    this.#changed.resolve()
+    this.#changed = Promise.withResolvers()
   }
 }
 
@@ -193,22 +194,20 @@ function openStream() {
   return { inflate, inflated }
 }
 
-export type ScreenDriver = { readonly sessionId: string; readonly fence: number }
-
-/** Views a machine through our gateway; as the holder of the input lease if it is given. */
+/** Views a machine through our gateway, as the holder of the input lease if one is given. */
 export async function viewScreen(
-  api: Api,
+  api: ApiClient,
   machineId: string,
-  options: ViewerOptions & { readonly driver?: ScreenDriver } = {},
+  options: ViewerOptions & { readonly lease?: Lease } = {},
 ): Promise<Viewer> {
-  const { gateway_url } = await api.json<{ gateway_url: string }>('GET', '/v1/auth/me')
-  const path = channels.screen.replace('{machine_id}', machineId)
-  const query = options.driver ? `?session_id=${options.driver.sessionId}` : ''
+  const { gateway_url } = await api.ok<{ gateway_url: string }>('GET', '/v1/auth/me')
+  const path = channels.screen.path.replace('{machine_id}', machineId)
+  const query = options.lease ? `?session_id=${options.lease.sessionId}` : ''
   const headers = { authorization: `Bearer ${api.key}` }
   const { socket, viewer } = viewWebSocket(`${gateway_url}${path}${query}`, options, headers)
   await once(socket, 'open')
-  const { driver } = options
-  if (driver) socket.send(JSON.stringify({ type: 'input_fence', fence: driver.fence }))
+  const { lease } = options
+  if (lease) socket.send(JSON.stringify({ type: 'input_fence', fence: lease.fence }))
   return viewer
 }
 
@@ -219,7 +218,7 @@ export async function viewWebsockify(port: number, options: ViewerOptions = {}):
   return viewer
 }
 
-/** Views an RFB server as it is. */
+/** Views an RFB server over plain TCP. */
 export async function viewTcp(port: number, options: ViewerOptions = {}): Promise<Viewer> {
   const socket = connect(port, '127.0.0.1').setNoDelay(true)
   await once(socket, 'connect')
@@ -255,7 +254,7 @@ function viewWebSocket(url: string, options: ViewerOptions, headers = {}) {
     socket.pause()
     setTimeout(() => socket.resume(), (data.length / bytesPerSecond) * 1000)
   })
-  socket.once('close', (code) => viewer.fail(new Error(`the connection has closed: ${code}`)))
+  socket.once('close', (code) => viewer.fail(new Error(`the connection closed with ${code}`)))
   socket.on('error', (error) => viewer.fail(error))
   return { socket, viewer }
 }

@@ -5,9 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { bundleViewer, viewerFile } from './src/commands/view/page.ts'
 
 /*
- * Makes build/cli, which is what is published: the command line with all that it uses in it, and no
- * dependency. One package to fetch, a start that opens a few files and not three hundred, and nothing
- * that asks for a newer Node than the command line itself does.
+ * Builds build/cli, the published package: the CLI bundled with its dependencies. One package to
+ * fetch, few files to open at start, and no dependency that needs a newer Node than the CLI does.
  *
  *     node cli/build.ts && npm publish build/cli
  */
@@ -24,11 +23,11 @@ export async function buildCli(outDir: string): Promise<void> {
     format: 'esm',
     platform: 'node',
     target: 'node20.12',
-    // A package of its own, with a library of pictures: `computer mcp` finds it if it is there.
+    // Installed separately, because it has native dependencies; `computer mcp` imports it if present.
     external: ['@computer/mcp', 'esbuild'],
     metafile: true,
     chunkNames: '[name]-[hash]',
-    // What is bundled from CommonJS asks for Node's own modules by require.
+    // Bundled CommonJS modules load Node's own modules by require.
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
     },
@@ -53,7 +52,7 @@ export async function buildCli(outDir: string): Promise<void> {
   )
 }
 
-/** The licenses of what others wrote and is part of the bundle. */
+/** The licenses of all third-party packages in the bundle. */
 async function licensesOf(metafiles: readonly Metafile[]): Promise<string> {
   const inputs = metafiles.flatMap((metafile) => Object.keys(metafile.inputs))
   const paths = inputs.map((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0])

@@ -2,7 +2,8 @@ import { Computer, type Command, type ExecOptions, type Machine } from '@compute
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import sharp from 'sharp'
-import { eventually, type Answer } from './harness/api.ts'
+import type { Answer } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
@@ -44,8 +45,8 @@ test('its desktop comes up at 1280x800 and shows a picture', async () => {
   for (const kind of ['jpeg', 'webp']) {
     const query = `/screenshot?format=${kind}&quality=70`
     const answer = await callRaw('GET', query, undefined, { accept: 'image/*' })
-    assert.equal(answer.headers.get('content-type'), `image/${kind}`)
-    assert.equal(answer.headers.get('x-display-width'), '1280')
+    assert.equal(answer.headers['content-type'], `image/${kind}`)
+    assert.equal(answer.headers['x-display-width'], '1280')
     assert.equal((await sharp(answer.bytes).metadata()).format, kind)
   }
   const ready = await eventually('the event machine.ready', async () => {
@@ -125,9 +126,7 @@ test('after a takeover is answered, nothing of a drag in flight lands', async ()
     status: 409,
     message: new RegExp(theirs),
   })
-  await eventually('the drag is under way', async () =>
-    (await pointer()) === '5,5' ? undefined : true,
-  )
+  await eventually('the drag is under way', async () => (await pointer()) !== '5,5')
   await input.acquire({ force: true })
   const [first, mask] = [await pointer(), await buttons()]
   await refused
@@ -153,15 +152,15 @@ test('a guest that powers itself off is stopped, one that reboots runs on', asyn
   await eventually('the rebooted machine answers', () =>
     run(['test', '!', '-e', '/run/before']).then(
       () => true,
-      () => undefined,
+      () => false,
     ),
   )
   assert.equal((await machine.refresh()).state, 'running')
   await run(['systemctl', 'poweroff'], { user: 'root' }).catch(() => {})
   await eventually(
     'the machine is seen to be off',
-    async () => (await machine.refresh()).state === 'stopped' || undefined,
-    10_000,
+    async () => (await machine.refresh()).state === 'stopped',
+    { withinMs: 10_000 },
   )
   await machine.start()
 })
@@ -177,7 +176,7 @@ test('two machines cannot reach each other', async () => {
   await eventually('it reaches itself', async () =>
     run(fetchIt).then(
       () => true,
-      () => undefined,
+      () => false,
     ),
   )
   assert.notEqual((await other.exec(fetchIt)).exitCode, 0)
@@ -189,16 +188,14 @@ test('a create survives the death of the worker in its middle', async () => {
   const creating = machines.create({ name: 'phoenix', wait: false })
   await eventually('the row is there', async () => {
     const { data } = await machines.list({ name: 'phoenix' })
-    return data.length > 0 || undefined
+    return data.length > 0
   })
   await server.kill('worker')
   const phoenix = await creating
   assert.equal(phoenix.state, 'running')
   const { data } = await phoenix.events.list()
   assert.equal(data.filter(({ type }) => type === 'machine.started').length, 1)
-  await eventually('only it and ours are left', async () =>
-    (await server.countMachines()) === 2 ? true : undefined,
-  )
+  await eventually('only it and ours are left', async () => (await server.countMachines()) === 2)
 })
 
 test('a deleted machine is gone', async () => {
@@ -206,7 +203,7 @@ test('a deleted machine is gone', async () => {
   assert.deepEqual([deleted.status, deleted.body.state], [202, 'deleting'])
   await eventually('it is not found', async () => {
     const answer = await callRaw('GET', '')
-    return answer.status === 404 || undefined
+    return answer.status === 404
   })
 })
 
@@ -231,7 +228,7 @@ async function fileThere(path: string): Promise<void> {
   await eventually(`${path} is there`, () =>
     machine.files.read(path).then(
       () => true,
-      () => undefined,
+      () => false,
     ),
   )
 }
@@ -239,7 +236,7 @@ async function fileThere(path: string): Promise<void> {
 async function activeWindow(name: string): Promise<void> {
   await eventually(`a window of ${name} is active`, async () => {
     const { stdout } = await machine.exec('xprop -id "$(xdotool getactivewindow)" WM_CLASS')
-    return stdout.toLowerCase().includes(name) || undefined
+    return stdout.toLowerCase().includes(name)
   })
 }
 

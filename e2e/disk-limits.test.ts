@@ -11,11 +11,13 @@ import {
   type MachineDriver,
   type MachineSpec,
 } from '../server/src/drivers/machine-driver.ts'
+import { soakSize } from '../scripts/soak/sizes.ts'
 import { startTestEngine, type TestEngine } from './harness/engine.ts'
-import { runInGuest } from './harness/guest-exec.ts'
+import { runInGuest } from './guest/exec.ts'
 
 const project = 'limits'
 const sizeBytes = 2 ** 30
+const { rounds } = soakSize('full')
 
 /** What a machine can have on its disk, whatever captures keep of it (R13). */
 describe('a disk holds what its size says', () => {
@@ -34,18 +36,18 @@ describe('a disk holds what its size says', () => {
     await engine?.[Symbol.asyncDispose]()
   })
 
-  test('captures of a full disk neither give room nor take it, ten times', async () => {
+  test('captures of a full disk neither give room nor take it, round after round', async () => {
     const machine = await runMachine()
     await expectFull(machine)
     const captures: CaptureId[] = []
-    for (let round = 1; round <= 10; round += 1) {
+    for (let round = 1; round <= rounds; round += 1) {
       captures.push(await capture(machine))
       await driver.tendDisks()
       await expectFull(machine)
       await empty(machine)
       await becomesFull(machine)
     }
-    assert.ok((await limitOf(machine)) > 10 * sizeBytes)
+    assert.ok((await limitOf(machine)) > rounds * sizeBytes)
 
     for (const id of captures) {
       await driver.removeCapture(id)

@@ -7,13 +7,14 @@ import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { soakSize } from '../scripts/soak/sizes.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
 /* Files of a real machine, of any length both ways. The tests share a server and a machine. */
 
 const mebibyte = 1024 * 1024
-const largeBytes = 1024 * mebibyte
+const largeBytes = soakSize('gigabyte').mebibytes * mebibyte
 /** What one of a tenth of that leaves behind in a process is no growth. */
 const warmBytes = 100 * mebibyte
 /** What a call of any length may add to a process that serves it. */
@@ -31,7 +32,7 @@ before(async () => {
 })
 after(() => server?.[Symbol.asyncDispose]())
 
-test('1 GiB goes in and comes out whole, and neither end holds it', async () => {
+test('a file of several hundred megabytes goes in and comes out whole, and neither end holds it', async () => {
   const sent = createHash('sha256')
   const before = await readMemoryMb()
   const done = new AbortController()

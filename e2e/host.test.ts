@@ -5,7 +5,8 @@ import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { networkName } from '../server/src/process.ts'
-import { createApiClient, eventually, type ApiClient } from './harness/api.ts'
+import { createApiClient, type ApiClient } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import { removeEngine } from './harness/engine-daemon.ts'
 import { copyEngineTemplate, templatePoolGib } from './harness/engine-template.ts'
 import { freePort } from './harness/ports.ts'
@@ -78,12 +79,12 @@ test('a role that is killed comes back, and that is said', async () => {
   const { pid } = JSON.parse(await readFile(join(dataDir, 'run', 'api.pid'), 'utf8'))
   process.kill(pid as number, 'SIGKILL')
   await eventually('the death of the api is said', async () =>
-    /api was ended by SIGKILL .* starting it again/.test(server.output()) ? true : undefined,
+    /api was ended by SIGKILL .* starting it again/.test(server.output()),
   )
   await eventually('the api answers again', async () =>
     state().then(
       () => true,
-      () => undefined,
+      () => false,
     ),
   )
 })
@@ -96,7 +97,7 @@ test('computer down stops the machine too, and it can be started again', async (
   await ended
 
   server = await up()
-  const isSettled = async () => ((await state()) === 'running' ? undefined : true)
+  const isSettled = async () => (await state()) !== 'running'
   await eventually('the machine is seen to be down', isSettled)
   const { data } = await server.api.ok('GET', `/v1/machines/${id}/events`)
   assert.equal(await state(), 'stopped', JSON.stringify(data[0]))
@@ -119,9 +120,9 @@ async function up(): Promise<Running> {
   const { child, output } = launch('up')
   const isUp = async () => {
     if (child.exitCode !== null) throw new Error(`the server ended:\n${output()}`)
-    return output().includes('Ctrl-C stops') ? true : undefined
+    return output().includes('Ctrl-C stops')
   }
-  await eventually('the server is up', isUp, startBoundMs)
+  await eventually('the server is up', isUp, { withinMs: startBoundMs })
   const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
   const api = createApiClient(`http://127.0.0.1:${env['COMPUTER_API_PORT']}`, key)
   return { child, api, output }

@@ -9,9 +9,9 @@ import { createIncusDriver } from '../server/src/drivers/incus/driver.ts'
 import { nameOf } from '../server/src/drivers/incus/instance.ts'
 import type { MachineDriver, MachineSpec } from '../server/src/drivers/machine-driver.ts'
 import { createGuestClient, type GuestClient } from '../server/src/guest/client.ts'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import { startTestEngine, type TestEngine } from './harness/engine.ts'
-import { runInGuest } from './harness/guest-exec.ts'
+import { runInGuest } from './guest/exec.ts'
 
 /*
  * Who a machine is when its disk came from another one. A source and two copies of it run side by
@@ -172,7 +172,7 @@ async function boot(spec: MachineSpec, hostname: string): Promise<void> {
   await eventually(`${hostname} knows its name`, () =>
     guests.setIdentity(refOf(spec), { machine: spec.id, hostname }).then(
       () => true,
-      () => undefined,
+      () => false,
     ),
   )
 }

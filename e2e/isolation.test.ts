@@ -9,8 +9,8 @@ import { nameOf } from '../server/src/drivers/incus/instance.ts'
 import { listInstances } from '../server/src/drivers/incus/instances.ts'
 import type { MachineDriver, MachineSpec } from '../server/src/drivers/machine-driver.ts'
 import { startTestEngine, type TestEngine } from './harness/engine.ts'
-import { runInGuest, type GuestResult } from './harness/guest-exec.ts'
-import { dnsQuery, listen, subvolumes } from './harness/isolation-probes.ts'
+import { runInGuest, type GuestResult } from './guest/exec.ts'
+import { dnsQuery, listen, subvolumes } from './guest/isolation-probes.ts'
 
 const project = 'isolation'
 

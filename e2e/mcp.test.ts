@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import sharp from 'sharp'
 import { connectOverStdio, imageOf, type McpClient } from '../mcp/test/client.ts'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
@@ -39,12 +39,12 @@ test('a page is opened in the browser, and its button clicked', async () => {
   await eventually('the button is on the screen', async () => {
     const { bytes } = imageOf(await mcp.call('screenshot', { machine }))
     const { dominant } = await sharp(bytes).stats()
-    return dominant.g > 200 && dominant.r < 60 ? true : undefined
+    return dominant.g > 200 && dominant.r < 60
   })
   await mcp.ok('click', { machine, x: 640, y: 500 })
   await eventually('the page told of the click', async () => {
     const read = await mcp.call('read_file', { machine, path: 'site/clicked' })
-    return read.isError ? undefined : true
+    return !read.isError
   })
   assert.equal(await mcp.ok('read_file', { machine, path: 'site/clicked' }), 'once\n')
 })

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import sharp from 'sharp'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import { launchChromium } from './harness/chromium.ts'
 import { NovncViewer, servePage } from './harness/novnc-page.ts'
 import type { RealServer } from './harness/server.ts'
@@ -59,7 +59,7 @@ test('without the lease it only looks; with it, a click and text land', async ()
   await viewer.page.keyboard.type('Typed in noVNC: ~!@#$%^&*()_+ ')
   await eventually('the text arrives', async () => {
     const answer = await server.api.call('GET', path('files/content?path=typed.txt'))
-    return answer.body?.content === 'Typed in noVNC: ~!@#$%^&*()_+ ' || undefined
+    return answer.body?.content === 'Typed in noVNC: ~!@#$%^&*()_+ '
   })
   await looksLikeMachine(viewer)
 })
@@ -70,7 +70,7 @@ test('a click changes what is seen, by all who look', async () => {
   const before = await viewer.picture()
   await viewer.page.mouse.click(1100, 700, { button: 'right' })
   await eventually('a menu is drawn', async () => {
-    return (await difference(before, await viewer.picture())) > 1 || undefined
+    return (await difference(before, await viewer.picture())) > 1
   })
   await looksLikeMachine(viewer)
   await looksLikeMachine(onlooker)
@@ -82,7 +82,7 @@ test('a click changes what is seen, by all who look', async () => {
   }
   await viewer.page.keyboard.press('Escape')
   await eventually('the menu is gone', async () => {
-    return (await difference(before, await viewer.picture())) < 1 || undefined
+    return (await difference(before, await viewer.picture())) < 1
   })
 })
 
@@ -91,7 +91,7 @@ test('the display follows the window of the viewer, and every viewer the display
   await viewer.page.setViewportSize({ width: 1000, height: 700 })
   await eventually('the display has the size of the window', async () => {
     const { width, height } = await server.api.ok('GET', path('display'))
-    return (width === 1000 && height === 700) || undefined
+    return width === 1000 && height === 700
   })
   for (const one of [viewer, onlooker]) await looksLikeMachine(one)
 
@@ -102,13 +102,13 @@ test('the display follows the window of the viewer, and every viewer the display
 test('a takeover makes it read-only, and it goes on looking', async () => {
   await server.api.takeLease(id, { force: true })
   await eventually('it is told', async () => {
-    return (await viewer.messages()).some(({ type }) => type === 'lease_lost') || undefined
+    return (await viewer.messages()).some(({ type }) => type === 'lease_lost')
   })
   await viewer.page.keyboard.type('too late')
   await server.api.ok('POST', path('keyboard/type'), { text: 'Taken over.' })
   await eventually('the text of the new holder arrives alone', async () => {
     const { body } = await server.api.call('GET', path('files/content?path=typed.txt'))
-    return body.content.endsWith('()_+ Taken over.') || undefined
+    return body.content.endsWith('()_+ Taken over.')
   })
   await looksLikeMachine(viewer)
 })
@@ -128,7 +128,7 @@ async function openTerminal(): Promise<void> {
   await server.api.launch(id, `xfce4-terminal --geometry 100x30+150+100 -x ${program}`)
   await eventually('the program reads', async () => {
     const answer = await server.api.call('GET', path('files/content?path=typed.txt'))
-    return answer.status === 200 || undefined
+    return answer.status === 200
   })
 }
 
@@ -140,7 +140,7 @@ async function looksLikeMachine(one: NovncViewer): Promise<void> {
       accept: 'image/png',
     })
     last = await difference(bytes, await one.picture())
-    return last < 2 || undefined
+    return last < 2
   }).catch((error: Error) => assert.fail(`${error.message}; it differs by ${last}`))
 }
 

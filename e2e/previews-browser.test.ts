@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { connect } from 'node:tls'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import { launchChromium } from './harness/chromium.ts'
 import { signInOwner } from './harness/person.ts'
 import { startRealServer, type RealServer } from './harness/server.ts'
@@ -38,7 +38,7 @@ before(async () => {
     const command = ['python3', '-c', `import urllib.request as r; r.urlopen("${url}")`]
     await eventually(`port ${port} answers`, async () => {
       const { exit_code } = await api.ok('POST', `/v1/machines/${machine}/exec`, { command })
-      return exit_code === 0 || undefined
+      return exit_code === 0
     })
   }
   one = await api.ok('POST', `/v1/machines/${machine}/ports`, { port: 8000 })

@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { WebSocket, type ClientOptions } from 'ws'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
@@ -34,17 +34,16 @@ test('nothing has to listen yet; what listens then is reached over TLS at its ho
   port = Number(new URL(preview.url).port)
   assert.match(preview.url, /^https:\/\/[0-9a-z]{26}\.localhost:\d+$/)
   // The agent inside answers a moment after the machine runs.
-  await eventually('the machine answers that nothing listens', async () =>
-    (await ask('/')).status === 502 ? true : undefined,
+  await eventually(
+    'the machine answers that nothing listens',
+    async () => (await ask('/')).status === 502,
   )
   await server.api.ok('PUT', `/v1/machines/${machine}/files/content`, {
     path: '/home/agent/web.py',
     content: webServer,
   })
   await server.api.launch(machine, 'python3 /home/agent/web.py')
-  await eventually('the web server answers', async () =>
-    (await ask('/hello')).status === 200 ? true : undefined,
-  )
+  await eventually('the web server answers', async () => (await ask('/hello')).status === 200)
   const { text, headers } = await ask('/hello')
   assert.equal(text, 'hello from the machine')
   assert.equal(headers['x-host'], new URL(preview.url).host)
@@ -102,21 +101,17 @@ test('a stopped machine answers 503, and works again under the same hostname', a
   await server.api.ok('POST', `/v1/machines/${machine}/stop?wait=60`)
   assert.equal((await ask('/hello')).status, 503)
   await server.api.ok('POST', `/v1/machines/${machine}/start?wait=60`)
-  await eventually('the machine answers', async () =>
-    (await ask('/hello')).status === 502 ? true : undefined,
-  )
+  await eventually('the machine answers', async () => (await ask('/hello')).status === 502)
   await server.api.launch(machine, 'python3 /home/agent/web.py')
-  await eventually('the web server answers', async () =>
-    (await ask('/hello')).status === 200 ? true : undefined,
-  )
+  await eventually('the web server answers', async () => (await ask('/hello')).status === 200)
 })
 
 test('it outlives the gateway', async () => {
   await server.kill('gateway')
   await eventually('the gateway is back', async () =>
     ask('/hello').then(
-      ({ status }) => (status === 200 ? true : undefined),
-      () => undefined,
+      ({ status }) => status === 200,
+      () => false,
     ),
   )
   const { text } = await ask('/hello')

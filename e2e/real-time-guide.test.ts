@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import { readPrograms } from './harness/guide-programs.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
@@ -67,5 +67,5 @@ function run(name: string) {
 }
 
 async function printed({ output }: ReturnType<typeof run>, pattern: RegExp): Promise<void> {
-  await eventually(`${pattern} is printed`, async () => pattern.test(output()) || undefined)
+  await eventually(`${pattern} is printed`, async () => pattern.test(output()))
 }

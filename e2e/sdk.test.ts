@@ -8,10 +8,10 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
-import { showTerminal } from './harness/shown-terminal.ts'
+import { showTerminal } from './guest/terminal.ts'
 
 /*
  * The headline calls of the SDK on a real machine. The tests share one server, and the machine that
@@ -102,7 +102,7 @@ test('typing acquires the lease by itself; who lost it to another is told, and t
   await typed('')
   await eventually('the terminal has the focus', async () => {
     const { stdout } = await machine.exec('xprop -id "$(xdotool getactivewindow)" WM_CLASS')
-    return stdout.includes('xfce4-terminal') || undefined
+    return stdout.includes('xfce4-terminal')
   })
   assert.equal(machine.input.state, 'none')
   await machine.keyboard.type('caf\u00e9 \u6f22\u5b57 \u{1f642} ')
@@ -145,7 +145,7 @@ test("a model's click lands on the pixel that it saw", async () => {
   const window = ['-event', 'button', '-geometry', '600x400+800+400']
   const { id } = await machine.processes.start(['stdbuf', '-oL', 'xev', ...window])
   await eventually('the model sees the window', async () => {
-    return (await seen()) === '255,255,255' || undefined
+    return (await seen()) === '255,255,255'
   })
   await execute({ action: 'left_click', coordinate: at })
   await execute({ action: 'right_click', coordinate: [750, 425] })
@@ -218,13 +218,13 @@ test('a fork and a machine of a template have the disk, and go their own way', a
 test('a whole life was told as it happened, in order, once by the machine and once by all', async () => {
   const told = () => everything.seen.filter(({ machineId }) => machineId === machine.id)
   await eventually('the desktop after the restore is told of', async () => {
-    return life.seen.filter(({ type }) => type === 'machine.ready').length === 2 || undefined
+    return life.seen.filter(({ type }) => type === 'machine.ready').length === 2
   })
   await machine.stop()
   await machine.delete()
   await life.ended
   await eventually('its end is told', async () => {
-    return told().at(-1)?.type === 'machine.deleted' || undefined
+    return told().at(-1)?.type === 'machine.deleted'
   })
   const withCursors = life.seen.map((event, index) => ({ ...event, cursor: told()[index]?.cursor }))
   assert.deepEqual(told(), withCursors)
@@ -289,6 +289,6 @@ async function typed(text: string): Promise<void> {
   let last: string | undefined
   await eventually(`${JSON.stringify(text)} is typed`, async () => {
     last = await machine.files.readText('typed.txt').catch(() => undefined)
-    return last === text || undefined
+    return last === text
   }).catch((error: Error) => assert.fail(`${error.message}; it is ${JSON.stringify(last)}`))
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { basename } from 'node:path'
 import { after, before, test } from 'node:test'
-import { eventually } from './harness/api.ts'
-import { createDiskSteps } from './harness/disk-steps.ts'
-import { findTraces } from './harness/secret-traces.ts'
+import { eventually } from './harness/polling.ts'
+import { createDiskSteps } from './guest/disk-steps.ts'
+import { findTraces } from './guest/secret-traces.ts'
 import { runAdmin } from './harness/person.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
@@ -61,9 +61,7 @@ test('a change, and its end, reach the running machine', async () => {
   await delivered('OTHER', 2)
   assert.equal(await run('printenv OTHER'), 'second\n')
   await server.api.ok('DELETE', path('secrets/OTHER'))
-  await eventually('it is gone', async () =>
-    (await run(`grep -c OTHER ${file} || true`)) === '0\n' ? true : undefined,
-  )
+  await eventually('it is gone', async () => (await run(`grep -c OTHER ${file} || true`)) === '0\n')
   assert.equal(await run('printenv OTHER || echo none'), 'none\n')
 })
 
@@ -97,7 +95,7 @@ test('what users have started at boot starts after the delivery, the first one t
     })
     if (body.exit_code !== 0) return undefined
     const [before, , now] = (body.stdout as string).split('\n').map((line) => line.split(' ')[21])
-    return before !== now && now !== undefined ? true : undefined
+    return before !== now && now !== undefined
   })
   assert.equal(await probes(), 'there\nthere\n')
   assert.equal(await server.api.run(other.id, ['printenv', 'TOKEN']), `${value}\n`)
@@ -134,7 +132,7 @@ test('the value is in no capture and no other machine, and nowhere outside of th
   assert.equal(await server.api.run(fork.id, ['sh', '-c', bare]), `${control}\n`)
   await eventually('the template is ready', async () => {
     const { state } = await server.api.ok('GET', `/v1/templates/${templateId}`)
-    return state === 'ready' || undefined
+    return state === 'ready'
   })
   const made = await server.api.ok('POST', '/v1/machines', { template: templateId })
   assert.equal(await server.api.run(made.id, ['sh', '-c', bare]), `${control}\n`)
@@ -177,7 +175,7 @@ async function delivered(name: string, version: number): Promise<void> {
   await eventually(`${name} is delivered`, async () => {
     const { data } = await server.api.ok('GET', path('secrets'))
     const found = data.find((one: { name: string }) => one.name === name)
-    return (found.version === version && found.delivered_at) || undefined
+    return found.version === version && found.delivered_at !== null
   })
 }
 

@@ -4,7 +4,8 @@ import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { GatewayClient } from '../server/test/gateway.ts'
 import { rfbOverWebSocket } from '../server/test/rfb-client.ts'
-import { createApiClient, eventually, type ApiClient } from './harness/api.ts'
+import { createApiClient, type ApiClient } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import { signInOwner, type Person } from './harness/person.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
@@ -34,7 +35,7 @@ before(async () => {
   id = (await agent.ok('POST', '/v1/machines', {})).id
   await agent.waitForDesktop(id)
   await agent.launch(id, `xfce4-terminal -x sh -c 'stty -icanon; exec cat >typed.txt'`)
-  await eventually('the program reads', async () => (await typed()) === '' || undefined)
+  await eventually('the program reads', async () => (await typed()) === '')
 })
 after(async () => {
   for (const client of clients) client.socket.terminate()
@@ -171,6 +172,6 @@ async function typing(text: string): Promise<void> {
   let last: string | undefined
   await eventually(`${JSON.stringify(text)} is typed`, async () => {
     last = await typed()
-    return last === text || undefined
+    return last === text
   }).catch((error: Error) => assert.fail(`${error.message}; it is ${JSON.stringify(last)}`))
 }

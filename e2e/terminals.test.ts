@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { GatewayClient } from '../server/test/gateway.ts'
-import { eventually } from './harness/api.ts'
+import { eventually } from './harness/polling.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
-import { showTerminal, type ShownTerminal } from './harness/shown-terminal.ts'
+import { showTerminal, type ShownTerminal } from './guest/terminal.ts'
 
 /*
  * Terminals of a real machine through a real gateway. The tests share one server and one machine, so
@@ -57,7 +57,7 @@ test('it outlives the gateway and the api, and is shown again', async () => {
   await shows(/end of count/)
   await server.kill('gateway')
   await server.kill('api')
-  await eventually('it is attached again', async () => reattached() > 0 || undefined)
+  await eventually('it is attached again', async () => reattached() > 0)
   const text = await shows(/end of count\r\nafter all/)
   assert.ok(text.length <= 256 * 1024 + 100)
   const numbers = text.split('\r\n').filter((line) => /^\d{5}$/.test(line))
@@ -121,7 +121,7 @@ async function connectRaw(): Promise<GatewayClient> {
 async function detached(): Promise<void> {
   await eventually('the terminal has no client', async () => {
     const one = (await machine.terminals.list()).find(({ id }) => id === terminal)
-    return (one && !one.attached) || undefined
+    return one && !one.attached
   })
 }
 
@@ -132,5 +132,5 @@ async function processes(): Promise<string> {
 }
 
 async function running(pattern: RegExp): Promise<void> {
-  await eventually(`${pattern} runs`, async () => pattern.test(await processes()) || undefined)
+  await eventually(`${pattern} runs`, async () => pattern.test(await processes()))
 }

@@ -17,25 +17,25 @@ import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 
 /**
- * Puts what the machines mount at /opt/computer into `outDir`: the agent in one file, a Node binary,
- * the image library with its native parts, and the native part of the pty library. Each file is
- * written beside its place and renamed into it, so that a running machine sees the old one or the new
- * one; what has not changed is left alone. A running agent keeps the files it has open: it loads
- * nothing else of this folder later than these libraries, whose files change only with their version.
+ * Builds into `outDir` the folder that machines mount at /opt/computer: the agent in one file, a
+ * Node binary, the image library with its native parts, and the native part of the pty library.
+ * Unchanged files are left alone; others are replaced atomically, so that a running machine sees
+ * the old file or the new one. A running agent later loads only the two libraries from here, and
+ * their files change only with their version.
  */
 export async function buildGuestAgent(outDir: string): Promise<void> {
   await mkdir(join(outDir, 'bin'), { recursive: true, mode: 0o755 })
-  await writeIfOther(join(outDir, 'bin', 'agent'), launcher, 0o755)
-  await writeIfOther(join(outDir, 'bin', 'wait-for-secrets'), waiting, 0o755)
+  await writeIfChanged(join(outDir, 'bin', 'agent'), launcher, 0o755)
+  await writeIfChanged(join(outDir, 'bin', 'wait-for-secrets'), waitForSecrets, 0o755)
   await copyNode(join(outDir, 'bin', 'node'))
   for (const name of nativePackages) await copyPackage(name, join(outDir, 'node_modules', name))
-  // Last, since it is what uses the others.
-  await writeIfOther(join(outDir, 'agent.mjs'), await bundle())
+  // Last, because it uses the others.
+  await writeIfChanged(join(outDir, 'agent.mjs'), await bundle())
 }
 
 /**
- * What the machine's unit starts: its limits make the agent's memory a third of what it is without
- * them, and can only be given from outside.
+ * Started by the machine's unit. These limits cut the agent's memory to a third, and can only be
+ * set from outside the process.
  */
 const launcher = `#!/bin/sh
 export MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=4194304 MALLOC_MMAP_THRESHOLD_=1048576
@@ -44,18 +44,19 @@ exec /opt/computer/bin/node --max-semi-space-size=1 --optimize-for-size --v8-poo
 `
 
 /**
- * What a boot waits for before the first program of a user (src/secrets/boot.ts). Once the agent can be
- * reached the server has five seconds: a machine that reboots itself while that is away goes on then.
+ * Holds a boot before the first program of a user (src/secrets/boot.ts). Once the agent can be
+ * reached, the server has five seconds: a machine that reboots by itself while no server runs then
+ * continues.
  */
-const waiting = `#!/bin/sh
-silent=0
+const waitForSecrets = `#!/bin/sh
+waited=0
 for _ in $(seq 1500); do
-  [ -e /run/computer/told ] && exit 0
-  [ -S /run/computer/agent.sock ] && silent=$((silent + 1))
-  [ $silent -lt 250 ] || break
+  [ -e /run/computer/boot-released ] && exit 0
+  [ -S /run/computer/agent.sock ] && waited=$((waited + 1))
+  [ $waited -lt 250 ] || break
   sleep 0.02
 done
-echo 'nobody told this machine its secrets' >&2
+echo 'timed out waiting for the server to deliver secrets' >&2
 `
 
 const require = createRequire(import.meta.url)
@@ -84,7 +85,7 @@ async function bundle(): Promise<string> {
     legalComments: 'none',
     external: ['sharp'],
     define: { AGENT_VERSION: JSON.stringify(placeholder) },
-    // What is bundled from CommonJS asks for Node's own modules by require.
+    // Bundled CommonJS modules require Node's own modules.
     banner: {
       js: 'import{createRequire as __r}from"node:module";const require=__r(import.meta.url);',
     },
@@ -98,17 +99,18 @@ async function bundle(): Promise<string> {
 async function copyNode(to: string): Promise<void> {
   const from = require.resolve(`node-linux-${architecture}/bin/node`)
   const [source, target] = await Promise.all([stat(from), stat(to).catch(() => undefined)])
-  // Copied with its time, so that size and time say whether it is the same.
+  // The copy keeps the modification time: with the size it tells whether the file has changed.
   if (
     target &&
     target.size === source.size &&
     Math.trunc(target.mtimeMs) === Math.trunc(source.mtimeMs)
   )
     return
-  await copyFile(from, `${to}.partial`)
-  await chmod(`${to}.partial`, 0o755)
-  await utimes(`${to}.partial`, source.atime, source.mtime)
-  await rename(`${to}.partial`, to)
+  await replaceFile(to, async (partial) => {
+    await copyFile(from, partial)
+    await chmod(partial, 0o755)
+    await utimes(partial, source.atime, source.mtime)
+  })
 }
 
 async function copyPackage(name: string, to: string): Promise<void> {
@@ -124,15 +126,20 @@ async function copyPackage(name: string, to: string): Promise<void> {
 }
 
 function packageFolder(name: string): string {
-  const places = require.resolve.paths(name) ?? []
-  const found = places.map((place) => join(place, name)).find((path) => existsSync(path))
+  const folders = require.resolve.paths(name) ?? []
+  const found = folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
   if (!found) throw new Error(`${name} is not installed: run npm ci`)
   return found
 }
 
-async function writeIfOther(path: string, text: string, mode = 0o644): Promise<void> {
+async function writeIfChanged(path: string, text: string, mode = 0o644): Promise<void> {
   if ((await readFile(path, 'utf8').catch(() => undefined)) === text) return
-  await writeFile(`${path}.partial`, text, { mode })
+  await replaceFile(path, (partial) => writeFile(partial, text, { mode }))
+}
+
+/** The next build overwrites a partial file that an interrupted one left. */
+async function replaceFile(path: string, write: (partial: string) => Promise<void>): Promise<void> {
+  await write(`${path}.partial`)
   await rename(`${path}.partial`, path)
 }
 

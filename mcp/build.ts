@@ -4,8 +4,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /*
- * Makes build/mcp, which is what is published: our own modules in one, and the dependencies as npm
- * installs them.
+ * Builds build/mcp, the published package: our own modules bundled, with npm dependencies external.
  *
  *     node mcp/build.ts && npm publish build/mcp
  */

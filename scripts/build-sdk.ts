@@ -6,8 +6,9 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
 /*
- * Makes build/sdk, which is what is published: plain modules with their types. The package of the
- * repository names its sources, which a workspace runs as they are; the published one names these.
+ * Builds build/sdk, the published package: plain modules with their types. In the repository the
+ * package exports its TypeScript sources, which the workspace runs directly; the published one exports
+ * the built modules.
  *
  *     node scripts/build-sdk.ts && npm publish build/sdk
  */
@@ -22,7 +23,7 @@ await mkdir(outDir, { recursive: true })
 await promisify(execFile)('tsc', ['-p', `${repoDir}sdk/tsconfig.build.json`], {
   env: { ...process.env, PATH: `${repoDir}node_modules/.bin:${process.env['PATH'] ?? ''}` },
 })
-// The compiler renames the modules it writes, but not what their types import.
+// The compiler rewrites import paths in modules, but not in type declarations.
 for await (const path of glob(`${outDir}/dist/**/*.d.ts`)) {
   const types = await readFile(path, 'utf8')
   await writeFile(path, types.replace(/(from '|import\(")(\.[^'"]+)\.ts(?=['"])/g, '$1$2.js'))
@@ -36,7 +37,7 @@ await copyFile(`${repoDir}LICENSE`, `${outDir}/LICENSE`)
 const bytes = await browserBytes()
 console.log(`build/sdk: ${bytes} bytes in a browser, minified and gzipped`)
 if (bytes > maxBrowserBytes) {
-  console.log(`that is more than ${maxBrowserBytes}`)
+  console.error(`build/sdk exceeds the limit of ${maxBrowserBytes} bytes`)
   process.exitCode = 1
 }
 
@@ -56,7 +57,7 @@ async function writeManifest(): Promise<void> {
   )
 }
 
-/** What the client costs a page that imports nothing but it. */
+/** Size of the client in a page that imports nothing else. */
 async function browserBytes(): Promise<number> {
   const { outputFiles } = await build({
     entryPoints: [`${outDir}/dist/index.js`],

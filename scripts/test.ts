@@ -21,6 +21,10 @@ const { values, positionals } = parseArgs({
   options: { lane: { type: 'string', multiple: true, default: [...lanes] } },
 })
 const wholeLimit = AbortSignal.timeout(50 * 60_000)
+/** An interrupted run removes the servers that it started. */
+const interrupt = new AbortController()
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupt.abort())
+const signal = AbortSignal.any([wholeLimit, interrupt.signal])
 const results: FileResult[] = []
 const began = performance.now()
 
@@ -30,7 +34,7 @@ keepFromRealServer(dataDir)
 await using _ = await startSharedPostgres()
 await runLanes(planFiles(positionals, values.lane.map(readLane)), {
   logsDir,
-  signal: wholeLimit,
+  signal,
   onResult(result) {
     results.push(result)
     reportFile(result)
@@ -66,10 +70,9 @@ function reportAll(): void {
     console.log(`failed: ${path} (logs in ${logDir})`)
   }
   const [passed, failed, skipped] = [sum('passed'), sum('failed'), sum('skipped')]
-  const isWhole = !wholeLimit.aborted
-  if (!isWhole) console.log('the time limit of the whole run was reached')
+  if (wholeLimit.aborted) console.log('the time limit of the whole run was reached')
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
-  process.exitCode = failed > 0 || passed === 0 || !isWhole ? 1 : 0
+  process.exitCode = failed > 0 || passed === 0 || signal.aborted ? 1 : 0
 }
 
 function minutes(seconds: number): string {

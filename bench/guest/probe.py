@@ -1,9 +1,8 @@
-"""Runs inside a machine, as an ordinary X client that owes nothing to what is measured.
+"""Runs inside a machine as an ordinary X client, independent of the measured programs.
 
-It shows a window whose picture is computed from a number, so that a screenshot can be proved to be
-of now; it notes every event that reaches the window; it times processes from the inside; and it
-serves a page with a text field. It is asked on standard input and answers on standard output, one
-line of JSON each.
+Shows a window whose picture is computed from a number, which proves that a screenshot is current;
+records the events of the window; times processes from inside; and serves a page with a text field.
+Reads requests from standard input and writes responses to standard output, one line of JSON each.
 """
 
 import ctypes
@@ -65,13 +64,13 @@ class ButtonEvent(ctypes.Structure):
         ("state", ctypes.c_uint),
         ("button", ctypes.c_uint),
         ("same_screen", ctypes.c_int),
-        # An event of any kind fits: Xlib's union has 24 longs.
+        # Room for an event of any kind: Xlib's union has 24 longs.
         ("rest", ctypes.c_long * 24),
     ]
 
 
 class Canvas:
-    """The window. Its blocks have the colours of the frame's number (see canvas.ts)."""
+    """The window, whose blocks have the colours of the current frame (see canvas.ts)."""
 
     def __init__(self):
         self.display = ctypes.c_void_p(X.XOpenDisplay(b":0"))
@@ -81,9 +80,9 @@ class Canvas:
                 self.display, ctypes.c_ulong(root), LEFT, TOP, WIDTH, HEIGHT, 0, 0, 0
             )
         )
-        wish = Attributes(override_redirect=1, event_mask=EXPOSURE | BUTTONS)
+        attributes = Attributes(override_redirect=1, event_mask=EXPOSURE | BUTTONS)
         mask = ctypes.c_ulong(OVERRIDE_REDIRECT | EVENT_MASK)
-        X.XChangeWindowAttributes(self.display, self.window, mask, ctypes.byref(wish))
+        X.XChangeWindowAttributes(self.display, self.window, mask, ctypes.byref(attributes))
         self.gc = ctypes.c_void_p(X.XCreateGC(self.display, self.window, ctypes.c_ulong(0), None))
 
     def show(self, frame):
@@ -100,7 +99,7 @@ class Canvas:
         X.XSync(self.display, 0)
 
     def follow(self):
-        """Answers each press at once, in the middle, with a colour that only its point has."""
+        """Responds to each press with a colour in the middle that is unique to its point."""
         X.XMapRaised(self.display, self.window)
         event = ButtonEvent()
         while True:
@@ -112,7 +111,7 @@ class Canvas:
                 X.XFlush(self.display)
 
     def play(self, first, frames, per_second):
-        """Shows frames at an even pace. It ends with the last one on the screen."""
+        """Shows frames at an even rate, and leaves the last one on the screen."""
         start = time.monotonic()
         for number in range(frames):
             time.sleep(max(0, start + number / per_second - time.monotonic()))
@@ -120,7 +119,7 @@ class Canvas:
         return {"ms": (time.monotonic() - start) * 1000}
 
     def clicks(self):
-        """What was pressed and released since the last call, in the order of the server."""
+        """The presses and releases since the last call, in the order of the X server."""
         X.XSync(self.display, 0)
         seen = []
         event = ButtonEvent()
@@ -138,9 +137,9 @@ def colour(frame, index):
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """A text field that fills the window, and what it held when its user last paused.
+    """A page with a text field that fills the window, and the last content that it reported.
 
-    A browser throws keys away until it has painted a page, so the page speaks first after that.
+    A browser discards keys until it has painted a page, so the page reports for the first time then.
     """
 
     text = None
@@ -148,10 +147,10 @@ class Page(http.server.BaseHTTPRequestHandler):
         "<!doctype html><meta charset=utf-8><title>bench</title>"
         "<textarea autofocus style='position:fixed;inset:0;width:100%;height:100%'></textarea>"
         "<script>const field = document.querySelector('textarea')\n"
-        "const tell = () => fetch('/', {method: 'POST', body: field.value})\n"
-        "let timer; field.oninput = () => { clearTimeout(timer); timer = setTimeout(tell, 100) }\n"
+        "const report = () => fetch('/', {method: 'POST', body: field.value})\n"
+        "let timer; field.oninput = () => { clearTimeout(timer); timer = setTimeout(report, 100) }\n"
         "const painted = () => requestAnimationFrame(() => requestAnimationFrame(ready))\n"
-        "const ready = () => { if (document.activeElement === field) setTimeout(tell, 200)\n"
+        "const ready = () => { if (document.activeElement === field) setTimeout(report, 200)\n"
         "  else setTimeout(painted, 50) }\n"
         "painted()</script>"
     )
@@ -179,7 +178,7 @@ def run(argv):
     start = time.perf_counter()
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True)
     ms = (time.perf_counter() - start) * 1000
-    return {"ms": ms, "code": done.returncode, "complaint": done.stderr.decode()[-500:]}
+    return {"ms": ms, "code": done.returncode, "stderr": done.stderr.decode()[-500:]}
 
 
 def forget():
@@ -194,7 +193,7 @@ def serve(port):
 
 
 def follow():
-    # Xlib's connections are for one thread each.
+    # An Xlib connection belongs to one thread.
     painter = Canvas()
     threading.Thread(target=painter.follow, daemon=True).start()
     return {}
@@ -203,20 +202,20 @@ def follow():
 def main():
     canvas = Canvas()
     actions = {
-        "show": lambda ask: canvas.show(ask["frame"]) or {},
-        "hide": lambda ask: canvas.hide() or {},
-        "play": lambda ask: canvas.play(ask["first"], ask["frames"], ask["perSecond"]),
-        "follow": lambda ask: follow(),
-        "clicks": lambda ask: {"clicks": canvas.clicks()},
-        "run": lambda ask: run(ask["argv"]),
-        "serve": lambda ask: serve(ask["port"]),
-        "forget": lambda ask: forget(),
-        "page": lambda ask: {"text": Page.text},
+        "show": lambda request: canvas.show(request["frame"]) or {},
+        "hide": lambda request: canvas.hide() or {},
+        "play": lambda request: canvas.play(request["first"], request["frames"], request["perSecond"]),
+        "follow": lambda request: follow(),
+        "clicks": lambda request: {"clicks": canvas.clicks()},
+        "run": lambda request: run(request["argv"]),
+        "serve": lambda request: serve(request["port"]),
+        "forget": lambda request: forget(),
+        "page": lambda request: {"text": Page.text},
     }
     for line in sys.stdin:
-        ask = json.loads(line)
+        request = json.loads(line)
         try:
-            answer = actions[ask["do"]](ask)
+            answer = actions[request["do"]](request)
         except Exception as error:
             answer = {"error": repr(error)}
         print(json.dumps(answer), flush=True)

@@ -8,31 +8,33 @@ import {
 } from '@computer/sdk'
 import { readConnection } from './config.ts'
 
-/** A client of the server that this call is meant for. */
+/** Opens a client for the selected profile, or for the server named in the environment. */
 export async function connect({ profile }: { readonly profile?: string | undefined }) {
   const { apiKey, baseUrl } = await readConnection(profile)
   return openClient(apiKey, baseUrl)
 }
 
 export async function openClient(apiKey: string, baseUrl: string): Promise<Computer> {
-  // Node has it since 22.
+  // Built into Node since 22.
   const WebSocket = globalThis.WebSocket ?? (await import('ws')).WebSocket
   return new Computer({ apiKey, baseUrl, WebSocket, maxRetries: 2 })
 }
 
-/** A machine by its id or by its name. */
+/** Finds a machine by ID or name. */
 export async function findMachine(computer: Computer, ref: string): Promise<Machine> {
   if (ref.startsWith('mch_')) return computer.machines.get(ref)
-  return one(computer.machines.list({ name: ref, limit: 2 }), `machine ${ref}`, 'machines list')
+  const found = computer.machines.list({ name: ref, limit: 2 })
+  return requireOne(found, `machine "${ref}"`, 'machines list')
 }
 
-/** A template by its id or by its name. */
+/** Finds a template by ID or name. */
 export async function findTemplate(computer: Computer, ref: string): Promise<Template> {
   if (ref.startsWith('tpl_')) return computer.templates.get(ref)
-  return one(computer.templates.list({ name: ref, limit: 2 }), `template ${ref}`, 'templates list')
+  const found = computer.templates.list({ name: ref, limit: 2 })
+  return requireOne(found, `template "${ref}"`, 'templates list')
 }
 
-/** A snapshot by its id, or by its name among those of a machine. */
+/** Finds a snapshot by ID, or by name among the snapshots of one machine or of all. */
 export async function findSnapshot(
   computer: Computer,
   ref: string,
@@ -40,29 +42,26 @@ export async function findSnapshot(
 ): Promise<Snapshot> {
   if (ref.startsWith('snp_')) return computer.snapshots.get(ref)
   const all = (machine ?? computer).snapshots.list({ limit: 100 })
-  return one(
-    filtered(all, ({ name }) => name === ref),
-    `snapshot ${ref}`,
-    'snapshots list',
-  )
+  const found = filtered(all, ({ name }) => name === ref)
+  return requireOne(found, `snapshot "${ref}"`, 'snapshots list')
 }
 
-/** The only one of those that bear a name. */
-export async function one<T extends { readonly id: string }>(
+/** Returns the only match, and fails if there is none or several. */
+export async function requireOne<T extends { readonly id: string }>(
   found: List<T> | AsyncIterable<T>,
-  what: string,
-  listing: string,
+  description: string,
+  listCommand: string,
 ): Promise<T> {
   const matches: T[] = []
   for await (const item of found) matches.push(item)
   const [first, ...others] = matches
   if (!first) {
-    const message = `there is no ${what}: \`computer ${listing}\` shows what there is`
+    const message = `${description} not found; list the available ones with \`computer ${listCommand}\``
     throw new ApiError('not_found', message)
   }
   if (others.length === 0) return first
   const ids = matches.map(({ id }) => id).join(', ')
-  throw new ApiError('conflict', `several bear the name of ${what}: use an id, one of ${ids}`)
+  throw new ApiError('conflict', `${description} is ambiguous; use one of these IDs: ${ids}`)
 }
 
 export async function* filtered<T>(

@@ -3,39 +3,38 @@ import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typin
 /** A command that talks to a server. */
 export function clientCommand(name: string) {
   return new Command(name)
-    .option('--json', 'print JSON, in the words of the API')
-    .option('--profile <name>', 'use this profile of `computer login`')
+    .option('--json', 'print JSON with the field names of the API')
+    .option('--profile <name>', 'profile to use, as saved by `computer login`')
 }
 
-/** Work that goes on in the server is waited for, unless one of these says otherwise. */
-export const waitFlag = () => new Option('--no-wait', 'return at once, while the work goes on')
-export const timeoutFlag = () =>
-  new Option('--timeout <seconds>', 'how long to wait (default: 300)').argParser(parseSeconds)
-export const yesFlag = () => new Option('-y, --yes', 'do not ask first')
+/** A command that starts work on the server and, by default, waits for it to complete. */
+export function waitingCommand(name: string) {
+  return clientCommand(name)
+    .option('--no-wait', 'return immediately instead of waiting for completion')
+    .option('--timeout <seconds>', 'maximum time to wait (default: 300)', parseSeconds)
+}
 
-export function waitOptions({
-  wait,
-  timeout,
-}: {
-  readonly wait: boolean
-  readonly timeout?: number | undefined
-}) {
+export type WaitFlags = { readonly wait: boolean; readonly timeout?: number | undefined }
+
+export function waitOptions({ wait, timeout }: WaitFlags) {
   return { wait, timeoutMs: timeout === undefined ? undefined : timeout * 1000 }
 }
 
-export type Pairs = Readonly<Record<string, string>>
+export const yesFlag = () => new Option('-y, --yes', 'skip the confirmation prompt')
 
-/** key=value, again and again. */
+type Pairs = Readonly<Record<string, string>>
+
+/** Parses a repeatable key=value option. */
 export function collectPair(text: string, before: Pairs | undefined): Pairs {
   const equals = text.indexOf('=')
-  if (equals < 1) throw new InvalidArgumentError('It is key=value.')
+  if (equals < 1) throw new InvalidArgumentError('Expected key=value.')
   return { ...before, [text.slice(0, equals)]: text.slice(equals + 1) }
 }
 
 export function parseCount(text: string): number {
   const count = Number(text)
   if (Number.isInteger(count) && count > 0) return count
-  throw new InvalidArgumentError('It is a whole number above 0.')
+  throw new InvalidArgumentError('Expected a positive integer.')
 }
 
 export function examples(...lines: readonly string[]): string {
@@ -45,5 +44,5 @@ export function examples(...lines: readonly string[]): string {
 function parseSeconds(text: string): number {
   const seconds = Number(text)
   if (seconds > 0) return seconds
-  throw new InvalidArgumentError('It is a number of seconds.')
+  throw new InvalidArgumentError('Expected a positive number of seconds.')
 }

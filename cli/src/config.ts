@@ -3,17 +3,17 @@ import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** A server and the key that is used there. */
-export type Profile = { readonly base_url: string; readonly api_key: string }
-export type Config = {
-  /** What is used when nothing else is said. */
+/** A server and its API key. */
+type Profile = { readonly base_url: string; readonly api_key: string }
+type Config = {
+  /** The profile used by default. */
   readonly current: string | null
   readonly profiles: Readonly<Record<string, Profile>>
 }
-export type Connection = {
+type Connection = {
   readonly apiKey: string
   readonly baseUrl: string
-  /** Null: it came from the environment. */
+  /** Null if the key came from the environment. */
   readonly profile: string | null
 }
 
@@ -26,20 +26,20 @@ export function configPath(): string {
 }
 
 /**
- * Which server to talk to, and with which key: the profile that is named, else COMPUTER_API_KEY, else
- * the current profile. A key is never sent to another server than the one it was given for.
+ * Selects the server and key: the named profile, else COMPUTER_API_KEY, else the current profile.
+ * A key is never sent to a server other than the one it was saved for.
  */
 export async function readConnection(named: string | undefined): Promise<Connection> {
   const { COMPUTER_API_KEY, COMPUTER_BASE_URL, COMPUTER_PROFILE } = process.env
-  const wanted = named ?? (COMPUTER_PROFILE || undefined)
+  const requested = named ?? (COMPUTER_PROFILE || undefined)
   const baseUrl = COMPUTER_BASE_URL ? normalUrl(COMPUTER_BASE_URL) : undefined
-  if (wanted === undefined && COMPUTER_API_KEY)
+  if (requested === undefined && COMPUTER_API_KEY)
     return { apiKey: COMPUTER_API_KEY, baseUrl: baseUrl ?? defaultBaseUrl, profile: null }
   const config = await readConfig()
-  const name = wanted ?? findProfile(config, baseUrl) ?? config.current ?? defaultProfile
+  const name = requested ?? findProfile(config, baseUrl) ?? config.current ?? defaultProfile
   const profile = config.profiles[name]
-  if (!profile) throw notSignedIn(wanted)
-  if (wanted === undefined && baseUrl !== undefined && profile.base_url !== baseUrl)
+  if (!profile) throw notSignedIn(requested)
+  if (requested === undefined && baseUrl !== undefined && profile.base_url !== baseUrl)
     throw new ApiError('unauthenticated', `no profile is signed in to ${baseUrl}`)
   return { apiKey: profile.api_key, baseUrl: profile.base_url, profile: name }
 }
@@ -51,11 +51,14 @@ export async function readConfig(): Promise<Config> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { current: null, profiles: {} }
     if (!(error instanceof SyntaxError)) throw error
-    throw new ApiError('invalid_request', `${path} is not JSON: mend it, or remove it and sign in`)
+    throw new ApiError(
+      'invalid_request',
+      `${path} is not valid JSON; fix it, or delete it and run \`computer login\``,
+    )
   }
 }
 
-/** A reader sees the old file or the new one, and nobody but its owner reads it. */
+/** Replaces the file atomically, readable by its owner only. */
 export async function writeConfig(config: Config): Promise<void> {
   const path = configPath()
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -74,18 +77,21 @@ export async function writeConfig(config: Config): Promise<void> {
 
 export function normalUrl(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new ApiError('invalid_request', `"${text}" is not an address such as ${defaultBaseUrl}`)
+    throw new ApiError(
+      'invalid_request',
+      `"${text}" is not a valid URL; expected one such as ${defaultBaseUrl}`,
+    )
   return text.replace(/\/+$/, '')
 }
 
 function findProfile(config: Config, baseUrl: string | undefined): string | undefined {
-  const isThere = (name: string) => config.profiles[name]?.base_url === baseUrl
-  if (baseUrl === undefined || (config.current !== null && isThere(config.current)))
+  const isForServer = (name: string) => config.profiles[name]?.base_url === baseUrl
+  if (baseUrl === undefined || (config.current !== null && isForServer(config.current)))
     return undefined
-  return Object.keys(config.profiles).find(isThere)
+  return Object.keys(config.profiles).find(isForServer)
 }
 
-function notSignedIn(wanted: string | undefined): ApiError {
-  const message = wanted === undefined ? 'not signed in' : `there is no profile "${wanted}"`
+function notSignedIn(requested: string | undefined): ApiError {
+  const message = requested === undefined ? 'not signed in' : `profile "${requested}" not found`
   return new ApiError('unauthenticated', message)
 }

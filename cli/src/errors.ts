@@ -1,9 +1,10 @@
 import { ApiError, type Quota } from '@computer/sdk'
 import { writeSync } from 'node:fs'
+import { toWire } from './output.ts'
 import { printable } from './text.ts'
 
-/** The exit code of each class of failure. Anything else is 1. */
-export const exitCodes: Readonly<Partial<Record<ApiError['code'], number>>> = {
+/** Exit codes by error code; all others exit with 1. */
+const exitCodes: Readonly<Partial<Record<ApiError['code'], number>>> = {
   invalid_request: 2,
   unauthenticated: 3,
   permission_denied: 4,
@@ -17,7 +18,7 @@ export const exitCodes: Readonly<Partial<Record<ApiError['code'], number>>> = {
   timed_out: 9,
 }
 
-/** Ends the program with a code when everything was said already. */
+/** Exits with a code without a message: the output is already complete. */
 export class Exit extends Error {
   readonly exitCode: number
 
@@ -32,16 +33,19 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof ApiError ? (exitCodes[error.code] ?? 1) : 1
 }
 
-/** Says on standard error what is wrong and what to do. */
+/** Writes the error and what to do about it to standard error. */
 export function reportError(error: unknown, { json }: { readonly json: boolean }): void {
   if (error instanceof Exit) return
-  writeSync(2, json ? `${JSON.stringify(envelopeOf(error))}\n` : `${describeError(error)}\n`)
+  writeSync(
+    2,
+    json ? `${JSON.stringify(toWire(envelopeOf(error)))}\n` : `${describeError(error)}\n`,
+  )
 }
 
-export function describeError(error: unknown): string {
+function describeError(error: unknown): string {
   if (!(error instanceof Error)) return `error: ${error}`
   if (!(error instanceof ApiError)) {
-    // What the system refused says so in its message; anything else is a fault of this program.
+    // System errors explain themselves; anything else is a bug, so print the stack.
     return 'code' in error ? `error: ${error.message}` : `error: ${error.stack ?? error.message}`
   }
   const lines = [
@@ -54,36 +58,38 @@ export function describeError(error: unknown): string {
 
 const hints: Readonly<Partial<Record<ApiError['code'], string>>> = {
   unauthenticated: 'Sign in with `computer login`, or set COMPUTER_API_KEY.',
-  permission_denied: '`computer me` shows what this key may do.',
-  connection_failed: 'Is the server up? `computer profiles list` shows the addresses in use.',
-  timed_out: 'It may still happen: look again, or wait longer with --timeout.',
+  permission_denied: 'Show the permissions of this key with `computer me`.',
+  connection_failed: 'Is the server up? List the configured servers with `computer profiles list`.',
+  timed_out: 'The operation may still complete; check again, or wait longer with --timeout.',
 }
 
 function hintsFor({ code, requestId }: ApiError): string[] {
   const hint = hints[code]
   const request =
-    code === 'internal_error' && requestId ? [`The server's log has it as ${requestId}.`] : []
+    code === 'internal_error' && requestId
+      ? [`Find it in the server's log under request ${requestId}.`]
+      : []
   return [...(hint ? [hint] : []), ...request]
 }
 
-const limits: Readonly<Record<Quota['limit'], readonly [what: string, remedy: string]>> = {
+const limits: Readonly<Record<Quota['limit'], readonly [name: string, remedy: string]>> = {
   running_machines: ['running machines', 'Stop one'],
   machines: ['machines', 'Delete one'],
   templates: ['templates', 'Delete one'],
   members: ['members', 'Remove one'],
   concurrent_sessions: ['open sessions', 'Close one'],
-  snapshots_per_machine: ['snapshots of a machine', 'Delete its newest'],
+  snapshots_per_machine: ['snapshots of a machine', 'Delete the newest'],
 }
 
 function describeQuota({ limit, current, maximum, planId, upgradeUrl }: Quota): string {
-  const [what, remedy] = limits[limit] ?? [limit, 'Free some']
-  const raise = upgradeUrl ? `raise the plan at ${upgradeUrl}` : 'ask for a larger plan'
+  const [name, remedy] = limits[limit] ?? [limit, 'Free some']
+  const raise = upgradeUrl ? `upgrade the plan at ${upgradeUrl}` : 'ask for a larger plan'
   return maximum === null
-    ? `the plan ${planId} has no number for ${what} yet: ${raise}`
-    : `the plan ${planId} allows ${maximum} ${what}, and there are ${current}. ${remedy}, or ${raise}.`
+    ? `plan ${planId} has no limit configured for ${name}; ${raise}`
+    : `plan ${planId} allows ${maximum} ${name}, and ${current} exist. ${remedy}, or ${raise}.`
 }
 
-/** As the API would have put it. */
+/** The error envelope of the API. */
 function envelopeOf(error: unknown) {
   if (!(error instanceof ApiError)) {
     const message = error instanceof Error ? error.message : String(error)
@@ -94,17 +100,9 @@ function envelopeOf(error: unknown) {
     error: {
       code,
       message,
-      ...(requestId && { request_id: requestId }),
+      ...(requestId && { requestId }),
       ...(details.length > 0 && { details }),
-      ...(quota && {
-        quota: {
-          limit: quota.limit,
-          current: quota.current,
-          maximum: quota.maximum,
-          plan_id: quota.planId,
-          upgrade_url: quota.upgradeUrl,
-        },
-      }),
+      ...(quota && { quota }),
     },
   }
 }

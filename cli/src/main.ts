@@ -3,7 +3,7 @@ import { CommanderError } from '@commander-js/extra-typings'
 import { exitCodeOf, reportError } from './errors.ts'
 import { createProgram } from './program.ts'
 
-// Whoever reads our output has had enough of it, as in `computer machines list | head -1`.
+// Exit quietly when the reader closes the pipe, as in `computer machines list | head -1`.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit()

@@ -2,21 +2,21 @@ import { printable, widthOf } from './text.ts'
 
 export type OutputOptions = { readonly json?: true | undefined }
 
-/** A column of a table, or a line of a record: what stands there for people. */
+/** Titles and cell texts of a table's columns, or of a record's lines. */
 export type Columns<T> = Readonly<Record<string, (item: T) => string | number | null>>
 
-/** A list: a table for people, an array for programs. */
+/** Prints a list: a table for people, an array with --json. */
 export function showList<T>(
   items: readonly T[],
   columns: Columns<T>,
-  { json, none }: OutputOptions & { readonly none: string },
+  { json, emptyMessage }: OutputOptions & { readonly emptyMessage: string },
 ): void {
   if (json) return writeJson(items)
-  if (items.length === 0) console.error(none)
+  if (items.length === 0) console.error(emptyMessage)
   else process.stdout.write(formatTable(items, columns))
 }
 
-/** One record: its lines for people, an object for programs. */
+/** Prints one record: its lines for people, an object with --json. */
 export function showRecord<T>(record: T, columns: Columns<T>, { json }: OutputOptions): void {
   if (json) return writeJson(record)
   const rows = Object.entries(columns).map(([title, read]) => ({ title, value: read(record) }))
@@ -25,13 +25,13 @@ export function showRecord<T>(record: T, columns: Columns<T>, { json }: OutputOp
   process.stdout.write(lines.join(''))
 }
 
-/** What was done: a sentence for people, the record for programs. */
+/** Reports a completed action: a sentence for people, the record with --json. */
 export function showDone(sentence: string, record: unknown, { json }: OutputOptions): void {
   if (json) writeJson(record)
   else console.log(printable(sentence))
 }
 
-/** One line, in the words of the API. */
+/** Writes one line of JSON with the field names of the API. */
 export function writeJson(value: unknown): void {
   console.log(JSON.stringify(toWire(value)))
 }
@@ -51,16 +51,17 @@ function cell(value: string | number | null): string {
   return value === null || value === '' ? '-' : printable(String(value))
 }
 
-/** What the caller named stays as it is. */
-const kept = new Set(['metadata', 'env'])
+/** Maps whose keys the caller chose: they are not renamed. */
+const opaqueKeys = new Set(['metadata', 'env'])
 
-function toWire(value: unknown): unknown {
+/** Renames keys from the SDK's camelCase to the API's snake_case. */
+export function toWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toWire)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [
       key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      kept.has(key) ? inner : toWire(inner),
+      opaqueKeys.has(key) ? inner : toWire(inner),
     ]),
   )
 }

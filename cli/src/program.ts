@@ -7,14 +7,14 @@ import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
 import { events } from './commands/events.ts'
 import { exec } from './commands/exec.ts'
-import { keys } from './commands/keys/keys.ts'
+import { keys } from './commands/keys.ts'
 import { login } from './commands/login.ts'
 import { logout } from './commands/logout.ts'
 import { machines } from './commands/machines/machines.ts'
 import { mcp } from './commands/mcp.ts'
 import { me } from './commands/me.ts'
 import { ports } from './commands/ports/ports.ts'
-import { profiles } from './commands/profiles/profiles.ts'
+import { profiles } from './commands/profiles.ts'
 import { screenshot } from './commands/screenshot.ts'
 import { secrets } from './commands/secrets/secrets.ts'
 import { shell } from './commands/shell/shell.ts'
@@ -32,7 +32,7 @@ export function createProgram({
     .description('Persistent Linux computers for agents and people.')
     .version(readVersion(), '-v, --version')
     .helpOption('-h, --help', 'show this help')
-    .showHelpAfterError('(computer --help shows what there is)')
+    .showHelpAfterError('(run computer --help for the list of commands)')
     .enablePositionalOptions()
     .commandsGroup('Machines:')
     .addCommand(machines)
@@ -53,7 +53,7 @@ export function createProgram({
     .addCommand(profiles)
     .addCommand(me)
     .addCommand(keys)
-    .commandsGroup('Server, in a checkout of it:')
+    .commandsGroup('Server (in a checkout):')
     .addCommand(up)
     .addCommand(down)
     .addCommand(doctor)
@@ -63,37 +63,37 @@ export function createProgram({
     .addCommand(completion)
     .addHelpText('after', environmentHelp)
   program.hook('preAction', (_, command) => onCommand?.(command.opts()))
-  settleEach(program)
+  applyDefaults(program)
   return program
 }
 
-/** Commands inherit no settings from the program that they are added to. */
-function settleEach(command: CommandUnknownOpts): void {
+/** Commands do not inherit these settings from their parent. */
+function applyDefaults(command: CommandUnknownOpts): void {
   command.exitOverride()
   for (const inner of command.commands) {
     inner.helpOption('-h, --help', 'show this help')
-    inner.showHelpAfterError('(add --help to see how it is used)')
-    settleEach(inner)
+    inner.showHelpAfterError('(add --help for usage)')
+    applyDefaults(inner)
   }
 }
 
 const environmentHelp = `
-A machine is named by its id or its name. Exit codes: 1 failed, 2 wrong usage, 3 not signed
-in, 4 not permitted, 5 not found, 6 conflict or wrong state, 7 quota, 8 unavailable, 9 timed
-out; those of exec and shell are the command's own.
+Machines are given by ID or name. Exit codes: 1 failed, 2 invalid usage, 3 not signed in,
+4 permission denied, 5 not found, 6 conflict or wrong state, 7 quota exceeded,
+8 unavailable, 9 timed out; exec and shell exit with the code of the command.
 
-Environment of a client:
-  COMPUTER_API_KEY       the key, in place of the profiles of \`computer login\`
-  COMPUTER_BASE_URL      address of the server (default: http://127.0.0.1:7080)
-  COMPUTER_PROFILE       the profile to use
+Environment of the client:
+  COMPUTER_API_KEY       API key to use instead of a profile of \`computer login\`
+  COMPUTER_BASE_URL      URL of the server (default: http://127.0.0.1:7080)
+  COMPUTER_PROFILE       profile to use
 
-Environment of a server:
+Environment of the server:
   COMPUTER_DATA          data folder (default: /var/lib/computer)
   COMPUTER_API_PORT      port of the API (default: 7080)
   COMPUTER_GATEWAY_PORT  port of the gateway (default: 7081)
   COMPUTER_PREVIEW_DOMAIN, COMPUTER_PREVIEW_PORT
                          domain and port (default: 7082) of previews; see docs/previews.md
-  COMPUTER_BIND          address that both listen on (default: 127.0.0.1)
+  COMPUTER_BIND          address to listen on (default: 127.0.0.1)
   DATABASE_URL           an external Postgres, instead of the embedded one
   ENGINE_URL             an existing Incus server or cluster, instead of a private one,
                          with ENGINE_CERT and ENGINE_KEY`

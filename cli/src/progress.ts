@@ -1,16 +1,16 @@
 import { formatBytes, widthOf } from './text.ts'
 
-/** Progress is for a person who watches: it goes to standard error, and only to a terminal. */
-export function isWatched(): boolean {
+/** Progress goes to standard error, and only if that is a terminal. */
+function showsProgress(): boolean {
   return process.stderr.isTTY && process.env['TERM'] !== 'dumb'
 }
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const frameMs = 100
 
-/** Shows that something is being waited for. */
+/** Shows a spinner while the work runs. */
 export async function spin<T>(text: string, work: () => Promise<T>): Promise<T> {
-  if (!isWatched()) return work()
+  if (!showsProgress()) return work()
   let frame = 0
   const timer = setInterval(() => draw(`${frames[frame++ % frames.length]} ${text}`), frameMs)
   try {
@@ -21,15 +21,15 @@ export async function spin<T>(text: string, work: () => Promise<T>): Promise<T> 
   }
 }
 
-/** Counts bytes; fewer than none take back what has to be done again. */
+/** Counts bytes. A negative count takes back bytes that will be sent again. */
 export type Bar = { add(bytes: number): void }
 
-/** Shows how far a transfer is. Without a total it counts. */
+/** Shows the progress of a transfer; without a total, only the count. */
 export function openBar(label: string, total: number | null): Bar & Disposable {
   const startedAt = Date.now()
   let done = 0
   const show = () => draw(formatBar(label, { done, total, elapsedMs: Date.now() - startedAt }))
-  const timer = isWatched() ? setInterval(show, frameMs) : undefined
+  const timer = showsProgress() ? setInterval(show, frameMs) : undefined
   return {
     add: (bytes) => (done += bytes),
     [Symbol.dispose]() {

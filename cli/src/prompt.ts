@@ -3,30 +3,30 @@ import { createInterface } from 'node:readline/promises'
 import { buffer } from 'node:stream/consumers'
 import { Exit } from './errors.ts'
 
-/** Something that must not be seen: typed without an echo, or the whole of standard input. */
+/** Reads a secret: typed without echo, or the whole of standard input. */
 export async function readHidden(question: string): Promise<string> {
   if (process.stdin.isTTY) return typeHidden(question)
   const bytes = await buffer(process.stdin)
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-    // `echo value |` and most editors end a file with a line feed that nobody means.
+    // `echo value |` and most editors append a line feed.
     return text.replace(/\r?\n$/, '')
   } catch {
     throw new ApiError('invalid_request', 'standard input is not UTF-8')
   }
 }
 
-/** Asks before what cannot be taken back. A program says --yes instead. */
+/** Asks before an irreversible action. Scripts pass --yes instead. */
 export async function confirm(question: string, { yes }: { readonly yes?: true | undefined }) {
   if (yes) return
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new ApiError('invalid_request', 'nobody is there to be asked: pass --yes to go ahead')
+    throw new ApiError('invalid_request', 'not a terminal, cannot ask for confirmation; pass --yes')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const ending = new AbortController()
-  terminal.on('SIGINT', () => ending.abort())
-  terminal.on('close', () => ending.abort())
+  const interrupted = new AbortController()
+  terminal.on('SIGINT', () => interrupted.abort())
+  terminal.on('close', () => interrupted.abort())
   try {
-    const answer = await terminal.question(`${question} [y/N] `, { signal: ending.signal })
+    const answer = await terminal.question(`${question} [y/N] `, { signal: interrupted.signal })
     if (/^y(es)?$/i.test(answer.trim())) return
   } catch {
     process.stderr.write('\n')
@@ -34,13 +34,13 @@ export async function confirm(question: string, { yes }: { readonly yes?: true |
   } finally {
     terminal.close()
   }
-  console.error('Nothing was done.')
+  console.error('Canceled; nothing was changed.')
   throw new Exit(1)
 }
 
 async function typeHidden(question: string): Promise<string> {
   const { stdin, stderr } = process
-  // Before the question, which some answer as soon as it shows.
+  // Before the prompt, so that an immediate answer is not echoed.
   stdin.setRawMode(true)
   stderr.write(`${question}: `)
   stdin.setEncoding('utf8')

@@ -6,9 +6,8 @@ import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Runs a program of the server beside us on the same terminal, passes on the signals we get and
- * resolves to its exit code. The server is a neighbour in this repository, never a dependency: a
- * published CLI has none.
+ * Runs a program of the server on the same terminal, forwards signals and resolves to its exit code.
+ * The server is found by its place in this repository: the published CLI does not include it.
  */
 export async function runServerProgram(
   name: 'main-up.ts' | 'main-down.ts' | 'main-doctor.ts' | 'main-admin.ts',
@@ -17,14 +16,14 @@ export async function runServerProgram(
   const path = fileURLToPath(new URL(`../../server/src/${name}`, import.meta.url))
   if (!existsSync(path)) {
     const message =
-      'this command is for the host of a server: run it there, in a checkout of Computer, with `npm start` or `node cli/src/main.ts`'
+      'this command runs on the host of a server, in a checkout of Computer: `npm start` or `node cli/src/main.ts`'
     throw new ApiError('unsupported_operation', message)
   }
   const child = spawn(process.execPath, [path, ...args], { stdio: 'inherit' })
-  const passOn = (signal: NodeJS.Signals) => child.kill(signal)
+  const forward = (signal: NodeJS.Signals) => child.kill(signal)
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  for (const signal of signals) process.on(signal, passOn)
+  for (const signal of signals) process.on(signal, forward)
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
-  for (const each of signals) process.off(each, passOn)
+  for (const each of signals) process.off(each, forward)
   return code ?? 128 + (signal ? constants.signals[signal] : 0)
 }

@@ -23,7 +23,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _computer; printf '%s\\n' "\${COMPREP
   assert.deepEqual(complete('completion', '--'), ['--help'])
 })
 
-test('each script is one that its shell can read', () => {
+test('every script parses in its shell', () => {
   const tangled: Node = {
     path: '',
     commands: [{ names: ['odd'], description: `it's "$HOME" \\ \`x\`` }],
@@ -41,7 +41,7 @@ test('each script is one that its shell can read', () => {
   }
 })
 
-test('every command is in every script', () => {
+test('every script contains every command', () => {
   const scripts = [bashScript(nodes), zshScript(nodes), fishScript(nodes)]
   assert.ok(nodes.length > 40)
   for (const { path } of nodes)

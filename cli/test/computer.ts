@@ -7,26 +7,26 @@ import { buffer } from 'node:stream/consumers'
 import { startServer } from '../../sdk/test/server.ts'
 import { buildCli } from '../build.ts'
 
-/** What the command line runs on. It is to work on Node 20 too, which a host may have beside ours. */
+/** The Node that runs the CLI. Set COMPUTER_TEST_NODE to test against Node 20, which it supports. */
 export const node = process.env['COMPUTER_TEST_NODE'] ?? process.execPath
 
-export type RunOptions = {
+type RunOptions = {
   readonly stdin?: string | Buffer
   readonly env?: Readonly<Record<string, string>>
 }
-/** A command that runs: what it wrote is there once it has ended. */
+/** A running command. `ended` carries its whole output. */
 export type Running = {
   readonly child: ChildProcess
   readonly ended: Promise<{
     readonly code: number | null
     readonly stdout: string
     readonly stderr: string
-    /** Standard output as it came. */
+    /** Standard output, undecoded. */
     readonly bytes: Buffer
   }>
 }
 
-/** A server over the fake engine, and beside it the command line as it is published. */
+/** Starts a server over the fake engine, and builds the CLI as it is published. */
 export async function startComputer(...[t, options]: Parameters<typeof startServer>) {
   const server = await startServer(t, options)
   const folder = await mkdtemp(join(tmpdir(), 'computer-cli-'))
@@ -53,18 +53,18 @@ export async function startComputer(...[t, options]: Parameters<typeof startServ
 
   return {
     server,
-    /** Its home, where its commands run. */
+    /** Home and working folder of the commands. */
     folder,
     main,
     env,
-    /** Without the end of standard input, unless it is given. */
+    /** Starts a command. Its standard input stays open unless `stdin` is given. */
     start,
     run,
-    /** As somebody whom the environment gives no key. */
+    /** Runs a command without an API key in its environment. */
     runOutside: (args: readonly string[], options: RunOptions = {}) =>
       start(args, { stdin: '', ...options }, outside as typeof env).ended,
-    /** What it prints as JSON; it has to succeed. */
-    // Looked at field by field in the tests.
+    /** Runs a command with --json, which must succeed. */
+    // The tests assert on single fields.
     // oxlint-disable-next-line typescript/no-explicit-any
     async json(...args: readonly string[]): Promise<any> {
       const { code, stdout, stderr } = await run([...args, '--json'])

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { parsePlace } from '../src/commands/cp/place.ts'
+import { parseTarget } from '../src/commands/cp/target.ts'
 import { startComputer } from './computer.ts'
 
 const { run, json, server, folder } = await startComputer({ after })
@@ -11,16 +11,16 @@ const { id } = await server.machine({ name: 'first' })
 const here = (path: string) => join(folder, path)
 const inside = async (path: string) => (await run(['exec', 'first', 'cat', path])).stdout
 
-test('a colon before any slash comes after a machine', () => {
+test('a colon before any slash follows a machine name', () => {
   const machine = (name: string, path: string) => ({ type: 'machine', machine: name, path })
-  assert.deepEqual(parsePlace('first:'), machine('first', '.'))
-  assert.deepEqual(parsePlace('first:/a:b'), machine('first', '/a:b'))
+  assert.deepEqual(parseTarget('first:'), machine('first', '.'))
+  assert.deepEqual(parseTarget('first:/a:b'), machine('first', '/a:b'))
   for (const path of ['./first:x', '/first:x', 'a/b:c', 'file'])
-    assert.deepEqual(parsePlace(path), { type: 'local', path })
-  assert.deepEqual(parsePlace('-'), { type: 'stream' })
+    assert.deepEqual(parseTarget(path), { type: 'local', path })
+  assert.deepEqual(parseTarget('-'), { type: 'stream' })
 })
 
-test('a file goes there and back with its bytes and its permissions', async () => {
+test('a file is copied both ways with its bytes and permissions', async () => {
   const bytes = randomBytes(3_000_001)
   await writeFile(here('big'), bytes)
   await chmod(here('big'), 0o750)
@@ -36,7 +36,7 @@ test('a file goes there and back with its bytes and its permissions', async () =
   assert.equal((await run(['cp', `${id}:big`, '-'])).bytes.compare(bytes), 0)
 })
 
-test('into a folder that is there, a file goes under its own name', async () => {
+test('copying into an existing folder keeps the file name', async () => {
   await writeFile(here('note'), 'a note')
   await mkdir(here('folder'))
   await run(['cp', 'note', 'first:Documents'])
@@ -49,7 +49,7 @@ test('into a folder that is there, a file goes under its own name', async () => 
   assert.equal(await inside('piped'), 'from a pipe')
 })
 
-test('a folder is copied whole, and only with -r', async () => {
+test('a folder is copied recursively, and only with -r', async () => {
   await mkdir(here('tree/one/two'), { recursive: true })
   await mkdir(here('tree/empty'))
   for (const [path, text] of [
@@ -72,7 +72,7 @@ test('a folder is copied whole, and only with -r', async () => {
   assert.equal(await readFile(here('copy/one/two/b'), 'utf8'), 'B')
 })
 
-test('nothing is written through a link that is in the way', async () => {
+test('a download never writes through an existing symlink', async () => {
   await mkdir(here('elsewhere'))
   await mkdir(here('trap'))
   await symlink(here('elsewhere'), here('trap/one'))
@@ -88,7 +88,7 @@ test('nothing is written through a link that is in the way', async () => {
   assert.equal(await readFile(here('trap/one/two/b'), 'utf8'), 'B')
 })
 
-test('what cannot be copied says why, and leaves what was there', async () => {
+test('a failed copy says why and leaves the destination unchanged', async () => {
   await writeFile(here('kept'), 'as it was')
   const missing = await run(['cp', 'first:nothing', 'kept'])
   assert.equal(missing.code, 5)

@@ -5,11 +5,11 @@ import { startComputer } from './computer.ts'
 const { run, start, json, server } = await startComputer({ after })
 const { id } = await server.machine({ name: 'first' })
 
-test('a command has its arguments, its input, its output and its exit code', async () => {
+test('exec passes arguments and input, and returns output and exit code', async () => {
   const plain = await run(['exec', 'first', 'sh', '-c', 'echo out; ls /wrong; exit 3'])
   assert.deepEqual([plain.stdout, plain.code], ['out\n', 3])
   assert.match(plain.stderr, /wrong.*no such file/)
-  // Flags after the command are the command's.
+  // Flags after the command belong to the command.
   assert.equal((await run(['exec', id, 'echo', '--json', '-u'])).stdout, '--json -u\n')
   const root = ['exec', '-u', 'root', '-w', '/tmp', '-e', 'GREETING=hi', 'first', '--']
   const where = await run([...root, 'sh', '-c', 'whoami; pwd; printenv GREETING'])
@@ -19,19 +19,19 @@ test('a command has its arguments, its input, its output and its exit code', asy
   assert.equal((await run(['exec', '-n', 'first', 'cat'], { stdin: input })).stdout, '')
 })
 
-test('what could not be run ends with 255', async () => {
+test('a command that cannot be run exits with 255', async () => {
   const nobody = await run(['exec', 'nobody', 'true'])
   assert.equal(nobody.code, 255)
-  assert.match(nobody.stderr, /^error: there is no machine nobody/)
+  assert.match(nobody.stderr, /^error: machine "nobody" not found/)
   const flag = await run(['exec', 'first', '-u', 'root', 'true'])
   assert.equal(flag.code, 255)
-  assert.match(flag.stderr, /options of this command go before the machine/)
+  assert.match(flag.stderr, /put options of this command before the machine/)
   const { code, stderr } = await run(['exec', 'first', 'cat'], { stdin: Buffer.from([0xff, 0xfe]) })
   assert.equal(code, 255)
-  assert.match(stderr, /not text/)
+  assert.match(stderr, /not UTF-8 text/)
 })
 
-test('signals reach the command', async () => {
+test('signals are forwarded to the command', async () => {
   for (const [signal, expected] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],

@@ -8,7 +8,7 @@ const computer = await startComputer({ after })
 const { server, run, runOutside, folder } = computer
 const configFile = join(folder, '.config/computer/config.json')
 
-test('a key is checked, kept for its owner alone, and never shown', async () => {
+test('login verifies the key, stores it readable by its owner only, and never prints it', async () => {
   const before = await runOutside(['me'])
   assert.equal(before.code, 3)
   assert.match(before.stderr, /^error: not signed in\n.*computer login/)
@@ -31,7 +31,7 @@ test('a key is checked, kept for its owner alone, and never shown', async () => 
   assert.ok((await readFile(configFile, 'utf8')).includes(server.key))
 })
 
-test('profiles are chosen by flag, by variable and for good, and are forgotten', async () => {
+test('profiles are selected by flag, by variable or as current, and can be removed', async () => {
   const { secret } = await server.apiKey({ name: 'Reader', scopes: ['machines:read'] })
   const args = ['login', '--profile', 'reader', '--url', server.baseUrl, '--key', secret]
   assert.equal((await runOutside(args)).code, 0)
@@ -45,7 +45,7 @@ test('profiles are chosen by flag, by variable and for good, and are forgotten',
   assert.equal(await keyNow([], { COMPUTER_PROFILE: 'default' }), first)
   assert.equal((await runOutside(['profiles', 'use', 'default'])).code, 0)
   assert.equal(await keyNow(), first)
-  // What the environment says goes before what is kept, but not before what is asked for.
+  // The environment overrides the current profile, and --profile overrides both.
   const env = { COMPUTER_API_KEY: secret, COMPUTER_BASE_URL: server.baseUrl }
   assert.equal(await keyNow([], env), 'Reader')
   assert.equal(await keyNow(['--profile', 'default'], env), first)
@@ -55,7 +55,7 @@ test('profiles are chosen by flag, by variable and for good, and are forgotten',
   assert.equal((await runOutside(['me', '--profile', 'reader'])).code, 3)
 })
 
-test('the key of a profile is not sent to another server', async () => {
+test('the key of a profile is never sent to another server', async () => {
   const { code, stderr } = await runOutside(['me'], {
     env: { COMPUTER_BASE_URL: 'http://127.0.0.1:9' },
   })
@@ -63,7 +63,7 @@ test('the key of a profile is not sent to another server', async () => {
   assert.match(stderr, /no profile is signed in to http:\/\/127\.0\.0\.1:9/)
 })
 
-test('each class of failure has its exit code, and says what to do', async () => {
+test('each class of failure has its own exit code and says what to do', async () => {
   const { secret } = await server.apiKey({ scopes: ['machines:read'] })
   const denied = await run(['machines', 'create'], { env: { COMPUTER_API_KEY: secret } })
   assert.equal(denied.code, 4)
@@ -82,7 +82,7 @@ test('each class of failure has its exit code, and says what to do', async () =>
   assert.equal(quota.code, 7)
   assert.match(
     quota.stderr,
-    /^error: the plan free allows 1 (running )?machines, and there are 1\. (Stop|Delete) one, or /,
+    /^error: plan free allows 1 (running )?machines, and 1 exist\. (Stop|Delete) one, or /,
   )
   const inJson = await run(['machines', 'create', 'two', '--json'])
   assert.equal(JSON.parse(inJson.stderr).error.quota.plan_id, 'free')

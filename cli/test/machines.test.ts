@@ -5,7 +5,7 @@ import { startComputer } from './computer.ts'
 
 const computer = await startComputer({ after })
 
-test('a machine lives by its name from its creation to its deletion', async () => {
+test('a machine is addressed by name from creation to deletion', async () => {
   const { json, run } = computer
   const created = await run(['machines', 'create', 'first', '--metadata', 'myKey=a=b'])
   assert.equal(created.code, 0, created.stderr)
@@ -38,7 +38,7 @@ test('a machine lives by its name from its creation to its deletion', async () =
   assert.match(none.stderr, /machines create/)
 })
 
-test('snapshots, forks, restores and templates go by names as well', async () => {
+test('snapshots, forks, restores and templates are addressed by name', async () => {
   const { json, run } = computer
   const source = await json('machines', 'create', 'source')
   await run(['cp', '-', 'source:plan.txt'], { stdin: 'good' })
@@ -72,13 +72,13 @@ test('snapshots, forks, restores and templates go by names as well', async () =>
   assert.equal((await run(['templates', 'get', 'base'])).code, 5)
 })
 
-test('what is not there says where to look', async () => {
+test('an unknown name fails and says how to list the known ones', async () => {
   const { run } = computer
   const { code, stderr } = await run(['machines', 'get', 'nobody'])
   assert.equal(code, 5)
   assert.equal(
     stderr,
-    'error: there is no machine nobody: `computer machines list` shows what there is\n',
+    'error: machine "nobody" not found; list the available ones with `computer machines list`\n',
   )
   const json = await run(['machines', 'get', 'mch_00000000000000000000000000', '--json'])
   assert.equal(json.code, 5)
@@ -86,13 +86,13 @@ test('what is not there says where to look', async () => {
   assert.ok(JSON.parse(json.stderr).error.request_id)
 })
 
-test('events are in their order, and --follow goes on with what happens', async () => {
+test('events are in order, and --follow continues with new ones', async () => {
   const { json, run, start } = computer
   await json('machines', 'create', 'watched')
   const { stdout } = await run(['events', 'watched'])
   assert.match(stdout, /machine\.created[^]*machine\.started/)
   const { child, ended } = start(['events', 'watched', '--follow', '--limit', '1', '--json'])
-  // A machine that is deleted has no name any more to find it by.
+  // Wait for the name to be resolved: a deleted machine no longer has one.
   await once(child.stdout!, 'data')
   await json('machines', 'delete', 'watched', '--yes')
   const lines = (await ended).stdout.trim().split('\n')

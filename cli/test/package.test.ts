@@ -10,7 +10,7 @@ import { node } from './computer.ts'
 
 const run = promisify(execFile)
 
-test('what is published installs alone in an empty project, and runs', async (t) => {
+test('the published package installs without dependencies and runs', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'computer-package-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   await buildCli(join(folder, 'build'))
@@ -33,6 +33,6 @@ test('what is published installs alone in an empty project, and runs', async (t)
   assert.equal((await run(node, [computer, '--version'])).stdout, `${version}\n`)
   assert.match((await run(node, [computer, '--help'])).stdout, /^Usage: computer /)
   const failure = (error: { code: number; stderr: string }) =>
-    error.code === 1 && /for the host of a server: run it there, in a checkout/.test(error.stderr)
+    error.code === 1 && /runs on the host of a server, in a checkout/.test(error.stderr)
   await assert.rejects(run(node, [computer, 'up']), failure)
 })

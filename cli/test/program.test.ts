@@ -12,7 +12,7 @@ test('the help names every command and the data folder', () => {
     assert.match(stdout, RegExp(word))
 })
 
-test('each command explains itself', () => {
+test('each server command has a help text', () => {
   for (const name of ['up', 'down', 'doctor']) {
     const { stdout, status } = computer(name, '--help')
     assert.equal(status, 0)
@@ -20,10 +20,10 @@ test('each command explains itself', () => {
   }
 })
 
-test('each command of the operator explains itself', () => {
+test('each admin command has a help text', () => {
   const { stdout, status } = computer('admin', '--help')
   assert.equal(status, 0)
-  assert.match(stdout, /Exit code 0: done; 1: refused.*; 2: no database answers/)
+  assert.match(stdout, /Exit codes: 0 success; 1 refused.*; 2 no database reachable/)
   const commands = {
     user: ['create', 'reset-password', 'disable', 'enable', 'list'],
     org: ['list', 'set-plan'],
@@ -36,7 +36,7 @@ test('each command of the operator explains itself', () => {
   assert.match(computer('admin', 'org', 'set-plan', '--help').stdout, /largest_size/)
 })
 
-test('a password is never an argument, and what makes no sense is refused', () => {
+test('a password is never an argument, and invalid usage is refused', () => {
   const refused = (args: readonly string[], message: RegExp) => {
     const { stderr, status } = computer('admin', ...args)
     assert.equal(status, 2)
@@ -50,17 +50,17 @@ test('a password is never an argument, and what makes no sense is refused', () =
   refused(['org', 'set-plan', 'org_1', 'pro', '--limit', 'machines'], /key=value/)
 })
 
-test('the version is that of the package', () => {
+test('--version prints the package version', () => {
   assert.match(computer('--version').stdout, /^\d+\.\d+\.\d+\n$/)
 })
 
-test('an unknown command fails and points to the help', () => {
+test('an unknown command fails and refers to the help', () => {
   const { stderr, status } = computer('fly')
   assert.equal(status, 2)
   assert.match(stderr, /unknown command 'fly'[^]*computer --help/)
 })
 
-test('what the program of the server answers is exit code and output of the command', () => {
+test('a server command passes on the output and exit code of its program', () => {
   const { stdout, status } = computer('doctor', '--json')
   const { healthy } = JSON.parse(stdout) as { healthy: boolean }
   assert.equal(status, healthy ? 0 : 1)

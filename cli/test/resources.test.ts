@@ -7,7 +7,7 @@ import { startComputer } from './computer.ts'
 const { run, json, server, folder } = await startComputer({ after })
 const { id } = await server.machine({ name: 'first' })
 
-test('a secret comes from standard input, and only its name comes back', async () => {
+test('a secret is read from standard input, and only its name is ever printed', async () => {
   const value = 'not to be seen'
   const set = await run(['secrets', 'set', 'first', 'API_TOKEN'], { stdin: `${value}\n` })
   assert.equal(set.stdout, 'API_TOKEN of first is stored (version 1)\n')
@@ -24,7 +24,7 @@ test('a secret comes from standard input, and only its name comes back', async (
   assert.deepEqual(await json('secrets', 'list', 'first'), [])
 })
 
-test('a port is published, listed and taken back', async () => {
+test('a port is published, listed and unpublished', async () => {
   const published = await run(['ports', 'publish', 'first', '3000', '--name', 'site'])
   assert.match(
     published.stdout,
@@ -39,7 +39,7 @@ test('a port is published, listed and taken back', async () => {
   assert.equal((await run(['ports', 'publish', 'first', 'web'])).code, 2)
 })
 
-test('keys are listed without their secrets, revoked ones when asked for', async () => {
+test('keys are listed without secrets, and with --all including revoked ones', async () => {
   const { id: revoked, secret } = await server.apiKey({ name: 'old', scopes: ['machines:read'] })
   await server.app.db
     .updateTable('api_keys')
@@ -54,7 +54,7 @@ test('keys are listed without their secrets, revoked ones when asked for', async
   for (const key of [secret, server.key]) assert.ok(!all.stdout.includes(key))
 })
 
-test('a screenshot goes into a file or to standard output', async () => {
+test('a screenshot is written to a file or to standard output', async () => {
   const shot = await run(['screenshot', 'first'])
   assert.match(shot.stdout, /^first\.png \(\d+x\d+\)\n$/)
   const isPng = (bytes: Buffer) => bytes.subarray(1, 4).toString() === 'PNG'
@@ -63,10 +63,10 @@ test('a screenshot goes into a file or to standard output', async () => {
   assert.equal((await json('screenshot', 'first', 'shot.jpg')).format, 'jpeg')
 })
 
-test('what others wrote does not drive the terminal', async () => {
+test('control characters in server data are not printed', async () => {
   await json('snapshots', 'create', 'first', 'red \u001b[31m and\u0007 loud')
   const { stdout } = await run(['snapshots', 'list'])
   assert.match(stdout, /red {2}?\[31m and/)
-  // oxlint-disable-next-line no-control-regex -- they are what must not be there.
+  // oxlint-disable-next-line no-control-regex -- asserted to be absent.
   assert.doesNotMatch(stdout, /[\u0000-\u0009\u000b-\u001f]/)
 })

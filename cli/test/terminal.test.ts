@@ -6,12 +6,12 @@ import { after, test } from 'node:test'
 import { Pty } from '../../guest-agent/src/terminals/pty.ts'
 import { node, startComputer } from './computer.ts'
 
-/* What only shows on a terminal: the shell, questions and progress. */
+/* Behavior that needs a terminal: the shell, prompts and progress. */
 
 const { server, main, env, folder, run, json } = await startComputer({ after })
 const { id } = await server.machine({ name: 'first' })
 
-test('a shell has the size of the terminal, follows it, and ends with its exit code', async () => {
+test('a shell has the size of the terminal, follows resizes, and passes on the exit code', async () => {
   const shell = open(['shell', 'first'])
   await shell.typeUntil('stty size\r', /stty size\r?\n24 80/)
   shell.resize(132, 43)
@@ -21,7 +21,7 @@ test('a shell has the size of the terminal, follows it, and ends with its exit c
   assert.deepEqual(await terminals(), [])
 })
 
-test('a command has a pty too, and the terminal is as it was after it', async () => {
+test('a command runs on a pty, and the local terminal is restored afterwards', async () => {
   const computer = `${node} ${main}`
   const script = `before=$(stty -g); ${computer} shell first -- sh -c 'echo hello; exit 5'; echo "code $?"; [ "$before" = "$(stty -g)" ] && echo as it was`
   const terminal = openProgram(['sh', '-c', script])
@@ -29,11 +29,11 @@ test('a command has a pty too, and the terminal is as it was after it', async ()
   assert.equal(await terminal.exited, 0)
 })
 
-test('~. leaves what runs there, and --attach comes back to it', async () => {
+test('~. detaches from a terminal, and --attach returns to it', async () => {
   const shell = open(['shell', 'first'])
   await shell.typeUntil('pwd\r', /\/home\/agent/)
   shell.type('\r~.')
-  await shell.shown(/come back with: computer shell --attach trm_\w+ first/)
+  await shell.shown(/Reattach with: computer shell --attach trm_\w+ first/)
   assert.equal(await shell.exited, 0)
   const [{ id: terminalId }] = await terminals()
   const again = open(['shell', '--attach', terminalId, 'first'])
@@ -42,7 +42,7 @@ test('~. leaves what runs there, and --attach comes back to it', async () => {
   assert.equal(await again.exited, 0)
 })
 
-test('a shell whose connection breaks off is connected again', async () => {
+test('a shell reconnects after its connection is lost', async () => {
   const shell = open(['shell', 'first'])
   await shell.typeUntil('pwd\r', /\/home\/agent/)
   server.guest(id)!.dropConnections()
@@ -51,13 +51,13 @@ test('a shell whose connection breaks off is connected again', async () => {
   assert.equal(await shell.exited, 4)
 })
 
-test('without a terminal there is no shell', async () => {
+test('shell refuses to run without a terminal', async () => {
   const { code, stderr } = await run(['shell', 'first'])
   assert.equal(code, 255)
   assert.match(stderr, /computer exec/)
 })
 
-test('what is hidden is typed without an echo', async () => {
+test('secrets are typed without echo', async () => {
   const login = open(['login', '--profile', 'typed'])
   await login.shown(/API key: /)
   login.type(`x\x15${server.key}y\x7f\r`)
@@ -71,12 +71,12 @@ test('what is hidden is typed without an echo', async () => {
   assert.deepEqual(await json('secrets', 'list', 'first'), [])
 })
 
-test('a deletion is asked about, and what is waited for is shown', async () => {
+test('delete asks for confirmation, and a wait shows progress', async () => {
   await json('machines', 'create', 'doomed')
-  const kept = open(['machines', 'delete', 'doomed'])
-  await kept.shown(/Delete doomed and its disk\? \[y\/N\] /)
-  kept.type('\r')
-  assert.equal(await kept.exited, 1)
+  const refused = open(['machines', 'delete', 'doomed'])
+  await refused.shown(/Delete doomed and its disk\? \[y\/N\] /)
+  refused.type('\r')
+  assert.equal(await refused.exited, 1)
   const deleted = open(['machines', 'delete', 'doomed'])
   await deleted.shown(/\[y\/N\] /)
   deleted.type('y\r')
@@ -84,7 +84,7 @@ test('a deletion is asked about, and what is waited for is shown', async () => {
   assert.match(deleted.output(), /doomed is deleted/)
 })
 
-test('a copy shows how far it is', async () => {
+test('a copy shows its progress', async () => {
   await writeFile(join(folder, 'movie'), randomBytes(2_000_000))
   const copy = open(['cp', 'movie', 'first:'])
   assert.equal(await copy.exited, 0)
@@ -99,7 +99,7 @@ function open(args: readonly string[]) {
   return openProgram([node, main, ...args])
 }
 
-/** A program on a pty of 80 columns and 24 rows. */
+/** Runs a program on a pty of 80 columns and 24 rows. */
 function openProgram(argv: readonly string[]) {
   const output: Buffer[] = []
   let arrived = Promise.withResolvers<void>()
@@ -133,7 +133,7 @@ function openProgram(argv: readonly string[]) {
     type,
     shown,
     resize: (cols: number, rows: number) => pty.resize(cols, rows),
-    /** Again and again: what is typed too early is echoed by this terminal alone, or lost. */
+    /** Types repeatedly: input sent too early is only echoed locally, or lost. */
     async typeUntil(keys: string, pattern: RegExp) {
       const typing = setInterval(() => type(keys), 500)
       try {

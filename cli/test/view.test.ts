@@ -7,7 +7,7 @@ import { startComputer } from './computer.ts'
 const { start, server } = await startComputer({ after })
 const { id } = await server.machine({ name: 'first' })
 
-test('a page of this computer alone shows the screen, and holds no key', async () => {
+test('the viewer page is reachable from this computer only and holds no key', async () => {
   const { child, ended } = start(['view', 'first', '--no-open', '--control'])
   const [line] = (await once(child.stdout!, 'data')) as [Buffer]
   const url = line.toString().trim()

@@ -10,7 +10,7 @@ export const ApiKey = z
     id: ApiKeyId,
     organization_id: OrganizationId,
     name: text(255, 1),
-    prefix: z.string().describe('First characters of the secret, for display and matching.'),
+    prefix: z.string().describe('The first characters of the secret, to recognize a key by.'),
     scopes: z.array(ApiKeyScope).min(1),
     created_by: UserId,
     created_at: Timestamp,
@@ -22,14 +22,14 @@ export const ApiKey = z
 export type ApiKey = z.infer<typeof ApiKey>
 
 export const CreatedApiKey = ApiKey.extend({
-  secret: z.string().describe('Shown once, never again.'),
+  secret: z.string().describe('The full secret. It is returned only by this call.'),
 }).meta({ id: 'CreatedApiKey' })
 
 export const apiKeys = {
   create: endpoint({
     method: 'POST',
     path: '/v1/api-keys',
-    summary: 'Create an API key. Its secret is in this answer alone.',
+    summary: 'Create an API key. Only this response contains its secret.',
     requires: 'api_keys:manage',
     body: z.strictObject({
       name: text(255, 1),
@@ -44,7 +44,7 @@ export const apiKeys = {
   list: endpoint({
     method: 'GET',
     path: '/v1/api-keys',
-    summary: 'List API keys, revoked ones too, newest first.',
+    summary: 'List API keys, including revoked ones, newest first.',
     requires: 'member',
     query: PageQuery,
     status: 200,
@@ -53,7 +53,7 @@ export const apiKeys = {
   revoke: endpoint({
     method: 'DELETE',
     path: '/v1/api-keys/{api_key_id}',
-    summary: 'Revoke an API key. Repeating it changes nothing.',
+    summary: 'Revoke an API key. Revoking a revoked key has no effect.',
     requires: 'api_keys:manage',
     params: z.object({ api_key_id: ApiKeyId }),
     status: 200,

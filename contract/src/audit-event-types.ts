@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What the audit log keeps: sign-ins, and every change of who may do what. */
+/** The audit log records sign-ins and every change of access. */
 export const AuditEventType = z
   .enum([
     'auth.signed_up',

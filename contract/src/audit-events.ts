@@ -13,12 +13,12 @@ export const AuditEvent = z
     actor: z
       .object({ type: z.enum(['user', 'api_key', 'operator']), id: z.string(), name: z.string() })
       .nullable()
-      .describe('Who did it. An operator did it on the server itself.'),
-    address: z.string().nullable().describe('The address that the call came from.'),
+      .describe('The user or API key that acted, or an operator on the server itself.'),
+    address: z.string().nullable().describe('The IP address of the caller.'),
     target: z
       .object({ type: z.string(), id: z.string(), name: z.string() })
       .nullable()
-      .describe('What it was done to.'),
+      .describe('The resource that was acted on.'),
     outcome: z.enum(['succeeded', 'denied', 'failed']),
     message: z.string().nullable(),
     occurred_at: Timestamp,
@@ -30,7 +30,7 @@ export const auditEvents = {
   list: endpoint({
     method: 'GET',
     path: '/v1/audit-events',
-    summary: 'Who did what to keys, members, roles, invitations and sign-ins, newest first.',
+    summary: 'List audit events: sign-ins and changes of access, newest first.',
     requires: 'members:manage',
     query: PageQuery.extend({ type: AuditEventType.optional() }),
     status: 200,

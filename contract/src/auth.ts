@@ -18,7 +18,7 @@ export const Principal = z
   .meta({ id: 'Principal' })
 export type Principal = z.infer<typeof Principal>
 
-/** An address that mail can be sent to, compared without regard to case. */
+/** Compared without regard to case. */
 export const Email = z.email('must be an email address').max(254)
 export const Password = text(256, 10)
 export const PersonName = text(100, 1)
@@ -26,13 +26,13 @@ export const PersonName = text(100, 1)
 export const AuthSession = z
   .object({
     id: AuthSessionId,
-    organization_id: OrganizationId.describe('The organization it acts in.'),
+    organization_id: OrganizationId.describe('The organization that the session acts in.'),
     created_at: Timestamp,
     last_used_at: Timestamp,
-    expires_at: Timestamp.describe('Later with every use.'),
-    address: z.string().nullable().describe('Where it was last used from.'),
+    expires_at: Timestamp.describe('30 days after the last use.'),
+    address: z.string().nullable().describe('The IP address that last used the session.'),
     user_agent: z.string().nullable(),
-    current: z.boolean().describe('It is the one that asks.'),
+    current: z.boolean().describe('True for the session that makes this request.'),
   })
   .meta({ id: 'AuthSession' })
 export type AuthSession = z.infer<typeof AuthSession>
@@ -41,7 +41,7 @@ export const auth = {
   me: endpoint({
     method: 'GET',
     path: '/v1/auth/me',
-    summary: 'Who is calling, in which organization, and what it may do.',
+    summary: 'Get the caller, the organization it acts in, and its permissions.',
     requires: 'member',
     status: 200,
     response: Principal,
@@ -49,15 +49,17 @@ export const auth = {
   signup: endpoint({
     method: 'POST',
     path: '/v1/auth/signup',
-    summary: 'Make an account with a personal organization, and sign in.',
+    summary: 'Create an account with a personal organization, and sign in.',
     requires: 'public',
     body: z.strictObject({
       email: Email,
       password: Password,
-      name: PersonName.optional().describe('Default: what stands before the @.'),
+      name: PersonName.optional().describe('Default: the part of the email before the @.'),
       invitation_token: text(200, 1)
         .optional()
-        .describe('Accepts an invitation of this address, and acts in its organization.'),
+        .describe(
+          'Token of an invitation for this email. The session then acts in the inviting organization.',
+        ),
     }),
     status: 201,
     response: Principal,
@@ -65,7 +67,7 @@ export const auth = {
   login: endpoint({
     method: 'POST',
     path: '/v1/auth/login',
-    summary: 'Sign in: sets the cookie computer_session.',
+    summary: 'Sign in. Sets the cookie computer_session.',
     requires: 'public',
     body: z.strictObject({ email: Email, password: text(256, 1) }),
     status: 200,
@@ -74,7 +76,7 @@ export const auth = {
   logout: endpoint({
     method: 'POST',
     path: '/v1/auth/logout',
-    summary: 'Revoke the browser session that asks.',
+    summary: 'Sign out: revoke the browser session that makes this request.',
     requires: 'user',
     status: 204,
     response: NoContent,
@@ -91,7 +93,7 @@ export const auth = {
   listSessions: endpoint({
     method: 'GET',
     path: '/v1/auth/sessions',
-    summary: 'List your browser sessions that can still be used, newest first.',
+    summary: 'List your active browser sessions, newest first.',
     requires: 'user',
     query: PageQuery,
     status: 200,
@@ -110,7 +112,7 @@ export const auth = {
   changePassword: endpoint({
     method: 'POST',
     path: '/v1/auth/password',
-    summary: 'Change your password. Every other browser session of yours ends.',
+    summary: 'Change your password. All of your other browser sessions end.',
     requires: 'user',
     body: z.strictObject({ current_password: text(256, 1), new_password: Password }),
     status: 204,
@@ -120,7 +122,8 @@ export const auth = {
   requestPasswordReset: endpoint({
     method: 'POST',
     path: '/v1/auth/password-reset',
-    summary: 'Mail a link that resets a password, if the address has an account.',
+    summary:
+      'Email a password reset link. The response is the same whether or not the account exists.',
     requires: 'public',
     body: z.strictObject({ email: Email }),
     status: 202,
@@ -129,7 +132,8 @@ export const auth = {
   resetPassword: endpoint({
     method: 'POST',
     path: '/v1/auth/password-reset/confirm',
-    summary: 'Set a new password with the token of that link. Every browser session ends.',
+    summary:
+      'Set a new password with the token of a reset link. All browser sessions of the user end.',
     requires: 'public',
     body: z.strictObject({ token: text(200, 1), password: Password }),
     status: 204,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { text } from './text.ts'
 
-/** Bodies of the input routes. The guest agent takes the very same shapes (guest.ts). */
+/** Request bodies of the input routes. The guest agent takes the same shapes (guest.ts). */
 
 export const Point = z
   .strictObject({ x: z.int(), y: z.int() })
-  .meta({ id: 'Point', description: 'A pixel of the current display, from its top left corner.' })
+  .meta({ id: 'Point', description: 'A pixel of the display, counted from the top left corner.' })
 export type Point = z.infer<typeof Point>
 
 export const MouseButton = z.enum(['left', 'middle', 'right']).meta({ id: 'MouseButton' })
@@ -13,36 +13,45 @@ export type MouseButton = z.infer<typeof MouseButton>
 
 export const MoveBody = z.strictObject({ x: z.int(), y: z.int() })
 export const ClickBody = z.strictObject({
-  at: Point.optional().describe('Omitted: where the pointer is.'),
+  at: Point.optional().describe('Default: the current position of the pointer.'),
   button: MouseButton.default('left'),
-  count: z.int().min(1).max(3).default(1).describe('2 is a double click.'),
-  down: z.boolean().optional().describe('Press and hold; nothing is released.'),
-  up: z.boolean().optional().describe('Release only.'),
+  count: z.int().min(1).max(3).default(1).describe('The number of clicks: 2 is a double click.'),
+  down: z.boolean().optional().describe('Press the button and keep it pressed.'),
+  up: z.boolean().optional().describe('Release the button without pressing it.'),
 })
 export const DragBody = z.strictObject({
-  from: Point.optional().describe('Omitted: where the pointer is.'),
+  from: Point.optional().describe('Default: the current position of the pointer.'),
   to: Point,
   button: MouseButton.default('left'),
-  steps: z.int().min(1).max(1000).default(20),
+  steps: z.int().min(1).max(1000).default(20).describe('The number of pointer moves sent.'),
 })
-export const ScrollDirection = z.enum(['up', 'down', 'left', 'right'])
+const ScrollDirection = z.enum(['up', 'down', 'left', 'right'])
 export const ScrollBody = z.strictObject({
   direction: ScrollDirection,
-  amount: z.int().min(1).max(100).default(3).describe('Notches of the wheel.'),
-  at: Point.optional(),
+  amount: z.int().min(1).max(100).default(3).describe('The number of wheel notches.'),
+  at: Point.optional().describe('Default: the current position of the pointer.'),
 })
 export const TypeBody = z.strictObject({
   text: text(10_000),
-  delay_ms: z.int().min(0).max(1000).default(0).describe('Pause after each character.'),
+  delay_ms: z
+    .int()
+    .min(0)
+    .max(1000)
+    .default(0)
+    .describe('The pause after each character, in milliseconds.'),
 })
-const keyName = text(64, 1).describe('An X keysym name or a common alias such as enter or ctrl.')
+const keyName = text(64, 1).describe('An X keysym name, or an alias such as enter or ctrl.')
 export const KeyBody = z.strictObject({
   key: keyName,
-  down: z.boolean().optional(),
-  up: z.boolean().optional(),
+  down: z.boolean().optional().describe('Press the key and keep it pressed.'),
+  up: z.boolean().optional().describe('Release the key without pressing it.'),
 })
 export const HotkeyBody = z.strictObject({
-  keys: z.array(keyName).min(1).max(16).describe('Pressed in order, released in reverse.'),
+  keys: z
+    .array(keyName)
+    .min(1)
+    .max(16)
+    .describe('Keys to press in this order. They are released in reverse.'),
 })
 export const ResizeBody = z.strictObject({
   width: z.int().min(320).max(7680),
@@ -60,7 +69,7 @@ export const Display = z
   .object({
     width: z.int(),
     height: z.int(),
-    up: z.boolean().describe('The desktop answers.'),
+    up: z.boolean().describe('Whether the desktop is up.'),
   })
   .meta({ id: 'Display' })
 export type Display = z.infer<typeof Display>

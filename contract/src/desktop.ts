@@ -18,7 +18,7 @@ import { MachineId, SessionId } from './ids.ts'
 
 export const Screenshot = z
   .object({
-    image: z.string().describe('Base64.'),
+    image: z.string().describe('The image, in base64.'),
     format: ScreenshotFormat,
     display: z.object({ width: z.int(), height: z.int() }),
   })
@@ -30,20 +30,20 @@ export const Clipboard = z
 
 const params = z.object({ machine_id: MachineId })
 
-/** How an input call names its grant (wire, Sessions and the input lease). */
-export const GrantHeaders = z.object({
+/** Headers that tie an input call to a lease grant (wire, Sessions and the input lease). */
+const GrantHeaders = z.object({
   'x-session-id': SessionId.optional().describe(
-    "The session that holds the lease. Default: the holder's, if the same key or user opened it.",
+    "The session that holds the lease. Default: the holder's, if the same API key or user opened it.",
   ),
   'x-input-fence': z.coerce
     .number()
     .int()
     .min(0)
     .optional()
-    .describe('Refuse the call unless the lease is still at this fence.'),
+    .describe('Fail with conflict unless the lease still has this fence.'),
 })
 
-/** An input route: it needs the input lease and answers an empty object. */
+/** An input route: requires the input lease and responds with an empty object. */
 function input<const Path extends string, Body extends z.ZodType>(
   path: Path,
   summary: string,
@@ -52,7 +52,7 @@ function input<const Path extends string, Body extends z.ZodType>(
   return endpoint({
     method: 'POST',
     path: `/v1/machines/{machine_id}/${path}`,
-    summary: `${summary} Needs the input lease.`,
+    summary: `${summary} Requires the input lease.`,
     requires: 'machines:control',
     params,
     headers: GrantHeaders,
@@ -66,7 +66,7 @@ export const desktop = {
   display: endpoint({
     method: 'GET',
     path: '/v1/machines/{machine_id}/display',
-    summary: 'The geometry of the display. compute_unavailable until the desktop is up.',
+    summary: 'Get the size of the display. Fails with compute_unavailable until the desktop is up.',
     requires: 'member',
     params,
     status: 200,
@@ -75,7 +75,7 @@ export const desktop = {
   resize: endpoint({
     method: 'POST',
     path: '/v1/machines/{machine_id}/display/resize',
-    summary: 'Change the geometry of the display. Needs the input lease.',
+    summary: 'Resize the display. Requires the input lease.',
     requires: 'machines:control',
     params,
     headers: GrantHeaders,
@@ -86,7 +86,7 @@ export const desktop = {
   screenshot: endpoint({
     method: 'GET',
     path: '/v1/machines/{machine_id}/screenshot',
-    summary: 'What the display shows. With accept: image/*, the bytes themselves.',
+    summary: 'Take a screenshot. With accept: image/*, the response body is the image itself.',
     requires: 'member',
     params,
     query: z.strictObject({
@@ -97,23 +97,27 @@ export const desktop = {
         .min(1)
         .max(100)
         .default(80)
-        .describe('Of the lossy formats, jpeg and webp.'),
+        .describe('Compression quality of jpeg and webp. Ignored for png.'),
     }),
     status: 200,
     response: Screenshot,
     bytes: 'image/*',
   }),
   move: input('mouse/move', 'Move the pointer.', MoveBody),
-  click: input('mouse/click', 'Press and release a button, or one of the two.', ClickBody),
-  drag: input('mouse/drag', 'Drag with a button held.', DragBody),
-  scroll: input('mouse/scroll', 'Turn the wheel.', ScrollBody),
-  type: input('keyboard/type', 'Type text, any Unicode.', TypeBody),
-  key: input('keyboard/key', 'Press one key by name.', KeyBody),
+  click: input('mouse/click', 'Click a mouse button, or only press or release it.', ClickBody),
+  drag: input(
+    'mouse/drag',
+    'Drag: press a button, move the pointer and release the button.',
+    DragBody,
+  ),
+  scroll: input('mouse/scroll', 'Scroll the mouse wheel.', ScrollBody),
+  type: input('keyboard/type', 'Type text, which may hold any Unicode characters.', TypeBody),
+  key: input('keyboard/key', 'Press a key by name, or only press or release it.', KeyBody),
   hotkey: input('keyboard/hotkey', 'Press a key combination.', HotkeyBody),
   readClipboard: endpoint({
     method: 'GET',
     path: '/v1/machines/{machine_id}/clipboard',
-    summary: 'Read a selection.',
+    summary: 'Read the clipboard or the primary selection.',
     requires: 'member',
     params,
     query: z.strictObject({ selection: ClipboardSelection.default('clipboard') }),
@@ -123,7 +127,7 @@ export const desktop = {
   writeClipboard: endpoint({
     method: 'PUT',
     path: '/v1/machines/{machine_id}/clipboard',
-    summary: 'Put text into a selection. Needs the input lease.',
+    summary: 'Set the clipboard or the primary selection. Requires the input lease.',
     requires: 'machines:control',
     params,
     headers: GrantHeaders,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The one table from error code to HTTP status (specification, Errors). */
+/** HTTP status of each error code (specification, Errors). */
 export const errorStatus = {
   invalid_request: 400,
   unauthenticated: 401,
@@ -22,7 +22,9 @@ export type ErrorCode = z.infer<typeof ErrorCode>
 
 export const FieldError = z
   .object({
-    field: z.string().describe('Dotted path into the request, e.g. "metadata.owner".'),
+    field: z
+      .string()
+      .describe('Dotted path of the field in the request, such as "metadata.owner".'),
     message: z.string(),
   })
   .meta({ id: 'FieldError' })
@@ -40,9 +42,9 @@ export type QuotaLimit = z.infer<typeof QuotaLimit>
 
 export const Quota = z
   .object({
-    limit: QuotaLimit.describe('The entitlement that declined the request.'),
-    current: z.int().min(0),
-    maximum: z.int().nullable(),
+    limit: QuotaLimit.describe('The limit of the plan that was exceeded.'),
+    current: z.int().min(0).describe('The amount in use.'),
+    maximum: z.int().nullable().describe('The amount that the plan allows.'),
     plan_id: z.string(),
     upgrade_url: z.string().nullable(),
   })
@@ -53,7 +55,7 @@ export const ErrorEnvelope = z
   .object({
     error: z.object({
       code: ErrorCode,
-      message: z.string().describe('For people. Do not parse it.'),
+      message: z.string().describe('An explanation for people. Do not parse it; use code.'),
       request_id: z.string(),
       details: z.array(FieldError).optional(),
       quota: Quota.optional(),

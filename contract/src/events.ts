@@ -4,7 +4,7 @@ import { EventId, MachineId, OrganizationId, SessionId } from './ids.ts'
 import { PageQuery, pageOf } from './list.ts'
 import { Timestamp } from './text.ts'
 
-/** The closed set of types (specification, Events 1). */
+/** All event types (specification, Events 1). */
 export const MachineEventType = z
   .enum([
     'machine.created',
@@ -40,7 +40,7 @@ export const MachineEvent = z
     from_state: z.string().nullable(),
     to_state: z.string().nullable(),
     message: z.string().nullable(),
-    sequence: z.int().min(0).describe('Counts the events of one machine, without a gap.'),
+    sequence: z.int().min(0).describe('The position in the log of the machine, without gaps.'),
     occurred_at: Timestamp,
   })
   .meta({ id: 'MachineEvent' })
@@ -50,7 +50,7 @@ export const events = {
   list: endpoint({
     method: 'GET',
     path: '/v1/machines/{machine_id}/events',
-    summary: "A machine's event log, newest first.",
+    summary: 'List the events of a machine, newest first.',
     requires: 'member',
     params: z.object({ machine_id: MachineId }),
     query: PageQuery,

@@ -17,12 +17,21 @@ export const ExecBody = z
       .array(text(131_072))
       .min(1)
       .max(4096)
-      .describe('An argv array. No shell looks at it: ask for one by name, ["sh", "-c", "…"].'),
-    user: z.enum(['agent', 'root']).default('agent'),
-    cwd: text(4096, 1).optional().describe("Default: the user's home."),
-    env: Environment.optional(),
-    stdin: text(4 * 1024 * 1024).optional(),
-    timeout_ms: z.int().min(1).max(3_600_000).default(60_000),
+      .describe(
+        'The program and its arguments. No shell is involved unless you name one: ["sh", "-c", "…"].',
+      ),
+    user: z.enum(['agent', 'root']).default('agent').describe('The user to run as.'),
+    cwd: text(4096, 1).optional().describe("The working directory. Default: the user's home."),
+    env: Environment.optional().describe('Variables added to those of a login.'),
+    stdin: text(4 * 1024 * 1024)
+      .optional()
+      .describe('Text for standard input, which is empty by default.'),
+    timeout_ms: z
+      .int()
+      .min(1)
+      .max(3_600_000)
+      .default(60_000)
+      .describe('The command is killed after this many milliseconds.'),
   })
   .meta({ id: 'ExecRequest' })
 export type ExecBody = z.infer<typeof ExecBody>
@@ -31,9 +40,11 @@ export const ExecResult = z
   .object({
     stdout: z.string(),
     stderr: z.string(),
-    exit_code: z.int().describe('128 + the number of the signal that ended it; 124 on timeout.'),
+    exit_code: z.int().describe('The exit code: 128 + N after signal N, 124 after a timeout.'),
     timed_out: z.boolean(),
-    truncated: z.boolean().describe('A stream was longer than 1 MiB: its last 1 MiB is here.'),
+    truncated: z
+      .boolean()
+      .describe('Whether stdout or stderr exceeded 1 MiB and only its last 1 MiB is returned.'),
   })
   .meta({ id: 'ExecResult' })
 export type ExecResult = z.infer<typeof ExecResult>
@@ -43,7 +54,7 @@ export const exec = {
     method: 'POST',
     path: '/v1/machines/{machine_id}/exec',
     summary:
-      'Run a command in a machine and wait for it. A non-zero exit is an answer, not an error.',
+      'Run a command and wait for it to exit. A non-zero exit code is not an error of the API.',
     requires: 'machines:control',
     params: z.object({ machine_id: MachineId }),
     body: ExecBody,

@@ -3,29 +3,31 @@ import { endpoint } from './endpoint.ts'
 import { MachineId } from './ids.ts'
 import { NoContent, text, Timestamp } from './text.ts'
 
-/** The longest range a JSON read returns, in bytes (specification, Limits 5). */
+/** Longest range that a JSON read returns (specification, Limits 5). */
 export const maxInlineReadBytes = 4 * 1024 * 1024
 
-export const FilePath = text(4096, 1).describe("Absolute, or relative to the agent user's home.")
-export const FileEncoding = z.enum(['utf8', 'base64']).meta({ id: 'FileEncoding' })
-export const FileMode = z
+const FilePath = text(4096, 1).describe(
+  'An absolute path, or one relative to the home of the user agent.',
+)
+const FileEncoding = z.enum(['utf8', 'base64']).meta({ id: 'FileEncoding' })
+const FileMode = z
   .string()
   .regex(/^0?[0-7]{3}$/)
-  .describe('Octal permissions, e.g. "0644".')
+  .describe('Octal permissions, such as "0644".')
 
 export const DirectoryEntry = z
   .object({
-    name: z.string().describe('Bytes that are not UTF-8 are shown as U+FFFD.'),
+    name: z.string().describe('The file name. Bytes that are not UTF-8 appear as U+FFFD.'),
     path: z
       .string()
       .nullable()
-      .describe('Null if the name is not UTF-8: no path reaches it, a command does.'),
+      .describe('Null if the name is not UTF-8: only a command can reach the file.'),
     type: z.enum(['file', 'directory', 'symlink', 'other']),
     size: z.int(),
     mode: z.string(),
     owner: z.string(),
     modified_at: Timestamp,
-    target: z.string().nullable().describe('Where a symlink points; else null.'),
+    target: z.string().nullable().describe('The target of a symlink; null for other types.'),
   })
   .meta({ id: 'DirectoryEntry' })
 export type DirectoryEntry = z.infer<typeof DirectoryEntry>
@@ -38,9 +40,9 @@ export const FileContent = z
     offset: z.int(),
     length: z
       .int()
-      .describe('Bytes in this range. A utf8 range ends before a character it would cut.'),
-    size: z.int().describe('Bytes in the whole file.'),
-    eof: z.boolean(),
+      .describe('The bytes in this range. A utf8 range ends before a character it would split.'),
+    size: z.int().describe('The bytes in the whole file.'),
+    eof: z.boolean().describe('Whether this range reaches the end of the file.'),
   })
   .meta({ id: 'FileContent' })
 export type FileContent = z.infer<typeof FileContent>
@@ -49,7 +51,7 @@ export const WrittenFile = z.object({ path: z.string(), size: z.int() }).meta({ 
 
 export const MoveFileBody = z.strictObject({
   from: FilePath,
-  to: FilePath.describe('The new path itself, not a directory to move into.'),
+  to: FilePath.describe('The new path of the file, not a directory to move it into.'),
   overwrite: z.boolean().default(false),
 })
 export const MovedFile = z.object({ path: z.string() }).meta({ id: 'MovedFile' })
@@ -60,7 +62,7 @@ export const files = {
   list: endpoint({
     method: 'GET',
     path: '/v1/machines/{machine_id}/files',
-    summary: 'List a directory, by name.',
+    summary: 'List a directory, sorted by name.',
     requires: 'member',
     params,
     query: z.strictObject({
@@ -80,7 +82,7 @@ export const files = {
     method: 'GET',
     path: '/v1/machines/{machine_id}/files/content',
     summary:
-      'Read a file or a range of it. With accept: application/octet-stream, the bytes themselves.',
+      'Read a file or a range of it. With accept: application/octet-stream, the response body is the raw bytes.',
     requires: 'member',
     params,
     query: z.strictObject({
@@ -91,7 +93,7 @@ export const files = {
     }),
     status: 200,
     headers: z.object({
-      range: z.string().max(64).optional().describe('Of the bytes form: bytes=FIRST-LAST.'),
+      range: z.string().max(64).optional().describe('bytes=FIRST-LAST, for raw reads only.'),
     }),
     response: FileContent,
     bytes: 'application/octet-stream',
@@ -99,7 +101,7 @@ export const files = {
   write: endpoint({
     method: 'PUT',
     path: '/v1/machines/{machine_id}/files/content',
-    summary: 'Write or append to a file. A write that does not append is atomic.',
+    summary: 'Write or append to a file. A write is atomic, an append is not.',
     requires: 'machines:control',
     params,
     body: z.strictObject({
@@ -122,7 +124,8 @@ export const files = {
   delete: endpoint({
     method: 'DELETE',
     path: '/v1/machines/{machine_id}/files',
-    summary: 'Remove a file, a symlink or a directory; with recursive, what is in it too.',
+    summary:
+      'Delete a file, a symlink or a directory. Fails with conflict if a directory is not empty, unless recursive.',
     requires: 'machines:control',
     params,
     query: z.strictObject({
@@ -135,7 +138,7 @@ export const files = {
   move: endpoint({
     method: 'POST',
     path: '/v1/machines/{machine_id}/files/move',
-    summary: 'Move a file, a symlink or a directory within its file system.',
+    summary: 'Move a file, a symlink or a directory within one file system.',
     requires: 'machines:control',
     params,
     body: MoveFileBody,

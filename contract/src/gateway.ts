@@ -1,10 +1,19 @@
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
-import { MachineEvent } from './events.ts'
 import { MachineState } from './machines.ts'
+import type { Permission } from './permissions.ts'
 import { InputLease } from './sessions.ts'
 import { TerminalColumns, TerminalRows } from './terminals.ts'
 import { Timestamp } from './text.ts'
+
+/** One channel as data: the gateway mounts it and enforces its permissions while it is open. */
+export type Channel = {
+  readonly path: `/v1/${string}`
+  /** `member`: any member of the organization, signed in or by API key. Otherwise that permission. */
+  readonly requires: 'member' | Permission
+  /** Also needed to send input. Without it the channel is view-only. */
+  readonly requiresForInput?: Permission
+}
 
 /**
  * The real-time gateway (wire, Real-time gateway). Text frames are JSON control messages, binary
@@ -12,19 +21,26 @@ import { Timestamp } from './text.ts'
  */
 export const channels = {
   /** RFB 3.8 as binary frames. Query: session_id. */
-  screen: '/v1/machines/{machine_id}/screen',
-  /** A pty's bytes as binary frames. */
-  terminal: '/v1/machines/{machine_id}/terminals/{terminal_id}',
-  /** One machine's events, one a text frame. Query: after_sequence. */
-  machineEvents: '/v1/machines/{machine_id}/events',
-  /** The organization's events, one a text frame with its cursor. Query: after. */
-  organizationEvents: '/v1/events',
-} as const
+  screen: {
+    path: '/v1/machines/{machine_id}/screen',
+    requires: 'member',
+    requiresForInput: 'machines:control',
+  },
+  /** The bytes of a pty as binary frames. */
+  terminal: {
+    path: '/v1/machines/{machine_id}/terminals/{terminal_id}',
+    requires: 'machines:control',
+  },
+  /** Events of one machine, one per text frame. Query: after_sequence. */
+  machineEvents: { path: '/v1/machines/{machine_id}/events', requires: 'member' },
+  /** Events of the organization, one per text frame with its cursor. Query: after. */
+  organizationEvents: { path: '/v1/events', requires: 'member' },
+} as const satisfies Record<string, Channel>
 
 export const closeCode = {
-  /** The server goes away: connect again. */
+  /** The server is shutting down: reconnect. */
   goingAway: 1001,
-  /** What the client sent is not the channel's protocol. */
+  /** The client violated the protocol of the channel. */
   protocolError: 1002,
   /** The credential expired or was revoked. */
   unauthenticated: 4401,
@@ -32,11 +48,11 @@ export const closeCode = {
   permissionDenied: 4403,
   /** The machine or the terminal is gone. */
   gone: 4404,
-  /** The terminal has a client already. */
+  /** Another client is connected to the terminal. */
   conflict: 4409,
   sessionClosed: 4410,
   messageTooLarge: 4413,
-  /** More than 200 input messages a second, after a burst of 400. */
+  /** More than 200 input messages per second after a burst of 400. */
   tooManyMessages: 4429,
 } as const
 
@@ -45,12 +61,12 @@ export const inputMessageBurst = 400
 export const pingEveryMs = 20_000
 export const deadAfterMs = 45_000
 
-/** What a client may say on a screen channel. */
+/** Control messages that a client may send on a screen channel. */
 export const ScreenClientMessage = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('input_fence'), fence: z.int().min(0) }),
 ])
 
-/** What the server says on a screen channel, beside the RFB stream. */
+/** Control messages that the server sends on a screen channel, beside the RFB stream. */
 export const ScreenServerMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), width: z.int(), height: z.int() }),
   z.object({ type: z.literal('lease'), ...InputLease.shape }),
@@ -62,22 +78,19 @@ export type ScreenServerMessage = z.infer<typeof ScreenServerMessage>
 export const TerminalClientMessage = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('resize'), cols: TerminalColumns, rows: TerminalRows }),
 ])
-export const TerminalServerMessage = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('exit'), exit_code: z.int() }),
-])
-
-/** A frame of the organization's channel; `cursor` is what `after` takes. */
-export const OrganizationEventFrame = MachineEvent.extend({ cursor: z.string() })
 
 export const gateway = {
   createToken: endpoint({
     method: 'POST',
     path: '/v1/gateway-tokens',
-    summary: 'A token for one connection to the gateway, for a browser without the cookie.',
+    summary:
+      'Create a token for one connection to the gateway, for clients that can send neither headers nor the cookie.',
     requires: 'member',
     status: 201,
     response: z.object({
-      token: z.string().describe('Sent as the subprotocol bearer.TOKEN, once, within 60 seconds.'),
+      token: z
+        .string()
+        .describe('Connect with the subprotocol bearer.TOKEN, once, within 60 seconds.'),
       expires_at: Timestamp,
     }),
   }),

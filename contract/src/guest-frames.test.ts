@@ -7,7 +7,7 @@ const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array
 const frame = fc.record({ kind: fc.nat(255), payload: bytes }, { noNullPrototype: true })
 const frames = fc.array(frame, { maxLength: 20 })
 
-test('frames come out as they went in, however the stream is cut', () => {
+test('frames are decoded as they were encoded, however the stream is split', () => {
   const property = fc.property(frames, fc.array(fc.nat(40), { minLength: 1 }), (sent, cuts) => {
     const stream = Buffer.concat(sent.map(({ kind, payload }) => encodeFrame(kind, payload)))
     const reader = new FrameReader()
@@ -24,7 +24,7 @@ test('frames come out as they went in, however the stream is cut', () => {
   fc.assert(property, { numRuns: 500 })
 })
 
-test('a frame of several parts, and one of control', () => {
+test('a frame can have several parts, and a control frame has JSON', () => {
   const reader = new FrameReader()
   const stream = Buffer.concat([
     encodeFrame(1, Buffer.from('a'), Buffer.from('bc')),
@@ -35,7 +35,7 @@ test('a frame of several parts, and one of control', () => {
   assert.deepEqual([control!.kind, JSON.parse(control!.payload.toString())], [0, { a: 1 }])
 })
 
-test('a frame that is too long is refused before it is there', () => {
+test('a frame that is too long is refused before its payload arrives', () => {
   const reader = new FrameReader(10)
   assert.throws(() => [...reader.push(encodeFrame(1, Buffer.alloc(11)).subarray(0, 5))], /11 bytes/)
 })

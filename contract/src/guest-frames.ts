@@ -1,7 +1,7 @@
 import { frameKind, maxFrameBytes } from './guest-streams.ts'
 
-/** Frames of the guest streams: see guest-streams.ts. */
-export type GuestFrame = { readonly kind: number; readonly payload: Buffer }
+/** A frame of the guest streams: see guest-streams.ts. */
+type GuestFrame = { readonly kind: number; readonly payload: Buffer }
 
 const headerBytes = 5
 
@@ -17,7 +17,7 @@ export function encodeControl(message: unknown): Buffer {
   return encodeFrame(frameKind.control, Buffer.from(JSON.stringify(message)))
 }
 
-/** Cuts a byte stream into frames. Throws on one that is longer than any may be. */
+/** Splits a byte stream into frames. Throws on a frame beyond the limit. */
 export class FrameReader {
   readonly #maxBytes: number
   #chunks: Buffer[] = []
@@ -27,14 +27,15 @@ export class FrameReader {
     this.#maxBytes = maxBytes
   }
 
-  /** The frames that are whole now. Their payloads may share memory with what was pushed. */
+  /** The frames that are now complete. Their payloads may share memory with the chunks. */
   *push(chunk: Buffer): Generator<GuestFrame> {
     this.#chunks.push(chunk)
     this.#length += chunk.length
     while (this.#length >= headerBytes) {
       const head = this.#peek(headerBytes)
       const payloadBytes = head.readUInt32BE(0)
-      if (payloadBytes > this.#maxBytes) throw new Error(`a frame of ${payloadBytes} bytes`)
+      if (payloadBytes > this.#maxBytes)
+        throw new Error(`a frame of ${payloadBytes} bytes exceeds the limit of ${this.#maxBytes}`)
       const frameBytes = headerBytes + payloadBytes
       if (this.#length < frameBytes) return
       const frame = this.#peek(frameBytes)
@@ -43,7 +44,7 @@ export class FrameReader {
     }
   }
 
-  /** The first bytes in one piece. What is joined for that stays joined. */
+  /** The first bytes in one buffer. Chunks that are joined for it stay joined. */
   #peek(count: number): Buffer {
     if (this.#chunks[0]!.length < count) this.#chunks = [Buffer.concat(this.#chunks, this.#length)]
     return this.#chunks[0]!

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { ProcessId } from './ids.ts'
 import { Process, processes, ProcessSignal, ProcessStream, StartProcess } from './processes.ts'
 
-/** The agent's background processes. What they wrote and what they read goes as base 64. */
+/** The agent's background processes. Their input and output are base64. */
 export const guestProcessRoutes = {
-  /** Answers the process of that id if it was started before. */
+  /** Idempotent: returns the process of that id if it was started before. */
   startProcess: { method: 'POST', path: '/processes' },
   listProcesses: { method: 'GET', path: '/processes' },
   readProcess: { method: 'GET', path: '/process' },
@@ -29,7 +29,7 @@ export type GuestLogQuery = z.infer<typeof GuestLogQuery>
 
 export const GuestLog = z.object({
   content: z.base64(),
-  /** Where content begins: later than asked for if that is kept no more. */
+  /** The offset of `content`: later than requested if the older output was discarded. */
   offset: z.int().min(0),
   eof: z.boolean(),
 })

@@ -1,25 +1,25 @@
 import { z } from 'zod'
 import { SecretName, SecretValue } from './secrets.ts'
 
-/** How the server hands a machine its secrets. */
+/** The delivery of secrets to a machine. */
 export const guestSecretRoutes = {
-  /** All of them at once: what is not named is taken away. Answers when the next program has them. */
+  /** Replaces the whole set. Responds when programs started from now on have it. */
   setSecrets: { method: 'PUT', path: '/secrets' },
-  /** What is held; the values are never told. */
+  /** The state of the set, without its values. */
   readSecrets: { method: 'GET', path: '/secrets' },
 } as const
 
 export const GuestSecrets = z.strictObject({
-  /** Higher with every change of the set. A set older than the one held changes nothing. */
+  /** Rises with every change of the set. The agent ignores a set older than its present one. */
   revision: z.int().min(0),
   secrets: z.array(z.strictObject({ name: SecretName, value: SecretValue })),
 })
 export type GuestSecrets = z.infer<typeof GuestSecrets>
 
 export const GuestSecretsState = z.object({
-  /** Of the set that is held; 0 where none is. */
+  /** The revision of the present set; 0 if there is none. */
   revision: z.int().min(0),
-  /** The machine was told who it is since it booted: what users run there may begin. */
+  /** The machine has received its identity since it booted, so programs of users may start. */
   told: z.boolean(),
 })
 export type GuestSecretsState = z.infer<typeof GuestSecretsState>

@@ -3,22 +3,21 @@ import { GuestError } from './guest.ts'
 import { TerminalColumns, TerminalRows } from './terminals.ts'
 
 /*
- * Streams between the server and the agent inside a machine: one HTTP/2 stream each, POST, both
- * directions open at once. Both sides send frames: the length of what follows in 4 bytes (big
- * endian), a byte of kind, the payload. Kind 0 is a JSON control message, kind 1 is payload.
+ * Streams between the server and the agent inside a machine: one HTTP/2 POST each, with both
+ * directions open. Both sides send frames: the length of the payload in 4 bytes (big endian), a
+ * byte with the kind, the payload. Kind 0 is a JSON control message, kind 1 is payload.
  *
- * POST /screen. The agent watches what is drawn and sends each changed part of the screen once, as a
- * tile: a rectangle, and its pixels in a form that goes to RFB viewers as it is (a body of RFB's
- * Tight encoding that needs no earlier one). A server process opens one for all viewers of a machine
- * that it serves. A tile is the payload of kind 1: x, y, width, height (2 bytes each, big endian) and
- * the body. `frame` ends the tiles of one moment; the agent goes on once `taken` says that it was
- * received, and meanwhile gathers what changes, so nothing piles up anywhere.
+ * POST /screen. The agent follows what is drawn and sends each changed part of the screen once, as
+ * a tile (tiles.ts), which is the payload of kind 1. A server process opens one stream for all of
+ * its viewers of a machine. `frame` ends the tiles of one moment. The server acknowledges it with
+ * `taken`; the agent collects further changes until then, so that nothing queues up.
  *
- * POST /terminal?id=. Kind 1 is the pty's bytes. The agent replays what it keeps, then goes on live.
+ * POST /terminal?id=. Kind 1 is the pty's bytes. The agent replays the output it has kept, then
+ * continues live.
  *
- * POST /port?port= has no frames: the bytes of a TCP connection to that port of the machine itself, as
- * they are, both ways, each side ending when its own is done. It is accepted once the connection stands;
- * where nothing listens the answer is precondition_failed.
+ * POST /port?port= has no frames: it carries the raw bytes of a TCP connection to that port of the
+ * machine, both ways, and each direction ends on its own. It is accepted once the connection is
+ * established; if nothing listens, the response is precondition_failed.
  */
 export const guestStreams = {
   screen: { method: 'POST', path: '/screen' },
@@ -26,7 +25,7 @@ export const guestStreams = {
   port: { method: 'POST', path: '/port' },
 } as const
 
-/** A port is written in one way alone, so that what is compared is what is connected to. */
+/** A port has exactly one spelling, so that checks see the port that is connected to. */
 export const GuestPortQuery = z.strictObject({
   port: z
     .string()
@@ -37,7 +36,7 @@ export const GuestPortQuery = z.strictObject({
 export const frameKind = { control: 0, payload: 1 } as const
 export const maxFrameBytes = 16 * 1024 * 1024
 
-/** Pointer and keyboard as RFB has them: the whole state of the buttons, and keysyms. */
+/** Pointer and keyboard as in RFB: the state of all buttons, and keysyms. */
 export const GuestInputEvent = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('pointer'),
@@ -53,7 +52,7 @@ export const GuestInputEvent = z.discriminatedUnion('type', [
 export type GuestInputEvent = z.infer<typeof GuestInputEvent>
 
 export const ScreenToGuest = z.discriminatedUnion('type', [
-  /** In the order sent, each under its fence, as POST /input is. `viewer` comes back in a refusal. */
+  /** Performed in order, each under its fence, like POST /input. A refusal names the `viewer`. */
   z.object({
     type: z.literal('input'),
     viewer: z.int(),
@@ -61,16 +60,14 @@ export const ScreenToGuest = z.discriminatedUnion('type', [
     event: GuestInputEvent,
   }),
   z.object({ type: z.literal('taken'), frame: z.int() }),
-  /** Every tile anew. */
-  z.object({ type: z.literal('refresh') }),
 ])
 export type ScreenToGuest = z.infer<typeof ScreenToGuest>
 
 export const ScreenFromGuest = z.discriminatedUnion('type', [
-  /** Before the first tile and after every resize; every tile follows anew. */
+  /** Before the first tile and after every resize; all tiles follow. */
   z.object({ type: z.literal('geometry'), width: z.int(), height: z.int() }),
   z.object({ type: z.literal('frame'), frame: z.int() }),
-  /** The pointer's picture, RGBA in base 64, with the point of it that points. */
+  /** The cursor's image, RGBA in base64; x and y are its hotspot. */
   z.object({
     type: z.literal('cursor'),
     width: z.int(),
@@ -79,7 +76,7 @@ export const ScreenFromGuest = z.discriminatedUnion('type', [
     y: z.int(),
     pixels: z.string(),
   }),
-  /** A program inside owns the clipboard and gave its text. */
+  /** A program inside has copied this text. */
   z.object({ type: z.literal('clipboard'), text: z.string() }),
   z.object({ type: z.literal('refused'), viewer: z.int(), fence: z.int(), ...GuestError.shape }),
 ])

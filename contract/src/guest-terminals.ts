@@ -4,13 +4,13 @@ import { OpenTerminal, Terminal, TerminalColumns, TerminalRows } from './termina
 
 /** The agent's terminals; their bytes go over POST /terminal (guest-streams.ts). */
 export const guestTerminalRoutes = {
-  /** Answers the terminal of that id if it was opened before. */
+  /** Idempotent: returns the terminal of that id if it was opened before. */
   openTerminal: { method: 'POST', path: '/terminals' },
   listTerminals: { method: 'GET', path: '/terminals' },
-  /** Also one whose command has just exited, which can still be attached to. */
+  /** Includes a terminal whose command has just exited, which can still be attached to. */
   readTerminal: { method: 'GET', path: '/terminal' },
   resizeTerminal: { method: 'POST', path: '/terminals/resize' },
-  /** Answers when nothing of its session runs any more. */
+  /** Responds when no process of its session runs any more. */
   killTerminal: { method: 'POST', path: '/terminals/kill' },
 } as const
 

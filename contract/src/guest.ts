@@ -21,24 +21,24 @@ import { guestSecretRoutes } from './guest-secrets.ts'
 import { guestTerminalRoutes } from './guest-terminals.ts'
 
 /**
- * What the server and the agent inside a machine say to each other: HTTP/2 without TLS over the
- * guest channel, to the agent's unix socket. Only the server can reach it, so it carries no
- * credential. JSON both ways unless a route says bytes.
+ * The protocol between the server and the agent inside a machine: HTTP/2 without TLS over the guest
+ * channel, to the agent's unix socket. Only the server can reach the socket, so requests carry no
+ * credential. Bodies are JSON unless a route says bytes.
  *
- * The fence. The agent remembers the highest fence it was told, and at which one the holding that it
- * belongs to began. Every input names its fence: one from before the holding is refused
- * (`fence_stale`), and so is one that the agent was not told yet (`fence_unknown`): it has just
- * started, and the server tells it the current one and tries again. POST /fence for another holding
- * answers only when nothing of an earlier one can reach the display any more: its work in progress is
- * broken off and what it holds pressed is released. Within a holding it is a renewal: what was granted
- * before it stays as good (docs/decisions/0009).
+ * The fence. The agent stores the highest fence it has received, and the fence at which the present
+ * holding of the input lease began. Every input carries its fence. The agent refuses a fence from
+ * before the holding (`fence_stale`), and one higher than it knows (`fence_unknown`): it has just
+ * started, and the server sends it the current fence and tries again. POST /fence for a new holding
+ * responds only when no input of an earlier one can reach the display: the agent has aborted what
+ * was running and released what was pressed. Within a holding it is a renewal, and earlier fences
+ * of the holding stay valid (docs/decisions/0009).
  */
 export const guestRoutes = {
   health: { method: 'GET', path: '/health' },
   identity: { method: 'POST', path: '/identity' },
   fence: { method: 'POST', path: '/fence' },
   display: { method: 'GET', path: '/display' },
-  /** Bytes of the image; geometry in x-display-width and x-display-height. */
+  /** Bytes of the image; its size in x-display-width and x-display-height. */
   screenshot: { method: 'GET', path: '/screenshot' },
   input: { method: 'POST', path: '/input' },
   readClipboard: { method: 'GET', path: '/clipboard' },
@@ -51,29 +51,29 @@ export const guestRoutes = {
   deleteFile: { method: 'DELETE', path: '/files' },
   moveFile: { method: 'POST', path: '/files/move' },
   usage: { method: 'GET', path: '/usage' },
-  /** Answers when everything written so far is on the disk. */
+  /** Responds when everything written so far is on the disk. */
   flush: { method: 'POST', path: '/flush' },
   ...guestTerminalRoutes,
   ...guestProcessRoutes,
   ...guestSecretRoutes,
 } as const
 
-/** Where the agent listens, inside the machine. */
+/** The agent's socket inside the machine. */
 export const guestSocketPath = '/run/computer/agent.sock'
-/** Where the host mounts the agent, read-only, inside the machine. */
+/** The agent's folder inside the machine, which the host mounts read-only. */
 export const guestMountPath = '/opt/computer'
 
 export const GuestHealth = z.object({
   version: z.string(),
   boot_id: z.string(),
-  /** Null until the agent is told one after its start. */
+  /** Null until the agent has received one since its start. */
   fence: z.int().nullable(),
 })
 export type GuestHealth = z.infer<typeof GuestHealth>
 
 /**
- * Who the machine is. A disk that came from another machine's (a fork, a template) carries that one's
- * `machine`: the agent then makes the host's keys anew before it answers.
+ * The identity of the machine. A disk that was copied from another machine (a fork, a template)
+ * still has that machine's id: the agent then renews the host keys before it responds.
  */
 export const GuestIdentity = z.strictObject({
   machine: z.string().regex(/^mch_[0-9a-z]{20,32}$/),
@@ -83,12 +83,12 @@ export type GuestIdentity = z.infer<typeof GuestIdentity>
 
 export const GuestFence = z.strictObject({
   fence: z.int().min(0),
-  /** The first fence of the present holding; of the release, where nobody holds the lease. */
+  /** The first fence of the present holding, or of the release if the lease is not held. */
   since: z.int().min(0),
 })
 export type GuestFence = z.infer<typeof GuestFence>
 
-/** The answer to POST /fence: what the agent now holds, which may be higher than what it was told. */
+/** The response to POST /fence: the agent's fence, which may be higher than the one sent. */
 export const GuestFenceState = z.object({ fence: z.int() })
 
 export const GuestAction = z.discriminatedUnion('type', [
@@ -107,7 +107,7 @@ export type GuestAction = z.infer<typeof GuestAction>
 export const GuestInput = z.strictObject({ fence: z.int().min(0), action: GuestAction })
 export type GuestInput = z.infer<typeof GuestInput>
 
-/** `display` answers a resize, an empty object everything else. */
+/** `display` is set after a resize. */
 export const GuestInputResult = z.object({ display: Display.optional() })
 
 export const GuestScreenshotQuery = z.strictObject({
@@ -125,19 +125,19 @@ export const GuestExecResult = ExecResult
 export const GuestListQuery = z.strictObject({
   path: z.string(),
   limit: z.coerce.number().int().min(1).max(100).default(25),
-  /** `next` of the page before; pages are ordered by the bytes of the names. */
+  /** The previous page's `next`. Pages are ordered by the bytes of the names. */
   after: z.base64url().optional(),
 })
 export const GuestFileList = z.object({
   path: z.string(),
   data: z.array(DirectoryEntry),
-  /** The last name of the page, as base64url of its bytes; null on the last page. */
+  /** The page's last name, as base64url of its bytes; null on the last page. */
   next: z.base64url().nullable(),
 })
 export const GuestReadQuery = z.strictObject({
   path: z.string(),
   offset: z.coerce.number().int().min(0).default(0),
-  /** Bytes; omitted: to the end of the file. */
+  /** In bytes. Defaults to the rest of the file. */
   length: z.coerce.number().int().min(0).optional(),
 })
 export const GuestWriteQuery = z.strictObject({
@@ -160,13 +160,13 @@ export const GuestMovedFile = MovedFile
 export const GuestUsage = z.object({
   cpu_percent: z.number(),
   memory_used_mb: z.int(),
-  /** Null where the kernel shows a pool and not this machine's part of it: the engine knows. */
+  /** Null if the kernel reports the whole pool; the engine then knows this machine's share. */
   disk_used_bytes: z.int().nullable(),
   processes: z.int(),
 })
 export type GuestUsage = z.infer<typeof GuestUsage>
 
-/** The agent's refusals. `reason` is set where the server acts on it. */
+/** An error response of the agent. `reason` is set if the server acts on it. */
 export const GuestError = z.object({
   error: z.object({
     code: ErrorCode,

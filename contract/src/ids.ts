@@ -31,7 +31,7 @@ export const MembershipId = idOf('mem', 'MembershipId')
 export type MembershipId = z.infer<typeof MembershipId>
 export const InvitationId = idOf('inv', 'InvitationId')
 export type InvitationId = z.infer<typeof InvitationId>
-/** Names a browser session (specification, Browser sessions); its credential is another string. */
+/** Id of a browser session (specification, Browser sessions). Its credential is a separate secret. */
 export const AuthSessionId = idOf('aus', 'AuthSessionId')
 export type AuthSessionId = z.infer<typeof AuthSessionId>
 export const AuditEventId = idOf('aud', 'AuditEventId')
@@ -43,5 +43,5 @@ export type ProcessId = z.infer<typeof ProcessId>
 export const PreviewId = idOf('prv', 'PreviewId')
 export type PreviewId = z.infer<typeof PreviewId>
 
-/** A copy of a disk, as server and engine name it: snapshots and templates stand on one. On no wire. */
+/** Id of a disk copy, on which snapshots and templates are based. Internal: in no API response. */
 export type CaptureId = `cap_${string}`

@@ -11,7 +11,9 @@ export const Image = z
     name: z.string(),
     os: MachineOs,
     description: z.string(),
-    default: z.boolean().describe('What a machine is made from when its creation names nothing.'),
+    default: z
+      .boolean()
+      .describe('Whether new machines use this image unless another is requested.'),
     created_at: Timestamp,
   })
   .meta({ id: 'Image' })

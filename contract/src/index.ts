@@ -56,8 +56,9 @@ export * from './snapshots.ts'
 export * from './templates.ts'
 export * from './terminals.ts'
 export * from './text.ts'
+export * from './tiles.ts'
 
-/** Every endpoint by its resource: what the server mounts and OpenAPI documents. */
+/** Every endpoint by its resource. The server mounts these and OpenAPI documents them. */
 export const endpoints = {
   auth,
   organizations,

@@ -30,7 +30,7 @@ export const CreatedInvitation = Invitation.extend({
   accept_url: z
     .string()
     .describe(
-      'What the invited person opens. In this answer alone: pass it on, unless mail is sent.',
+      'The link for the invited person. Only this response contains it: pass it on if the server sends no mail.',
     ),
 }).meta({ id: 'CreatedInvitation' })
 
@@ -38,7 +38,7 @@ export const invitations = {
   list: endpoint({
     method: 'GET',
     path: '/v1/invitations',
-    summary: 'List invitations, newest first: the pending ones unless another state is named.',
+    summary: 'List invitations of one state, newest first.',
     requires: 'member',
     query: PageQuery.extend({ state: InvitationState.default('pending') }),
     status: 200,
@@ -47,7 +47,7 @@ export const invitations = {
   create: endpoint({
     method: 'POST',
     path: '/v1/invitations',
-    summary: 'Invite a person by email. The invitation holds for 7 days and for one use.',
+    summary: 'Invite a person by email. The invitation is valid for 7 days and one use.',
     requires: 'members:manage',
     body: z.strictObject({ email: Email, role: Role.default('member') }),
     status: 201,
@@ -58,7 +58,7 @@ export const invitations = {
   revoke: endpoint({
     method: 'DELETE',
     path: '/v1/invitations/{invitation_id}',
-    summary: 'Revoke a pending invitation. Repeating it changes nothing.',
+    summary: 'Revoke a pending invitation. Has no effect on any other.',
     requires: 'members:manage',
     params: z.object({ invitation_id: InvitationId }),
     status: 200,
@@ -69,7 +69,7 @@ export const invitations = {
     method: 'POST',
     path: '/v1/invitations/accept',
     summary:
-      'Accept an invitation of your own address. Your session acts in its organization then.',
+      'Accept an invitation for your email. Your session then acts in the inviting organization.',
     requires: 'user',
     body: z.strictObject({ token: text(200, 1) }),
     status: 200,

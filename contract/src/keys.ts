@@ -1,6 +1,6 @@
 /**
- * The common names of keys, in any case, and the X keysym each stands for (wire, Key names). Any
- * other name is a keysym's own, such as Return, F5 or eacute.
+ * Aliases of keys, case-insensitive, and the X keysym each stands for (wire, Key names). Any other
+ * name must be that of a keysym, such as Return, F5 or eacute.
  */
 export const keyAliases: Readonly<Record<string, string>> = {
   enter: 'Return',

@@ -10,8 +10,8 @@ export const MachineState = z
 export type MachineState = z.infer<typeof MachineState>
 
 /**
- * Where a machine may go from each state (specification, States and transitions). `running` to
- * `stopped` is a guest that powered itself off; `stopping` to `running` a shutdown that failed;
+ * The states a machine may enter from each state (specification, States and transitions). `running`
+ * to `stopped` is a guest that powered itself off, `stopping` to `running` a failed shutdown, and
  * `error` to `stopped` a restore, whose disk the next start boots.
  */
 export const machineTransitions = {
@@ -24,7 +24,7 @@ export const machineTransitions = {
   deleting: [],
 } as const satisfies Record<MachineState, readonly MachineState[]>
 
-/** States a machine stays in until somebody asks for something. */
+/** States in which no operation is in progress. */
 export const restingStates: readonly MachineState[] = ['running', 'stopped', 'error']
 
 export const MachineOs = z.enum(['linux']).meta({ id: 'MachineOs' })
@@ -35,12 +35,15 @@ export const MachineName = z
   .string()
   .min(1)
   .max(63)
-  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, 'must be lower-case letters, digits and inner hyphens')
-export const Region = text(63, 1).describe('A placement hint.')
-export const Metadata = z
+  .regex(
+    /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,
+    'must be lower-case letters, digits and hyphens, and not begin or end with a hyphen',
+  )
+const Region = text(63, 1).describe('A placement hint.')
+const Metadata = z
   .record(text(64, 1), text(1024))
-  .refine((metadata) => Object.keys(metadata).length <= 64, 'at most 64 keys')
-  .describe('Key/value pairs of the caller, echoed back unchanged.')
+  .refine((metadata) => Object.keys(metadata).length <= 64, 'must have at most 64 keys')
+  .describe('Your own key-value pairs, stored and returned unchanged.')
 
 export const Machine = z
   .object({
@@ -66,21 +69,24 @@ export type Machine = z.infer<typeof Machine>
 
 export const MachineUsage = z
   .object({
-    cpu_percent: z.number().describe('Of all its processors together, 0 to 100.'),
+    cpu_percent: z.number().describe('Use of all processors of the machine together, 0 to 100.'),
     memory_used_mb: z.int(),
-    disk_used_bytes: z.int().nullable().describe('Null where the machine cannot tell.'),
+    disk_used_bytes: z.int().nullable().describe('Null if it cannot be measured.'),
     processes: z.int(),
   })
   .meta({ id: 'MachineUsage' })
 
 export const CreateMachine = z.strictObject({
   name: MachineName.optional(),
-  size: MachineSize.optional().describe("Default: the template's, or small."),
+  size: MachineSize.optional().describe('Default: the size of the template, or small.'),
   image_id: ImageId.optional(),
   template: TemplateId.optional(),
   region: Region.optional(),
   metadata: Metadata.default({}),
-  start: z.boolean().default(true).describe('false: the machine is born stopped.'),
+  start: z
+    .boolean()
+    .default(true)
+    .describe('Whether to boot the machine. If false, it is created in state stopped.'),
 })
 export type CreateMachine = z.infer<typeof CreateMachine>
 
@@ -91,14 +97,17 @@ const wait = z.strictObject({
     .min(0)
     .max(120)
     .default(0)
-    .describe('Seconds to hold the answer until the machine rests.'),
+    .describe(
+      'Wait up to this many seconds for the machine to settle (running, stopped or error).',
+    ),
 })
 
 export const machines = {
   create: endpoint({
     method: 'POST',
     path: '/v1/machines',
-    summary: 'Create a machine. Answers once it runs; after 120 s in state creating.',
+    summary:
+      'Create a machine. Responds when it is running, or after 120 seconds in state creating.',
     requires: 'machines:create',
     body: CreateMachine,
     status: 201,
@@ -117,7 +126,7 @@ export const machines = {
       metadata: z
         .record(text(64, 1), text(1024))
         .optional()
-        .describe('metadata[key]=value: only machines that carry all of these pairs.'),
+        .describe('metadata[key]=value lists only machines that have all of these pairs.'),
     }),
     status: 200,
     response: pageOf(Machine),
@@ -125,7 +134,7 @@ export const machines = {
   get: endpoint({
     method: 'GET',
     path: '/v1/machines/{machine_id}',
-    summary: 'Read one machine.',
+    summary: 'Get a machine.',
     requires: 'member',
     params,
     status: 200,
@@ -158,7 +167,7 @@ export const machines = {
   stop: endpoint({
     method: 'POST',
     path: '/v1/machines/{machine_id}/stop',
-    summary: 'Shut a running machine down. Its disk is kept.',
+    summary: 'Shut down a running machine. Its disk is kept.',
     requires: 'machines:control',
     params,
     query: wait,
@@ -166,7 +175,7 @@ export const machines = {
       force: z
         .boolean()
         .default(false)
-        .describe('Pull the plug. Otherwise that follows after 30 s.'),
+        .describe('Power off at once. Otherwise the machine has 30 seconds to shut down.'),
     }),
     status: 202,
     response: Machine,
@@ -193,12 +202,14 @@ export const machines = {
   fork: endpoint({
     method: 'POST',
     path: '/v1/machines/{machine_id}/fork',
-    summary: 'Branch a machine: a new one from its disk as it is now, or from a snapshot of it.',
+    summary: 'Create a machine from the current disk of another one, or from one of its snapshots.',
     requires: 'machines:create',
     params,
     body: z.strictObject({
       name: MachineName.optional(),
-      snapshot_id: SnapshotId.optional().describe('Without it the source must be running.'),
+      snapshot_id: SnapshotId.optional().describe(
+        'A snapshot of the source. Without it, the source must be running.',
+      ),
       metadata: Metadata.optional(),
     }),
     status: 201,
@@ -209,7 +220,7 @@ export const machines = {
     method: 'POST',
     path: '/v1/machines/{machine_id}/restore',
     summary:
-      "Put a machine back onto a snapshot of it. Its disk of now is kept as 'Before restore'.",
+      "Roll a machine back to one of its snapshots. Its current disk is kept as the snapshot 'Before restore'.",
     requires: 'machines:control',
     params,
     query: wait,
@@ -220,7 +231,7 @@ export const machines = {
   usage: endpoint({
     method: 'GET',
     path: '/v1/machines/{machine_id}/usage-now',
-    summary: 'Live figures of a running machine.',
+    summary: 'Get the current CPU, memory and disk usage of a running machine.',
     requires: 'member',
     params,
     status: 200,

@@ -30,7 +30,8 @@ export const members = {
   update: endpoint({
     method: 'PATCH',
     path: '/v1/members/{membership_id}',
-    summary: "Change a member's role. Only an owner makes or unmakes owners; the last one stays.",
+    summary:
+      'Change the role of a member. Only an owner can appoint or demote owners. The last owner stays.',
     requires: 'members:manage',
     params,
     body: z.strictObject({ role: Role }),
@@ -41,7 +42,7 @@ export const members = {
   remove: endpoint({
     method: 'DELETE',
     path: '/v1/members/{membership_id}',
-    summary: 'Remove a member. Only an owner removes owners; the last one stays.',
+    summary: 'Remove a member. Only an owner can remove owners. The last owner stays.',
     requires: 'members:manage',
     params,
     status: 204,

@@ -2,21 +2,21 @@ import { z } from 'zod'
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
 export type SchemaParts = Readonly<Record<string, z.ZodType>>
-export type SchemaProperty = {
+type SchemaProperty = {
   readonly name: string
   readonly required: boolean
   readonly schema: JsonSchema
 }
 
-/** JSON schemas of parts of endpoints, and the named ones that they refer to. */
+/** JSON schemas of the parts of endpoints, and the named schemas that they refer to. */
 export type SchemaCatalog = {
   readonly components: Readonly<Record<string, JsonSchema>>
   get(part: string): JsonSchema
-  /** None for a part that is not there. */
+  /** Empty for a part that does not exist. */
   properties(part: string): readonly SchemaProperty[]
 }
 
-/** Converts all parts at once, so that what has an id comes once, under that id. */
+/** Converts all parts together, so that a schema with an id is emitted once, under that id. */
 export function toSchemas(parts: SchemaParts): SchemaCatalog {
   const whole = z.toJSONSchema(z.object(parts), { io: 'input', override: simplify })
   const { properties = {}, $defs = {} } = referToComponents(whole) as {
@@ -60,7 +60,7 @@ function resolve(
 
 const formats: ReadonlySet<unknown> = new Set(['date-time', 'email'])
 
-/** Leaves out what only a machine would write: bounds of a double, the regex behind a format. */
+/** Drops generated noise: the bounds of safe integers and the regex behind a format. */
 function simplify({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void {
   if (formats.has(jsonSchema['format'])) delete jsonSchema['pattern']
   if (jsonSchema['maximum'] === Number.MAX_SAFE_INTEGER) delete jsonSchema['maximum']

@@ -11,8 +11,8 @@ import { text } from './text.ts'
 
 export type { JsonSchema } from './openapi-schemas.ts'
 
-/** Endpoints by their resource, which is their tag. */
-export type EndpointGroups = Readonly<Record<string, Readonly<Record<string, Endpoint>>>>
+/** Endpoints by resource. The resource is the tag. */
+type EndpointGroups = Readonly<Record<string, Readonly<Record<string, Endpoint>>>>
 
 export type OpenApiParameter = {
   readonly name: string
@@ -23,13 +23,13 @@ export type OpenApiParameter = {
   readonly style?: 'deepObject'
   readonly explode?: true
 }
-export type OpenApiContent = Readonly<Record<string, { readonly schema: JsonSchema }>>
-export type OpenApiResponse = {
+type OpenApiContent = Readonly<Record<string, { readonly schema: JsonSchema }>>
+type OpenApiResponse = {
   readonly description: string
   readonly headers?: Readonly<Record<string, unknown>>
   readonly content?: OpenApiContent
 }
-export type OpenApiReference = { readonly $ref: string }
+type OpenApiReference = { readonly $ref: string }
 export type OpenApiOperation = {
   readonly operationId: string
   readonly tags: readonly string[]
@@ -56,7 +56,7 @@ export type OpenApiDocument = {
   }
 }
 
-/** The OpenAPI document of the endpoints. What a caller sends and is sent follows from them alone. */
+/** The OpenAPI document, derived from the endpoints alone. */
 export function openApiDocument(
   groups: EndpointGroups,
   { version, url }: { readonly version: string; readonly url: string },
@@ -86,9 +86,12 @@ export function openApiDocument(
         cookie: { type: 'apiKey', in: 'cookie', name: 'computer_session' },
       },
       headers: {
-        RequestId: { description: 'Names this request.', schema: { type: 'string' } },
+        RequestId: {
+          description: 'The id of this request, to quote in reports.',
+          schema: { type: 'string' },
+        },
         IdempotentReplayed: {
-          description: 'true when this is the stored answer of an earlier call.',
+          description: 'true if this is the stored response of an earlier call with the same key.',
           schema: { type: 'string', enum: ['true'] },
         },
       },
@@ -100,33 +103,34 @@ export function openApiDocument(
 
 const introduction = [
   'Persistent Linux computers with a desktop, a shell and a browser.',
-  'Errors come in one envelope; `error.code` says what kind it is.',
-  'Lists answer `data`, `next_cursor` and `has_more`: pass `next_cursor` as `cursor` for more.',
-  'An answer `compute_unavailable` may be asked for again after `retry-after` seconds.',
+  'Errors share one envelope; `error.code` identifies the kind of error.',
+  'Lists return `data`, `next_cursor` and `has_more`: pass `next_cursor` as `cursor` to get the next page.',
+  'An error with the header `retry-after` means that the same call may succeed after that many seconds.',
 ].join(' ')
 
 const IdempotencyKey = text(255, 1).describe(
-  'The same key with the same body answers the first response again for 24 hours.',
+  'A unique key of your choice. For 24 hours, a repeated call with the same key and body returns the first response.',
 )
 
 const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
-  invalid_request: 'Malformed or invalid input.',
-  unauthenticated: 'A missing or invalid credential.',
-  quota_exceeded: 'A plan entitlement declined the request; see quota.',
-  permission_denied: 'A missing permission or scope.',
-  not_found: 'There is no such resource.',
-  conflict: 'The state of the resource does not allow it now.',
-  precondition_failed: 'Something else has to be done first, such as starting the machine.',
-  rate_limited: 'Too many attempts.',
-  internal_error: 'The service failed.',
-  unsupported_operation: 'This deployment is not configured for it.',
-  compute_unavailable: 'The machine or its desktop does not answer yet. Try again.',
+  invalid_request: 'The request is malformed or a field is invalid; see details.',
+  unauthenticated: 'The credential is missing or invalid.',
+  quota_exceeded: 'A limit of the plan is exceeded; see quota.',
+  permission_denied: 'The caller lacks a permission or a scope.',
+  not_found: 'The resource does not exist.',
+  conflict: 'The current state of the resource does not allow the call.',
+  precondition_failed: 'Another step is required first, such as starting the machine.',
+  rate_limited: 'Too many attempts. Retry after the seconds in retry-after.',
+  internal_error: 'The server failed to handle the request.',
+  unsupported_operation: 'This server is not configured for the operation.',
+  compute_unavailable:
+    'The machine or its desktop is not available. Retry if retry-after is present.',
 }
 
 const requirements: Readonly<Partial<Record<Endpoint['requires'], string>>> = {
-  public: 'Needs no credential.',
-  user: 'Any person who is signed in may; no API key.',
-  member: 'Any member of the organization may.',
+  public: 'Requires no credential.',
+  user: 'Requires a signed-in user; API keys are refused.',
+  member: 'Available to every member of the organization.',
 }
 
 function partsOf(id: string, endpoint: Endpoint): SchemaParts {
@@ -145,7 +149,7 @@ function operation(
   endpoint: Endpoint,
 ): OpenApiOperation {
   const { requires, summary, body } = endpoint
-  const permission = requirements[requires] ?? `Needs \`${requires}\`.`
+  const permission = requirements[requires] ?? `Requires the permission \`${requires}\`.`
   const content = {
     ...(body && { 'application/json': { schema: catalog.get(`${id} body`) } }),
     ...(endpoint.uploads && { 'application/octet-stream': { schema: {} } }),
@@ -185,7 +189,8 @@ function parametersOf(catalog: SchemaCatalog, id: string, endpoint: Endpoint): O
     ...catalog.properties(`${id} query`).map((property) => parameter('query', property)),
     ...uploads.map((property) => ({
       ...parameter('query', { ...property, required: false }),
-      description: 'With a body of application/octet-stream, in place of the field of JSON.',
+      description:
+        'Replaces the JSON field of the same name when the body is application/octet-stream.',
     })),
     ...catalog.properties(`${id} headers`).map((property) => parameter('header', property)),
     ...(endpoint.creates ? [parameter('header', { ...key, schema: catalog.get('key') })] : []),
@@ -219,7 +224,8 @@ function success(
       'idempotent-replayed': { $ref: '#/components/headers/IdempotentReplayed' },
     }),
   }
-  const description = status === 202 ? 'Accepted; the work goes on.' : 'Done.'
+  const description =
+    status === 202 ? 'Accepted. The work continues in the background.' : 'Success.'
   if (endpoint.status === 204) return { description, headers }
   const content = {
     'application/json': { schema: catalog.get(`${id} response`) },

@@ -13,14 +13,14 @@ export const Organization = z
   .meta({ id: 'Organization' })
 export type Organization = z.infer<typeof Organization>
 
-export const OrganizationName = text(100, 1)
+const OrganizationName = text(100, 1)
 const params = z.object({ organization_id: OrganizationId })
 
 export const organizations = {
   create: endpoint({
     method: 'POST',
     path: '/v1/organizations',
-    summary: 'Create an organization, which you own.',
+    summary: 'Create an organization. You become its owner.',
     requires: 'user',
     body: z.strictObject({ name: OrganizationName }),
     status: 201,
@@ -41,7 +41,7 @@ export const organizations = {
   leave: endpoint({
     method: 'POST',
     path: '/v1/organizations/{organization_id}/leave',
-    summary: 'Leave an organization. Its last owner stays.',
+    summary: 'Leave an organization. The last owner cannot leave.',
     requires: 'user',
     params,
     status: 204,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Who may do what (specification, Authentication 4 and 5). Reading needs membership alone. */
+/** Permissions (specification, Authentication 4 and 5). Reading requires only membership. */
 
 export const Permission = z
   .enum([
@@ -63,7 +63,7 @@ export const ApiKeyScope = z
   .meta({ id: 'ApiKeyScope' })
 export type ApiKeyScope = z.infer<typeof ApiKeyScope>
 
-/** Scopes narrow a key's creator; what is not named here grants nothing beyond reading. */
+/** A key has those of its creator's permissions that its scopes grant. Any key may read. */
 export const scopePermissions: Readonly<Record<ApiKeyScope, readonly Permission[]>> = {
   'machines:read': [],
   'snapshots:read': [],
@@ -80,7 +80,7 @@ export const scopePermissions: Readonly<Record<ApiKeyScope, readonly Permission[
   'secrets:write': ['secrets:write'],
 }
 
-/** What somebody of a role may do, narrowed to what scopes grant where they act by a key. */
+/** Permissions of a role, narrowed to those that `scopes` grant when the caller is an API key. */
 export function permissionsOf(
   role: Role,
   scopes: readonly ApiKeyScope[] | null = null,

@@ -7,34 +7,42 @@ import { NoContent, text, Timestamp } from './text.ts'
 export const PreviewAccess = z.enum(['private', 'public']).meta({ id: 'PreviewAccess' })
 export type PreviewAccess = z.infer<typeof PreviewAccess>
 
-/** A port of a machine, published at a hostname of its own. */
+/** A port of a machine, published under its own hostname. */
 export const Preview = z
   .object({
     id: PreviewId,
     organization_id: OrganizationId,
     machine_id: MachineId,
-    port: z.int().min(1).max(65_535).describe('Inside the machine.'),
+    port: z.int().min(1).max(65_535).describe('The port inside the machine.'),
     name: z.string().nullable(),
     access: PreviewAccess,
-    url: z.string().describe('Where it answers, for as long as it is published.'),
+    url: z.string().describe('The address of the preview while the port is published.'),
     secret: z
       .string()
       .nullable()
-      .describe('Opens a private one: authorization: Bearer, or x-preview-secret. Shown once.'),
+      .describe(
+        'The credential of a private preview, sent as authorization: Bearer or x-preview-secret. Returned once.',
+      ),
     access_url: z
       .string()
       .nullable()
-      .describe('A link that opens a private one in a browser, once, within a day. Shown once.'),
+      .describe(
+        'A link that opens a private preview in one browser, once, within a day. Returned once.',
+      ),
     created_at: Timestamp,
-    last_request_at: Timestamp.nullable().describe('When it was last reached, to a few seconds.'),
+    last_request_at: Timestamp.nullable().describe(
+      'The time of the last request, accurate to a few seconds.',
+    ),
   })
   .meta({ id: 'Preview' })
 export type Preview = z.infer<typeof Preview>
 
 export const PublishPort = z.strictObject({
-  port: z.int().min(1).max(65_535).describe('Nothing has to listen on it.'),
+  port: z.int().min(1).max(65_535).describe('Nothing needs to listen on it yet.'),
   name: text(100, 1).optional(),
-  access: PreviewAccess.default('private').describe('Public: for everybody who has the address.'),
+  access: PreviewAccess.default('private').describe(
+    'A public preview is open to everyone who knows its address.',
+  ),
 })
 export type PublishPort = z.infer<typeof PublishPort>
 
@@ -46,7 +54,8 @@ export const ports = {
   publish: endpoint({
     method: 'POST',
     path,
-    summary: 'Publish a port of a machine. One that is published already answers what there is.',
+    summary:
+      'Publish a port of a machine. If it is already published, returns the existing preview.',
     requires: 'ports:write',
     params,
     body: PublishPort,
@@ -69,7 +78,7 @@ export const ports = {
   get: endpoint({
     method: 'GET',
     path: `${path}/{preview_id}`,
-    summary: 'Read one.',
+    summary: 'Get a published port.',
     requires: 'member',
     params: oneOf,
     status: 200,
@@ -78,7 +87,7 @@ export const ports = {
   unpublish: endpoint({
     method: 'DELETE',
     path: `${path}/{preview_id}`,
-    summary: 'Stop publishing a port. Its hostname answers no more and is never given again.',
+    summary: 'Unpublish a port. Its hostname stops working and is never reused.',
     requires: 'ports:write',
     params: oneOf,
     status: 204,
@@ -88,7 +97,7 @@ export const ports = {
   listAll: endpoint({
     method: 'GET',
     path: '/v1/ports',
-    summary: 'List every published port of the organization, newest first.',
+    summary: 'List all published ports of the organization, newest first.',
     requires: 'member',
     query: PageQuery,
     status: 200,

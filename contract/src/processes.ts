@@ -11,11 +11,14 @@ export const Process = z
     user: z.string(),
     cwd: z.string(),
     state: z.enum(['running', 'exited']),
-    exit_code: z.int().nullable().describe('128 + the number of the signal that ended it.'),
+    exit_code: z
+      .int()
+      .nullable()
+      .describe('The exit code, or 128 + N after signal N. Null while running.'),
     created_at: Timestamp,
     exited_at: Timestamp.nullable(),
   })
-  .meta({ id: 'Process', description: 'A command that goes on without its caller.' })
+  .meta({ id: 'Process', description: 'A command that runs in the background.' })
 export type Process = z.infer<typeof Process>
 
 export const StartProcess = ExecBody.omit({ timeout_ms: true, stdin: true })
@@ -41,9 +44,11 @@ export const ProcessLog = z
     stream: ProcessStream,
     content: z.string(),
     encoding: z.enum(['utf8', 'base64']),
-    offset: z.int().describe('Where content begins: later than asked for if that is kept no more.'),
-    next_offset: z.int().describe('Where to go on.'),
-    eof: z.boolean().describe('The command has exited and nothing follows.'),
+    offset: z
+      .int()
+      .describe('The offset of content: later than requested if older output was discarded.'),
+    next_offset: z.int().describe('The offset to read next.'),
+    eof: z.boolean().describe('Whether the command has exited and all output was read.'),
   })
   .meta({ id: 'ProcessLog' })
 export type ProcessLog = z.infer<typeof ProcessLog>
@@ -56,7 +61,7 @@ export const processes = {
   start: endpoint({
     method: 'POST',
     path,
-    summary: 'Start a command that goes on without its caller.',
+    summary: 'Start a command in the background.',
     requires: 'machines:control',
     params,
     body: StartProcess,
@@ -67,7 +72,7 @@ export const processes = {
   list: endpoint({
     method: 'GET',
     path,
-    summary: 'List such commands, newest first: those that run and the last 100 that have exited.',
+    summary: 'List processes, newest first: running ones and the last 100 that exited.',
     requires: 'member',
     params,
     status: 200,
@@ -80,17 +85,25 @@ export const processes = {
   get: endpoint({
     method: 'GET',
     path: `${path}/{process_id}`,
-    summary: 'Read one; with wait, once it has exited or the time is over.',
+    summary: 'Get a process.',
     requires: 'member',
     params: oneOf,
-    query: z.strictObject({ wait: z.coerce.number().min(0).max(120).default(0) }),
+    query: z.strictObject({
+      wait: z.coerce
+        .number()
+        .min(0)
+        .max(120)
+        .default(0)
+        .describe('Wait up to this many seconds for the process to exit.'),
+    }),
     status: 200,
     response: Process,
   }),
   logs: endpoint({
     method: 'GET',
     path: `${path}/{process_id}/logs`,
-    summary: 'Read what it wrote, from an offset. The last 16 MiB of each stream are kept.',
+    summary:
+      'Read the output of a process from an offset. The last 16 MiB of each stream are kept.',
     requires: 'member',
     params: oneOf,
     query: z.strictObject({
@@ -108,7 +121,7 @@ export const processes = {
         .min(0)
         .max(120)
         .default(0)
-        .describe('Seconds to wait for more where there is none yet.'),
+        .describe('Wait up to this many seconds for output if there is none yet.'),
     }),
     status: 200,
     response: ProcessLog,
@@ -116,7 +129,7 @@ export const processes = {
   stdin: endpoint({
     method: 'POST',
     path: `${path}/{process_id}/stdin`,
-    summary: 'Write to its standard input, and close it with eof.',
+    summary: 'Write to the standard input of a process. With eof, close it afterwards.',
     requires: 'machines:control',
     params: oneOf,
     body: z.strictObject({
@@ -130,7 +143,7 @@ export const processes = {
   signal: endpoint({
     method: 'POST',
     path: `${path}/{process_id}/signal`,
-    summary: 'Send a signal to its process group.',
+    summary: 'Send a signal to the process group of a process.',
     requires: 'machines:control',
     params: oneOf,
     body: z.strictObject({ signal: ProcessSignal.default('SIGTERM') }),

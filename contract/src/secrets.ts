@@ -6,47 +6,52 @@ import { NoContent, text, Timestamp } from './text.ts'
 
 export const maxSecretBytes = 64 * 1024
 export const maxSecretsPerMachine = 100
-/** Of all names and values of a machine: every program there is started with them. */
+/** Of all names and values together: every program in the machine is started with them. */
 export const maxSecretBytesPerMachine = 1024 * 1024
 
-/** An environment variable's. */
+/** The name of an environment variable. */
 export const SecretName = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[A-Z_][A-Z0-9_]*$/, 'must be upper-case letters, digits and _, not a digit first')
+  .regex(
+    /^[A-Z_][A-Z0-9_]*$/,
+    'must be upper-case letters, digits and _, and not begin with a digit',
+  )
 
 /**
- * Variables that shells keep to themselves, some of which evaluate what is assigned to them, and those
- * that decide which programs run and as whom.
+ * Variables that shells reserve, some of which evaluate the value assigned to them, and variables
+ * that decide which programs run and as which user.
  */
-const taken = new RegExp(
+const reservedNames = new RegExp(
   '^(BASH.*|COMP_.*|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HISTCMD|LINENO|OPTIND|PIPESTATUS|PPID|' +
     'RANDOM|SECONDS|SHELLOPTS|SRANDOM|UID|' +
     'ENV|HOME|IFS|LD_.*|LOGNAME|OLDPWD|PATH|PROMPT_COMMAND|PS[0-4]|PWD|SHELL|USER)$',
 )
 
-/** What is told of a secret. Nothing that is answered anywhere can carry its value. */
+/** A secret without its value, which no response contains. */
 export const Secret = z
   .object({
     name: SecretName,
-    version: z.int().min(1).describe('Higher with every replacement.'),
-    delivered_at: Timestamp.nullable().describe('Null while the machine has not got this version.'),
+    version: z.int().min(1).describe('Incremented by each replacement.'),
+    delivered_at: Timestamp.nullable().describe(
+      'Null until this version is delivered to the machine.',
+    ),
   })
   .meta({ id: 'Secret' })
 export type Secret = z.infer<typeof Secret>
 
 export const SecretValue = text(maxSecretBytes).refine(
   (value) => new TextEncoder().encode(value).length <= maxSecretBytes,
-  { message: 'must have at most 64 KB' },
+  { message: 'must be at most 64 KB' },
 )
 
 export const PutSecret = z
   .strictObject({
-    name: SecretName.refine((name) => !taken.test(name), {
-      message: 'is a variable that shells and logins keep to themselves; choose another name',
-    }).describe('The environment variable that it becomes in the machine.'),
-    value: SecretValue.describe('At most 64 KB of UTF-8, without NUL characters.'),
+    name: SecretName.refine((name) => !reservedNames.test(name), {
+      message: 'is reserved for shells and logins; choose another name',
+    }).describe('The name of the environment variable in the machine.'),
+    value: SecretValue.describe('The value: at most 64 KB of UTF-8 without NUL characters.'),
   })
   .meta({ id: 'PutSecretRequest' })
 export type PutSecret = z.infer<typeof PutSecret>
@@ -58,7 +63,7 @@ export const secrets = {
   list: endpoint({
     method: 'GET',
     path,
-    summary: 'List the secrets of a machine, by name. Their values are never told.',
+    summary: 'List the secrets of a machine, sorted by name. Values are never returned.',
     requires: 'member',
     params,
     query: PageQuery,
@@ -68,7 +73,7 @@ export const secrets = {
   put: endpoint({
     method: 'PUT',
     path,
-    summary: 'Store or replace a secret. A running machine has it within seconds.',
+    summary: 'Store or replace a secret. A running machine receives it within seconds.',
     requires: 'secrets:write',
     params,
     body: PutSecret,
@@ -79,7 +84,8 @@ export const secrets = {
   delete: endpoint({
     method: 'DELETE',
     path: `${path}/{name}`,
-    summary: 'Delete a secret, here and in the running machine. Copies made there stay.',
+    summary:
+      'Delete a secret from the server and from the running machine. Copies made inside the machine remain.',
     requires: 'secrets:write',
     params: params.extend({ name: SecretName }),
     status: 204,
@@ -89,7 +95,7 @@ export const secrets = {
   listAll: endpoint({
     method: 'GET',
     path: '/v1/secrets',
-    summary: 'List the name of every secret of the organization.',
+    summary: 'List all secrets of the organization. Values are never returned.',
     requires: 'member',
     query: PageQuery,
     status: 200,

@@ -9,10 +9,9 @@ export type SessionType = z.infer<typeof SessionType>
 export const SessionState = z.enum(['active', 'idle', 'closed']).meta({ id: 'SessionState' })
 export type SessionState = z.infer<typeof SessionState>
 
-export const Opener = z
+const Opener = z
   .object({ type: z.enum(['user', 'api_key']), id: z.string(), name: z.string() })
   .meta({ id: 'Opener', description: 'The user or API key that opened a session.' })
-export type Opener = z.infer<typeof Opener>
 
 export const Session = z
   .object({
@@ -35,8 +34,10 @@ export const InputLease = z
     holder: z
       .object({ session_id: SessionId, type: SessionType, opened_by: Opener })
       .nullable()
-      .describe('Null while nobody holds it.'),
-    fence: z.int().describe('Rises with every grant and release; a lower one is refused.'),
+      .describe('The session that holds the lease, or null.'),
+    fence: z
+      .int()
+      .describe('Increases with each grant and release. Input with an earlier fence is refused.'),
     acquired_at: Timestamp.nullable(),
     expires_at: Timestamp.nullable(),
   })
@@ -51,7 +52,9 @@ export const sessions = {
     requires: 'member',
     body: z.strictObject({
       machine_id: MachineId,
-      type: SessionType.optional().describe('Default: agent for an API key, human for a browser.'),
+      type: SessionType.optional().describe(
+        'Default: agent for an API key, human for a browser session.',
+      ),
     }),
     status: 201,
     response: Session,
@@ -72,7 +75,7 @@ export const sessions = {
   close: endpoint({
     method: 'DELETE',
     path: '/v1/sessions/{session_id}',
-    summary: 'Close a session for ever; the input lease it holds is released.',
+    summary: 'Close a session permanently. Releases the input lease if the session holds it.',
     requires: 'member',
     params: z.object({ session_id: SessionId }),
     status: 200,
@@ -86,13 +89,19 @@ export const inputLease = {
   acquire: endpoint({
     method: 'POST',
     path: '/v1/machines/{machine_id}/input-lease',
-    summary: 'Acquire the input lease, or renew it. With force, take it from whoever holds it.',
+    summary:
+      'Acquire or renew the input lease. Fails with conflict if another session holds it, unless force is set.',
     requires: 'machines:control',
     params,
     body: z.strictObject({
       session_id: SessionId,
-      ttl_seconds: z.int().min(5).max(3600).default(60),
-      force: z.boolean().default(false),
+      ttl_seconds: z
+        .int()
+        .min(5)
+        .max(3600)
+        .default(60)
+        .describe('The lease expires after this time.'),
+      force: z.boolean().default(false).describe('Take the lease from another session.'),
     }),
     status: 200,
     response: InputLease,
@@ -100,7 +109,7 @@ export const inputLease = {
   get: endpoint({
     method: 'GET',
     path: '/v1/machines/{machine_id}/input-lease',
-    summary: 'Who holds the input lease.',
+    summary: 'Get the holder of the input lease.',
     requires: 'member',
     params,
     status: 200,
@@ -109,7 +118,7 @@ export const inputLease = {
   release: endpoint({
     method: 'DELETE',
     path: '/v1/machines/{machine_id}/input-lease',
-    summary: "Release the input lease. Only the holder's session can.",
+    summary: 'Release the input lease. Only the session that holds it can.',
     requires: 'machines:control',
     params,
     query: z.strictObject({ session_id: SessionId }),

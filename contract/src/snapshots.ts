@@ -11,7 +11,7 @@ export type SnapshotState = z.infer<typeof SnapshotState>
 
 export const SnapshotOrigin = z.enum(['manual', 'stop', 'template']).meta({
   id: 'SnapshotOrigin',
-  description: 'Asked for, taken when the machine stopped, or taken for a template.',
+  description: 'Created by request (manual), when the machine stopped, or for a template.',
 })
 export type SnapshotOrigin = z.infer<typeof SnapshotOrigin>
 
@@ -28,7 +28,7 @@ export const Snapshot = z
     size_bytes: z
       .int()
       .nullable()
-      .describe('What was captured beyond the image; null until ready.'),
+      .describe('The bytes captured beyond the image. Null until ready.'),
     created_at: Timestamp,
     completed_at: Timestamp.nullable(),
     error: z.string().nullable(),
@@ -42,11 +42,11 @@ export const snapshots = {
   create: endpoint({
     method: 'POST',
     path: '/v1/snapshots',
-    summary: "Capture a running machine's disk as it is now. The machine keeps running.",
+    summary: 'Snapshot the disk of a running machine. The machine keeps running.',
     requires: 'snapshots:write',
     body: z.strictObject({
       machine_id: MachineId,
-      name: text(255, 1).optional().describe('Generated when omitted.'),
+      name: text(255, 1).optional().describe('Default: a generated name.'),
     }),
     status: 202,
     response: Snapshot,
@@ -68,7 +68,7 @@ export const snapshots = {
   get: endpoint({
     method: 'GET',
     path: '/v1/snapshots/{snapshot_id}',
-    summary: 'Read one snapshot.',
+    summary: 'Get a snapshot.',
     requires: 'member',
     params,
     status: 200,
@@ -77,7 +77,7 @@ export const snapshots = {
   delete: endpoint({
     method: 'DELETE',
     path: '/v1/snapshots/{snapshot_id}',
-    summary: "Delete a machine's newest snapshot.",
+    summary: 'Delete a snapshot. Only the newest snapshot of a machine can be deleted.',
     requires: 'snapshots:delete',
     params,
     status: 202,

@@ -8,7 +8,7 @@ import { NoContent, text, Timestamp } from './text.ts'
 export const TemplateState = z.enum(['building', 'ready', 'error']).meta({ id: 'TemplateState' })
 export type TemplateState = z.infer<typeof TemplateState>
 
-export const TemplateName = text(255, 1)
+const TemplateName = text(255, 1)
 
 export const Template = z
   .object({
@@ -18,8 +18,10 @@ export const Template = z
     description: z.string(),
     state: TemplateState,
     image_id: ImageId,
-    size: MachineSize.describe('What a machine gets that names no size of its own.'),
-    snapshot_id: SnapshotId.nullable().describe('The snapshot it stands on, while there is one.'),
+    size: MachineSize.describe('The size of machines that do not request one.'),
+    snapshot_id: SnapshotId.nullable().describe(
+      'The snapshot that the template was created from, while it exists.',
+    ),
     source_machine_id: MachineId.nullable(),
     size_bytes: z.int().nullable(),
     created_at: Timestamp,
@@ -33,10 +35,14 @@ const params = z.object({ template_id: TemplateId })
 export const CreateTemplate = z.strictObject({
   name: TemplateName,
   description: text(1024).default(''),
-  snapshot_id: SnapshotId.optional().describe('Stand on this snapshot.'),
-  machine_id: MachineId.optional().describe('Capture this running machine now.'),
-  image_id: ImageId.optional().describe('With neither: this image. Default: the server default.'),
-  size: MachineSize.optional().describe("Default: the captured machine's, or small."),
+  snapshot_id: SnapshotId.optional().describe('Create the template from this snapshot.'),
+  machine_id: MachineId.optional().describe(
+    'Create the template from the current disk of this running machine.',
+  ),
+  image_id: ImageId.optional().describe(
+    'Create the template from this image. Default: the default image of the server.',
+  ),
+  size: MachineSize.optional().describe('Default: the size of the captured machine, or small.'),
 })
 export type CreateTemplate = z.infer<typeof CreateTemplate>
 
@@ -44,7 +50,7 @@ export const templates = {
   create: endpoint({
     method: 'POST',
     path: '/v1/templates',
-    summary: 'Make a template of a snapshot, of a running machine, or of an image and a size.',
+    summary: 'Create a template from a snapshot, a running machine, or an image and a size.',
     requires: 'templates:write',
     body: CreateTemplate,
     status: 202,
@@ -64,7 +70,7 @@ export const templates = {
   get: endpoint({
     method: 'GET',
     path: '/v1/templates/{template_id}',
-    summary: 'Read one template.',
+    summary: 'Get a template.',
     requires: 'member',
     params,
     status: 200,
@@ -73,7 +79,7 @@ export const templates = {
   update: endpoint({
     method: 'PATCH',
     path: '/v1/templates/{template_id}',
-    summary: 'Rename or describe a template.',
+    summary: 'Change the name or the description of a template.',
     requires: 'templates:write',
     params,
     body: z.strictObject({ name: TemplateName.optional(), description: text(1024).optional() }),
@@ -83,7 +89,7 @@ export const templates = {
   delete: endpoint({
     method: 'DELETE',
     path: '/v1/templates/{template_id}',
-    summary: 'Delete a template. Machines made from it keep their disks and run on.',
+    summary: 'Delete a template. Machines created from it are not affected.',
     requires: 'templates:write',
     params,
     status: 204,

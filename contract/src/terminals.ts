@@ -16,7 +16,7 @@ export const Terminal = z
     cols: TerminalColumns,
     rows: TerminalRows,
     created_at: Timestamp,
-    attached: z.boolean().describe('A client is connected to it.'),
+    attached: z.boolean().describe('Whether a client is connected.'),
   })
   .meta({ id: 'Terminal' })
 export type Terminal = z.infer<typeof Terminal>
@@ -27,9 +27,9 @@ export const OpenTerminal = z.strictObject({
     .min(1)
     .max(4096)
     .optional()
-    .describe("An argv array. Default: the user's login shell."),
+    .describe("The program and its arguments. Default: the user's login shell."),
   user: z.enum(['agent', 'root']).default('agent'),
-  cwd: text(4096, 1).optional().describe("Default: the user's home."),
+  cwd: text(4096, 1).optional().describe("The working directory. Default: the user's home."),
   cols: TerminalColumns.default(80),
   rows: TerminalRows.default(24),
   env: Environment.optional(),
@@ -43,7 +43,8 @@ export const terminals = {
   open: endpoint({
     method: 'POST',
     path: '/v1/machines/{machine_id}/terminals',
-    summary: 'Open a pty. Connect to it at the gateway; it lives on without a client.',
+    summary:
+      'Open a terminal. Connect to it through the gateway. It keeps running without a client.',
     requires: 'machines:control',
     params,
     body: OpenTerminal,
@@ -54,7 +55,7 @@ export const terminals = {
   list: endpoint({
     method: 'GET',
     path: '/v1/machines/{machine_id}/terminals',
-    summary: 'List the ptys that are open, newest first.',
+    summary: 'List open terminals, newest first.',
     requires: 'member',
     params,
     status: 200,
@@ -67,7 +68,7 @@ export const terminals = {
   resize: endpoint({
     method: 'PATCH',
     path: '/v1/machines/{machine_id}/terminals/{terminal_id}',
-    summary: 'Resize a pty.',
+    summary: 'Resize a terminal.',
     requires: 'machines:control',
     params: oneOf,
     body: z.strictObject({ cols: TerminalColumns, rows: TerminalRows }),
@@ -77,7 +78,7 @@ export const terminals = {
   kill: endpoint({
     method: 'DELETE',
     path: '/v1/machines/{machine_id}/terminals/{terminal_id}',
-    summary: 'Kill what runs in a pty, and close it.',
+    summary: 'Close a terminal and kill its processes.',
     requires: 'machines:control',
     params: oneOf,
     status: 204,

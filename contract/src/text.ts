@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Text that Postgres and every UTF-8 consumer can hold: no NUL, no lone surrogate. */
+/** Text that Postgres and any UTF-8 consumer accept: no NUL, no lone surrogate. */
 export function text(max: number, min = 0) {
   return z
     .string()
@@ -13,5 +13,5 @@ export function text(max: number, min = 0) {
 
 export const Timestamp = z.iso.datetime({ offset: true }).meta({ format: 'date-time' })
 
-/** The body of an answer 204: there is none. */
+/** The absent body of a 204 response. */
 export const NoContent = z.undefined()

@@ -11,7 +11,7 @@ import {
   type RestingState,
   type SnapshotEntry,
 } from './ledger.ts'
-import type { Random } from './random.ts'
+import type { Random } from '../harness/random.ts'
 
 /** One program that uses the service, with machines of its own. It asks again until it is answered. */
 export type Caller = {
@@ -130,7 +130,7 @@ export function createCaller(
 
 /** The server could not say: it was down, or the same call of before is still at work. */
 function isInconclusive({ status, headers }: Answer): boolean {
-  return status === 500 || status === 503 || (status === 409 && headers.has('retry-after'))
+  return status === 500 || status === 503 || (status === 409 && 'retry-after' in headers)
 }
 
 function route(path: string): string {

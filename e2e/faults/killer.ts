@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { countUp, record, type Ledger } from './ledger.ts'
-import type { Random } from './random.ts'
+import type { Random } from '../harness/random.ts'
 import { processNames, type FaultServer, type ProcessName } from './server.ts'
 
 /** One kill: so long after so many operations have begun. */

@@ -11,7 +11,8 @@ import {
   type ProcessRecord,
 } from '../../server/src/host/process-record.ts'
 import { networkName } from '../../server/src/process.ts'
-import { createApiClient, eventually, type ApiClient } from '../harness/api.ts'
+import { createApiClient, type ApiClient } from '../harness/api.ts'
+import { eventually } from '../harness/polling.ts'
 import { removeEngine } from '../harness/engine-daemon.ts'
 import { copyEngineTemplate, templatePoolGib } from '../harness/engine-template.ts'
 import { freePort } from '../harness/ports.ts'
@@ -78,7 +79,7 @@ export async function startFaultServer(): Promise<FaultServer> {
   }
 
   const waitAlive = async () => {
-    await eventually('every process runs', () => findAll(processNames), upBoundMs)
+    await eventually('every process runs', () => findAll(processNames), { withinMs: upBoundMs })
   }
   const isReady = (port: number) =>
     fetch(`http://127.0.0.1:${port}/readyz`).then(
@@ -87,8 +88,8 @@ export async function startFaultServer(): Promise<FaultServer> {
     )
   async function waitReady(): Promise<void> {
     await waitAlive()
-    const look = async () => ((await isReady(apiPort)) && (await isReady(gatewayPort))) || undefined
-    await eventually('the server is ready', look, upBoundMs)
+    const areReady = async () => (await isReady(apiPort)) && (await isReady(gatewayPort))
+    await eventually('the server is ready', areReady, { withinMs: upBoundMs })
   }
   async function dispose(): Promise<void> {
     isEnding = true
@@ -113,13 +114,15 @@ export async function startFaultServer(): Promise<FaultServer> {
       },
       async kill(names) {
         const what = names.join(', ')
-        const records = await eventually(`${what} runs`, () => findAll(names), upBoundMs)
+        const records = await eventually(`${what} runs`, () => findAll(names), {
+          withinMs: upBoundMs,
+        })
         for (const { pid } of records) {
           if (pid === child.pid) killed.add(child)
           sendSignal(pid, 'SIGKILL')
         }
-        const isGone = async () => (records.some(isAlive) ? undefined : true)
-        await eventually(`${what} is gone`, isGone)
+        const areGone = async () => !records.some(isAlive)
+        await eventually(`${what} is gone`, areGone)
       },
       waitAlive,
       waitReady,

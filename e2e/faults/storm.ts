@@ -7,7 +7,7 @@ import { planKills, runKills, type Kill } from './killer.ts'
 import { countUp, createLedger, record, type Ledger } from './ledger.ts'
 import { disks } from './disk-operations.ts'
 import { lifecycle, type Operation } from './operations.ts'
-import { createRandom } from './random.ts'
+import { createRandom } from '../harness/random.ts'
 import { openRows, type RowsReader } from './rows.ts'
 import { startFaultServer, type FaultServer } from './server.ts'
 

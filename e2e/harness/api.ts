@@ -1,8 +1,19 @@
-/** One answer of the service. A test that expects a refusal looks at `status` and `body.error`. */
+import { once } from 'node:events'
+import {
+  Agent,
+  request,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+} from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { eventually, type Polling } from './polling.ts'
+
+/** A response of any status. */
 export type Answer = {
   readonly status: number
-  readonly headers: Headers
-  // Bodies are looked at field by field in the tests.
+  readonly headers: IncomingHttpHeaders
+  // Tests read bodies field by field.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any
   readonly bytes: Buffer
@@ -10,43 +21,61 @@ export type Answer = {
 
 export type ApiClient = ReturnType<typeof createApiClient>
 
-const withinMs = 150_000
+const answerBoundMs = 150_000
 
 /**
- * The HTTP API as it goes over the wire: status codes, headers, error envelopes. A test that looks at
- * none of them uses the SDK: `RealServer.computer`.
+ * The HTTP API on the wire: status codes, headers and error envelopes, over kept connections as a client
+ * library would use them. Tests that need none of these use the SDK: `RealServer.computer`.
  */
 export function createApiClient(
   baseUrl: string,
   key: string,
-  credential: Readonly<Record<string, string>> = { authorization: `Bearer ${key}` },
+  credential: OutgoingHttpHeaders = { authorization: `Bearer ${key}` },
 ) {
+  const agent = new Agent({ keepAlive: true })
+
   async function call(
     method: string,
     path: string,
     body?: unknown,
-    headers: Record<string, string> = {},
+    headers: OutgoingHttpHeaders = {},
   ): Promise<Answer> {
-    const answer = await fetch(`${baseUrl}${path}`, {
+    const outgoing = request(new URL(path, baseUrl), {
       method,
-      signal: AbortSignal.timeout(withinMs),
+      agent,
+      signal: AbortSignal.timeout(answerBoundMs),
       headers: {
         ...credential,
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    const bytes = Buffer.from(await answer.arrayBuffer())
-    const isJson = answer.headers.get('content-type')?.startsWith('application/json')
-    const parsed = isJson ? JSON.parse(bytes.toString('utf8')) : undefined
-    return { status: answer.status, headers: answer.headers, body: parsed, bytes }
+    outgoing.end(body === undefined ? undefined : JSON.stringify(body))
+    try {
+      const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
+      const bytes = await buffer(response)
+      const isJson = response.headers['content-type']?.startsWith('application/json')
+      return {
+        status: response.statusCode!,
+        headers: response.headers,
+        body: isJson ? JSON.parse(bytes.toString('utf8')) : undefined,
+        bytes,
+      }
+    } catch (cause) {
+      throw new Error(`${method} ${path}: ${(cause as Error).message}`, { cause })
+    }
   }
 
   /** The body of a call that must succeed. */
-  async function ok(method: string, path: string, body?: unknown, headers = {}) {
+  // oxlint-disable-next-line typescript/no-explicit-any
+  async function ok<T = any>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: OutgoingHttpHeaders = {},
+  ): Promise<T> {
     const answer = await call(method, path, body, headers)
-    if (answer.status < 300) return answer.body
+    if (answer.status >= 200 && answer.status < 300) return answer.body as T
     throw new Error(`${method} ${path}: ${answer.status} ${answer.bytes.toString('utf8')}`)
   }
 
@@ -56,52 +85,41 @@ export function createApiClient(
     call,
     ok,
 
-    /** Runs a command that must exit with 0, and answers its standard output. */
+    /** Runs a command that must exit with 0; resolves to its standard output. */
     async run(id: string, command: readonly string[], options = {}): Promise<string> {
-      const result = await ok('POST', `/v1/machines/${id}/exec`, { command, ...options })
-      if (result.exit_code === 0) return result.stdout as string
+      const body = { command, ...options }
+      const result = await ok<ExecResult>('POST', `/v1/machines/${id}/exec`, body)
+      if (result.exit_code === 0) return result.stdout
       throw new Error(`${command.join(' ')} exited with ${result.exit_code}: ${result.stderr}`)
     },
 
-    /** Starts a program that goes on after the call. */
+    /** Starts a program that outlives the call. */
     async launch(id: string, command: string): Promise<void> {
       await this.run(id, ['sh', '-c', `setsid ${command} </dev/null >/dev/null 2>&1 &`])
     },
 
-    /** Waits out the boot of the desktop. */
-    async waitForDesktop(id: string): Promise<void> {
-      await eventually(`the desktop of ${id} is up`, async () => {
-        const answer = await call('GET', `/v1/machines/${id}/display`)
+    async waitForDesktop(id: string, polling: Polling = {}): Promise<void> {
+      const path = `/v1/machines/${id}/display`
+      const isUp = async () => {
+        const answer = await call('GET', path)
         if (answer.status === 200) return true
-        if (answer.body?.error?.code === 'compute_unavailable') return undefined
-        throw new Error(`display: ${answer.status} ${answer.bytes.toString('utf8')}`)
-      })
+        if (answer.body?.error?.code === 'compute_unavailable') return false
+        throw new Error(`GET ${path}: ${answer.status} ${answer.bytes.toString('utf8')}`)
+      }
+      await eventually(`the desktop of ${id} is up`, isUp, polling)
     },
 
-    /** A session that holds the input lease. */
-    async takeLease(id: string, options = {}): Promise<{ sessionId: string }> {
-      const session = await ok('POST', '/v1/sessions', { machine_id: id })
-      await ok('POST', `/v1/machines/${id}/input-lease`, {
-        session_id: session.id,
-        ttl_seconds: 600,
-        ...options,
-      })
-      return { sessionId: session.id }
+    /** Opens a session that holds the input lease. */
+    async takeLease(id: string, options = {}): Promise<Lease> {
+      const session = await ok<{ id: string }>('POST', '/v1/sessions', { machine_id: id })
+      const body = { session_id: session.id, ttl_seconds: 600, ...options }
+      const path = `/v1/machines/${id}/input-lease`
+      const { fence } = await ok<{ fence: number }>('POST', path, body)
+      return { sessionId: session.id, fence }
     },
   }
 }
 
-/** Polls until it sees something; fails with the name of what was waited for. */
-export async function eventually<T>(
-  what: string,
-  look: () => Promise<T | undefined>,
-  boundMs = 60_000,
-): Promise<T> {
-  const deadline = Date.now() + boundMs
-  for (;;) {
-    const seen = await look()
-    if (seen !== undefined) return seen
-    if (Date.now() > deadline) throw new Error(`waited ${boundMs} ms in vain: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-}
+export type Lease = { readonly sessionId: string; readonly fence: number }
+
+type ExecResult = { readonly exit_code: number; readonly stdout: string; readonly stderr: string }

@@ -2,7 +2,7 @@ import { ApiKeyScope } from '@computer/contract'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { eventually } from './api.ts'
+import { eventually } from './polling.ts'
 import { runAdmin, signIn } from './person.ts'
 import {
   describeServer,
@@ -34,7 +34,7 @@ export async function joinServer(): Promise<RealServer> {
       await api.ok('DELETE', `/v1/machines/${id}`)
     await eventually('the machines of the file are gone', async () => {
       const { data } = await api.ok('GET', '/v1/machines')
-      return data.length === 0 || undefined
+      return data.length === 0
     })
   })
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Answer } from '../../server/test/call.ts'
-import type { Random } from '../faults/random.ts'
+import type { Random } from '../harness/random.ts'
 import {
   characterOf,
   inputsPerClient,

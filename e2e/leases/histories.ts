@@ -1,5 +1,5 @@
 import type { TestServer } from '../../server/test/harness.ts'
-import { createRandom } from '../faults/random.ts'
+import { createRandom } from '../harness/random.ts'
 import { check, type Violation } from './check.ts'
 import { startMachine, type MachineOptions } from './machine.ts'
 import { playHistory } from './play.ts'

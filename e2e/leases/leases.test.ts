@@ -1,20 +1,28 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
+import { soakSeed, soakSize } from '../../scripts/soak/sizes.ts'
 import { startTestServer } from '../../server/test/harness.ts'
 import { describe, playHistories } from './histories.ts'
 
 /*
- * The short run of `npm run leases`: many short histories with a real agent and display. A failure
- * names the seed to run it again with; how calls interleave is the machine's to decide.
+ * Histories of the input lease with a real agent and display, checked against what lands at X. A failure
+ * names the seed (`npm run soak -- leases --seed N`) and keeps the history; how calls interleave is the
+ * machine's to decide.
  */
 
-const seed = Number(process.env['COMPUTER_LEASES_SEED'] ?? 2026)
+const seed = soakSeed(2026)
+const { histories, operations } = soakSize('leases')
 const server = await startTestServer({ after })
 
 test(`of every history, what lands at X keeps the lease's promises (seed ${seed})`, async (t) => {
-  const histories = 300
-  const result = await playHistories(server, { seed, histories, operations: 40, machines: 4 })
+  const result = await playHistories(server, { seed, histories, operations, machines: 4 })
   t.diagnostic(describe(result))
+  for (const { index, history } of result.broken) {
+    const file = `/var/tmp/computer-leases-${seed}-${index}.json`
+    await writeFile(file, JSON.stringify(history, null, 1))
+    t.diagnostic(`history ${index}, whole in ${file}`)
+  }
   assert.deepEqual(
     result.broken.map(({ index, violations }) => ({ index, violations })),
     [],

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Random } from '../faults/random.ts'
+import type { Random } from '../harness/random.ts'
 import { LeaseClient } from './client.ts'
 import { clientCount, emptyHistory, type History } from './history.ts'
 import type { Machine } from './machine.ts'

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
-import { invalid } from './refusal.ts'
+import { invalidRequest } from './errors.ts'
 
-/** A JSON body in the shape of a schema of the contract. */
+/** Reads a JSON body and checks it against a schema of the contract. */
 export async function parseBody<S extends z.ZodType>(
   schema: S,
   body: Readable,
@@ -12,7 +12,7 @@ export async function parseBody<S extends z.ZodType>(
   try {
     value = JSON.parse(bytes.toString('utf8'))
   } catch {
-    throw invalid('the body is not JSON')
+    throw invalidRequest('the body is not JSON')
   }
   return parse(schema, value)
 }
@@ -20,10 +20,10 @@ export async function parseBody<S extends z.ZodType>(
 export function parse<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  throw invalid(z.prettifyError(result.error))
+  throw invalidRequest(z.prettifyError(result.error))
 }
 
-/** A clipboard text of the longest kind, every character escaped, fits. */
+/** Fits the longest clipboard text with every character escaped. */
 const maxBodyBytes = 32 * 1024 * 1024
 
 async function readAll(body: Readable): Promise<Buffer> {
@@ -31,7 +31,7 @@ async function readAll(body: Readable): Promise<Buffer> {
   let length = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     length += chunk.length
-    if (length > maxBodyBytes) throw invalid(`the body is longer than ${maxBodyBytes} bytes`)
+    if (length > maxBodyBytes) throw invalidRequest(`the body is longer than ${maxBodyBytes} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -1,16 +1,16 @@
-/** What differs between a machine and a test. Everything has the machine's value as its default. */
+/** The settings that a test changes. The defaults are those of a machine. */
 export type Config = {
   readonly socketPath: string
-  /** The user that owns the desktop, and whose home relative paths start from. */
+  /** Owner of the desktop; relative paths start from this user's home. */
   readonly agentUser: string
   readonly xSocketPath: string
   readonly xAuthorityPath: string
   readonly rfbSocketPath: string
-  /** Directory and everything below it that the file routes never touch. */
+  /** Trees that the file routes never touch. */
   readonly deniedPaths: readonly string[]
-  /** In memory; where the machine's secrets lie. */
+  /** Holds the machine's secrets; must be in memory. */
   readonly secretsFolder: string
-  /** Of the machine's disk. */
+  /** The root of the machine's disk. */
   readonly rootPath: string
 }
 

@@ -1,39 +1,40 @@
-import { Refusal } from './refusal.ts'
+import { AgentError } from './errors.ts'
+import { SerialQueue } from './serial-queue.ts'
 
 /**
- * The fence. Whoever holds the machine's input lease acts under a number that rises with every
- * grant; the server tells it here before the grant is answered. Once `raise` has resolved, nothing
- * of an earlier grant can reach the display:
+ * The fence. The holder of the machine's input lease acts under a number that rises with every
+ * grant; the server raises the fence here before it answers the grant. Once `raise` has resolved,
+ * no input of an earlier holder can reach the display:
  *
- * - inputs run one at a time, in the order they came;
- * - each checks its number when its turn comes, so that one that waited never starts, and again
- *   before every event it makes, so that one in progress breaks off when the holder changed;
- * - `raise` queues behind them, lets go of everything still pressed and waits until the X server
- *   has done all of it.
+ * - inputs run one at a time, in the order they arrive;
+ * - each checks its number when it starts, so that a queued one never runs, and again before every
+ *   event it sends, so that a running one breaks off when the holder changes;
+ * - `raise` queues behind them, releases everything that is pressed and waits until the X server
+ *   has processed all of it.
  *
- * A renewal raises the number and keeps where the holding began: `since`. It takes nothing from
- * anybody, so every number from there on is as good as the newest: what the holder has in progress
- * goes on (a long text outlives the renewals of its lease), what it has on its way is admitted (a key
- * that did not go up would be stuck), and `raise` answers as soon as its own grant is settled.
+ * A renewal raises the number and keeps `since`, the first number of the holding. It takes the
+ * lease from nobody, so every number from `since` on stays valid: running input continues (a long
+ * text outlives the renewals of its lease), input in flight is admitted (a key whose release was
+ * refused would stick), and `raise` answers as soon as the holding's own release is done.
  *
- * An input with a higher number than was ever told is refused like one before any was: the server
- * then tells the number, and what that implies happens first.
+ * An input with a higher number than the agent knows is refused, as is any before the first
+ * `raise`: the server then raises the fence and tries again, so that the release happens first.
  */
 export class Fence {
   current: number | null = null
   /** The first fence of the present holding. */
   #since = 0
-  #turn: Promise<unknown> = Promise.resolve()
-  /** Resolves when nothing of an earlier holder is left: a renewal too waits for that. */
-  #settled: Promise<void> = Promise.resolve()
+  readonly #queue = new SerialQueue()
+  /** Resolves when nothing of an earlier holder is left. Renewals wait for it too. */
+  #released: Promise<void> = Promise.resolve()
   #running: { readonly fence: number; readonly abort: AbortController } | undefined
 
-  /** Runs one input when its turn comes. */
-  input<T>(fence: number, act: (grant: Grant) => Promise<T>): Promise<T> {
-    return this.#enqueue(async () => {
-      this.#admit(fence)
+  /** Runs one input after those before it. */
+  input<T>(fence: number, act: (grant: FenceGrant) => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
+      this.#checkAdmission(fence)
       const abort = new AbortController()
-      const grant = { check: () => this.#goOn(fence), signal: abort.signal }
+      const grant = { check: () => this.#checkHolding(fence), signal: abort.signal }
       this.#running = { fence, abort }
       try {
         return await act(grant)
@@ -43,53 +44,45 @@ export class Fence {
     })
   }
 
-  /** `settle` releases what is pressed and makes what was sent take effect. */
+  /** `release` lifts what is pressed and waits until everything sent so far has taken effect. */
   raise(
-    told: { readonly fence: number; readonly since: number },
-    settle: () => Promise<void>,
+    to: { readonly fence: number; readonly since: number },
+    release: () => Promise<void>,
   ): Promise<number> {
-    if (this.current !== null && told.fence < this.current) return Promise.resolve(this.current)
-    const isRenewal = this.current !== null && this.#since === told.since
-    this.current = told.fence
-    if (isRenewal) return this.#settled.then(() => this.current ?? told.fence)
-    this.#since = told.since
-    if (this.#running && this.#running.fence < told.since) this.#running.abort.abort()
-    this.#settled = this.#enqueue(settle)
-    return this.#settled.then(() => this.current ?? told.fence)
+    if (this.current !== null && to.fence < this.current) return Promise.resolve(this.current)
+    const isRenewal = this.current !== null && this.#since === to.since
+    this.current = to.fence
+    if (isRenewal) return this.#released.then(() => this.current ?? to.fence)
+    this.#since = to.since
+    if (this.#running && this.#running.fence < to.since) this.#running.abort.abort()
+    this.#released = this.#queue.run(release)
+    return this.#released.then(() => this.current ?? to.fence)
   }
 
-  /** Whether an input may begin. */
-  #admit(fence: number): void {
+  #checkAdmission(fence: number): void {
     if (this.current === null || fence > this.current) {
-      throw new Refusal('conflict', 'the agent was not told this fence yet', {
+      throw new AgentError('conflict', 'the agent does not know this fence yet', {
         reason: 'fence_unknown',
       })
     }
-    this.#goOn(fence)
+    this.#checkHolding(fence)
   }
 
-  /** Whether one that has begun may go on. */
-  #goOn(fence: number): void {
+  #checkHolding(fence: number): void {
     if (fence < this.#since) throw stale(fence, this.#since)
-  }
-
-  #enqueue<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(work)
-    this.#turn = result.catch(() => {})
-    return result
   }
 }
 
 /** Held by an input while it runs. */
-export type Grant = {
-  /** Throws once the lease is another's. Called before every single event. */
+export type FenceGrant = {
+  /** Throws once another holder has the lease. Called before every single event. */
   check(): void
-  /** Aborts waiting (not events: those are checked) when the lease is another's. */
+  /** Aborts pauses when another holder takes the lease. Events are guarded by `check`. */
   readonly signal: AbortSignal
 }
 
-function stale(fence: number, since: number): Refusal {
-  return new Refusal('conflict', `fence ${fence} was followed by ${since}`, {
+function stale(fence: number, since: number): AgentError {
+  return new AgentError('conflict', `fence ${fence} was superseded by ${since}`, {
     reason: 'fence_stale',
   })
 }

@@ -8,12 +8,12 @@ export function readHealth(fence: Fence): GuestHealth {
   return { version, boot_id: bootId, fence: fence.current }
 }
 
-/** Set by the build; a run from the source has none. */
+/** Set by the build. */
 const version = typeof AGENT_VERSION === 'string' ? AGENT_VERSION : 'development'
 
 const bootId = readBootId()
 
-/** The kernel's boot id is the host's in a container: the start of the machine's init tells boots apart. */
+/** In a container the kernel's boot id is the host's; the start time of init tells boots apart. */
 function readBootId(): string {
   const kernel = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   const init = readFileSync('/proc/1/stat', 'utf8')

@@ -1,15 +1,15 @@
 import { chmodSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { endBridges } from './bridges.ts'
+import { stopEngineBridges } from './system/engine-bridges.ts'
 import { readConfig } from './config.ts'
 import { Fence } from './fence.ts'
 import { readHealth } from './health.ts'
 import { createAgentServer } from './server.ts'
 
 /**
- * The agent inside a machine. What a machine waits for at boot is the first answer to /health, so
- * only the HTTP/2 server is loaded before it listens; routes and their schemas come right after,
- * the image library and the X connection with the first call that needs them.
+ * The agent inside a machine. A boot waits for the first answer to /health, so only the HTTP/2
+ * server is loaded before it listens; routes and their schemas are loaded right after, the image
+ * library and the X connection with the first call that needs them.
  */
 const config = readConfig(process.env)
 const fence = new Fence()
@@ -18,7 +18,7 @@ const server = createAgentServer({ readHealth: () => readHealth(fence), loadRout
 
 mkdirSync(dirname(config.socketPath), { recursive: true, mode: 0o755 })
 rmSync(config.socketPath, { force: true })
-// The socket is never open to others, not even between bind and chmod.
+// The socket must not be accessible to others, not even between bind and chmod.
 process.umask(0o177)
 server.listen(config.socketPath, () => {
   process.umask(0o022)
@@ -27,7 +27,7 @@ server.listen(config.socketPath, () => {
 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.once(signal, () => void endBridges().finally(() => process.exit(0)))
+  process.once(signal, () => void stopEngineBridges().finally(() => process.exit(0)))
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

@@ -18,9 +18,9 @@ import { join } from 'node:path'
 import { parse, parseBody } from './body.ts'
 import type { Config } from './config.ts'
 import { Desktop } from './desktop/desktop.ts'
-import { performInput, settle } from './desktop/input.ts'
+import { performInput, releaseInput } from './desktop/input.ts'
 import { runCommand } from './exec/run.ts'
-import { WaitingShells } from './exec/waiting-shells.ts'
+import { ShellPool } from './exec/shell-pool.ts'
 import type { Fence } from './fence.ts'
 import { DenyList } from './files/deny.ts'
 import { listDirectory } from './files/list.ts'
@@ -29,36 +29,36 @@ import { openRange } from './files/read.ts'
 import { removeFile } from './files/remove.ts'
 import type { FileSpace } from './files/space.ts'
 import { writeFile } from './files/write.ts'
-import { flushDisk } from './flush.ts'
+import { flushDisk } from './system/flush.ts'
 import { Identity } from './identity/identity.ts'
 import { portRoutes } from './ports/routes.ts'
 import { processRoutes } from './processes/routes.ts'
-import { Refusal } from './refusal.ts'
-import { Screens } from './screen/screens.ts'
-import { letUsersIn, wereUsersLetIn } from './secrets/boot.ts'
+import { AgentError } from './errors.ts'
+import { LiveScreen } from './screen/live-screen.ts'
+import { releaseBoot, isBootReleased } from './secrets/boot.ts'
 import { Secrets } from './secrets/secrets.ts'
 import type { Route, Routes } from './server.ts'
 import { terminalRoutes } from './terminals/routes.ts'
-import { Usage } from './usage.ts'
-import { Users, type User } from './users.ts'
+import { Usage } from './system/usage.ts'
+import { Users, type User } from './system/users.ts'
 
-/** Every route but /health, which answers before this file is loaded. */
+/** Every route except /health, which is served before this file is loaded. */
 export function createRoutes(config: Config, fence: Fence): Routes {
   const users = new Users(join(config.rootPath, 'etc'))
   const identity = new Identity(config.rootPath)
-  const shells = new WaitingShells()
+  const shells = new ShellPool()
   const secrets = new Secrets(config.secretsFolder)
   const deny = new DenyList(config.deniedPaths)
   const usage = new Usage()
   const desktop = new Desktop(config)
   const inputHost = { desktop, fence, rfbSocketPath: config.rfbSocketPath }
-  const screens = new Screens(inputHost)
+  const liveScreen = new LiveScreen(inputHost)
   const files = (): FileSpace => ({ deny, users, owner: findUser(users, config.agentUser) })
 
-  const secretsState = () => ({ revision: secrets.revision, told: wereUsersLetIn(config) })
+  const secretsState = () => ({ revision: secrets.revision, told: isBootReleased(config) })
 
-  const loginOf = (asked: string) => {
-    const name = asked === 'agent' ? config.agentUser : asked
+  const loginOf = (requested: string) => {
+    const name = requested === 'agent' ? config.agentUser : requested
     const ownsDesktop = name === config.agentUser
     return { user: findUser(users, name), ownsDesktop, secrets: secrets.environment }
   }
@@ -68,25 +68,25 @@ export function createRoutes(config: Config, fence: Fence): Routes {
     Route
   > = {
     identity: async ({ body }) => {
-      await identity.take(await parseBody(GuestIdentity, body))
-      letUsersIn(config)
+      await identity.apply(await parseBody(GuestIdentity, body))
+      await releaseBoot(config)
       return { json: {} }
     },
     setSecrets: async ({ body }) => {
-      const told = await parseBody(GuestSecrets, body)
-      if (secrets.take(told, users.find(config.agentUser))) shells.forget()
+      const request = await parseBody(GuestSecrets, body)
+      if (secrets.replace(request, users.find(config.agentUser))) shells.drain()
       return { json: secretsState() }
     },
     readSecrets: async () => ({ json: secretsState() }),
     fence: async ({ body }) => {
-      const told = await parseBody(GuestFence, body)
-      return { json: { fence: await fence.raise(told, () => settle(desktop)) } }
+      const request = await parseBody(GuestFence, body)
+      return { json: { fence: await fence.raise(request, () => releaseInput(desktop)) } }
     },
-    display: async () => ({ json: await desktop.read() }),
+    display: async () => ({ json: await desktop.readState() }),
     screenshot: async ({ query }) => {
       const { format, quality } = parse(GuestScreenshotQuery, query)
-      const { screen } = await desktop.use()
-      const { bytes, width, height } = await screen.take(format, quality)
+      const { screenshots } = await desktop.requireUp()
+      const { bytes, width, height } = await screenshots.take(format, quality)
       const headers = {
         'content-type': `image/${format}`,
         'x-display-width': String(width),
@@ -97,10 +97,10 @@ export function createRoutes(config: Config, fence: Fence): Routes {
     input: async ({ body }) => ({
       json: await performInput(inputHost, await parseBody(GuestInput, body)),
     }),
-    screen: async () => ({ duplex: (stream) => screens.open(stream) }),
+    screen: async () => ({ duplex: (stream) => liveScreen.open(stream) }),
     readClipboard: async ({ query }) => {
       const { selection } = parse(GuestClipboardQuery, query)
-      const { clipboard } = await desktop.use()
+      const { clipboard } = await desktop.requireUp()
       return { json: { text: await clipboard.read(selection) } }
     },
     exec: async ({ body, signal }) => {
@@ -124,7 +124,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
       if (range.fd === undefined) return { bytes: range.bytes ?? Buffer.alloc(0), headers }
       return { fd: range.fd, offset: range.offset, length: range.length, headers }
     },
-    writeFile: async ({ query, body, isBodyWhole }) => {
+    writeFile: async ({ query, body, isBodyComplete }) => {
       const { path, mode, ...request } = parse(GuestWriteQuery, query)
       const options = {
         path,
@@ -132,7 +132,8 @@ export function createRoutes(config: Config, fence: Fence): Routes {
         createParents: request.create_parents === 'true',
         mode: mode === undefined ? undefined : parseInt(mode, 8),
       }
-      return { json: await writeFile(files(), options, { stream: body, isWhole: isBodyWhole }) }
+      const content = { stream: body, isComplete: isBodyComplete }
+      return { json: await writeFile(files(), options, content) }
     },
     deleteFile: async ({ query, signal }) => {
       const { path, recursive } = parse(GuestDeleteQuery, query)
@@ -150,16 +151,16 @@ export function createRoutes(config: Config, fence: Fence): Routes {
   }
   return new Map(
     Object.entries(routes).map(([name, route]) => {
-      const { method, path } = declared[name as keyof typeof declared]
+      const { method, path } = endpoints[name as keyof typeof endpoints]
       return [`${method} ${path}`, route]
     }),
   )
 }
 
-const declared = { ...guestRoutes, ...guestStreams }
+const endpoints = { ...guestRoutes, ...guestStreams }
 
 function findUser(users: Users, name: string): User {
   const user = users.find(name)
-  if (!user) throw new Refusal('precondition_failed', `this machine has no user ${name}`)
+  if (!user) throw new AgentError('precondition_failed', `this machine has no user ${name}`)
   return user
 }

@@ -6,23 +6,22 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Readable } from 'node:stream'
-import { Refusal } from './refusal.ts'
+import { AgentError } from './errors.ts'
 
-/** One request. `signal` aborts when the caller goes away before the answer. */
-export type Call = {
+/** One request. `signal` aborts when the caller goes away before the response. */
+type RouteRequest = {
   readonly query: Readonly<Record<string, string>>
   readonly body: Readable
-  /** Whether the body that has ended did so by the caller's will: a cut stream ends all the same. */
-  readonly isBodyWhole: () => boolean
+  /** Ask after the body's end: a stream that was cut off ends like a complete one. */
+  readonly isBodyComplete: () => boolean
   readonly signal: AbortSignal
 }
 
 /**
- * What a route answers: JSON, bytes held in memory, a range of an open file, closed after it, or a
- * stream that stays open both ways (contract, guest-streams.ts): `duplex` is given it once the caller
- * has been told that it is.
+ * JSON, bytes in memory, a range of an open file (closed afterwards), or a stream that stays open
+ * both ways (contract, guest-streams.ts), which `duplex` gets once the response headers are sent.
  */
-export type Answer =
+type RouteResponse =
   | { readonly json: unknown }
   | { readonly duplex: (stream: ServerHttp2Stream) => void }
   | { readonly bytes: Buffer; readonly headers: Record<string, string> }
@@ -33,28 +32,28 @@ export type Answer =
       readonly headers: Record<string, string>
     }
 
-export type Route = (call: Call) => Promise<Answer>
-/** By method and path: `GET /health`. */
+export type Route = (request: RouteRequest) => Promise<RouteResponse>
+/** Keyed by method and path: `GET /health`. */
 export type Routes = ReadonlyMap<string, Route>
 
-export type Serving = {
-  /** Answered here, so that it does not wait for the routes to be loaded. */
+type ServerOptions = {
+  /** Apart from the other routes, so that health answers before they are loaded. */
   readonly readHealth: () => unknown
   readonly loadRoutes: () => Promise<Routes>
 }
 
-export function createAgentServer(serving: Serving): Http2Server {
+export function createAgentServer(options: ServerOptions): Http2Server {
   const server = createServer({
     settings: { initialWindowSize: windowBytes, maxFrameSize: 256 * 1024 },
-    // In megabytes: what may wait in one session before it is dropped.
+    // In megabytes: a session that buffers more is dropped.
     maxSessionMemory: 128,
   })
   server.on('session', (session) => session.setLocalWindowSize(4 * windowBytes))
   server.on('sessionError', () => {})
   server.on('stream', (stream, headers) => {
-    // A caller that goes away is no news: `signal` tells the route.
+    // A caller that goes away is no error: `signal` notifies the route.
     stream.on('error', () => {})
-    serve(serving, stream, headers).catch((error: unknown) => answerError(stream, error))
+    serve(options, stream, headers).catch((error: unknown) => respondWithError(stream, error))
   })
   return server
 }
@@ -62,27 +61,27 @@ export function createAgentServer(serving: Serving): Http2Server {
 const windowBytes = 4 * 1024 * 1024
 
 async function serve(
-  serving: Serving,
+  options: ServerOptions,
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
 ): Promise<void> {
   const method = headers[':method'] ?? 'GET'
   const [path = '', search = ''] = (headers[':path'] ?? '/').split('?', 2)
-  if (method === 'GET' && path === '/health') return answer(stream, { json: serving.readHealth() })
+  if (method === 'GET' && path === '/health') return respond(stream, { json: options.readHealth() })
 
-  const routes = await serving.loadRoutes()
+  const routes = await options.loadRoutes()
   const route = routes.get(`${method} ${path}`)
-  if (!route) throw new Refusal('not_found', `the agent has no route ${method} ${path}`)
+  if (!route) throw new AgentError('not_found', `the agent has no route ${method} ${path}`)
 
   const gone = new AbortController()
   stream.once('close', () => gone.abort())
   const query = Object.fromEntries(new URLSearchParams(search))
-  const isBodyWhole = () => !stream.aborted && !stream.closed && !stream.destroyed
-  answer(stream, await route({ query, body: stream, isBodyWhole, signal: gone.signal }))
+  const isBodyComplete = () => !stream.aborted && !stream.closed && !stream.destroyed
+  respond(stream, await route({ query, body: stream, isBodyComplete, signal: gone.signal }))
 }
 
-function answer(stream: ServerHttp2Stream, result: Answer): void {
-  if ('fd' in result) return answerFile(stream, result)
+function respond(stream: ServerHttp2Stream, result: RouteResponse): void {
+  if ('fd' in result) return respondWithFile(stream, result)
   if ('duplex' in result) {
     if (!stream.destroyed) stream.respond({ ':status': 200 })
     return result.duplex(stream)
@@ -98,7 +97,9 @@ function answer(stream: ServerHttp2Stream, result: Answer): void {
   stream.end(bytes)
 }
 
-function answerFile(stream: ServerHttp2Stream, file: Extract<Answer, { fd: number }>): void {
+type FileResponse = Extract<RouteResponse, { fd: number }>
+
+function respondWithFile(stream: ServerHttp2Stream, file: FileResponse): void {
   if (stream.destroyed) return close(file.fd)
   stream.once('close', () => close(file.fd))
   const headers = { ':status': 200, 'content-type': 'application/octet-stream', ...file.headers }
@@ -110,12 +111,12 @@ function answerFile(stream: ServerHttp2Stream, file: Extract<Answer, { fd: numbe
   stream.respondWithFD(file.fd, headers, { offset: file.offset, length: file.length })
 }
 
-async function answerError(stream: ServerHttp2Stream, error: unknown): Promise<void> {
-  const refusal =
-    error instanceof Refusal
+async function respondWithError(stream: ServerHttp2Stream, error: unknown): Promise<void> {
+  const agentError =
+    error instanceof AgentError
       ? error
-      : new Refusal('internal_error', 'the agent failed', { cause: error })
-  if (refusal.code === 'internal_error') console.error('request failed', error)
+      : new AgentError('internal_error', 'the agent failed', { cause: error })
+  if (agentError.code === 'internal_error') console.error('request failed', error)
   if (stream.destroyed) return
   if (stream.headersSent) {
     stream.destroy()
@@ -123,7 +124,7 @@ async function answerError(stream: ServerHttp2Stream, error: unknown): Promise<v
   }
 
   const { errorStatus } = await import('@computer/contract/errors')
-  const { code, message, reason } = refusal
+  const { code, message, reason } = agentError
   const bytes = Buffer.from(JSON.stringify({ error: { code, message, ...(reason && { reason }) } }))
   stream.respond({
     ':status': errorStatus[code],

@@ -32,7 +32,7 @@ test('key names: keysyms, aliases in any case, characters, code points', () => {
   assert.equal(keysymOfCharacter('\n'), 0xff0d)
 })
 
-test('pixels come out as red, green, blue, for every width', () => {
+test('pixels are converted to red, green, blue for every width', () => {
   for (const pixels of [1, 2, 3, 4, 5, 8, 11]) {
     const source = Buffer.alloc(32 + pixels * 4)
     for (let i = 0; i < pixels; i++) source.set([i + 1, i + 101, i + 201, 0xee], 32 + i * 4)
@@ -43,7 +43,7 @@ test('pixels come out as red, green, blue, for every width', () => {
   }
 })
 
-test('the keymap: the layout first, then our range, where the least recently used makes room', async () => {
+test('the keymap uses the layout first, then the agent’s range, evicting the least recently used', async () => {
   const { session, writes } = usKeyboard()
   const keymap = new Keymap(session)
   await keymap.refresh()
@@ -55,17 +55,17 @@ test('the keymap: the layout first, then our range, where the least recently use
   assert.equal(keymap.reach(wide, 0), 40)
   assert.equal(keymap.reach([0x61, ...wide.slice(0, 40), 0x41, wide[3]!], 0), 43)
   assert.ok(keymap.assign(wide.slice(0, 40)))
-  assert.ok(!keymap.assign(wide.slice(0, 40)), 'all of them are there')
+  assert.ok(!keymap.assign(wide.slice(0, 40)), 'all are mapped already')
   const first = keymap.find(wide[0]!)!
   assert.ok(first.spare && !first.shift)
 
   keymap.assign([wide[40]!])
   assert.deepEqual(keymap.find(wide[0]!), first)
-  assert.equal(keymap.find(wide[1]!), undefined, 'it was the least recently used')
-  assert.equal(writes.length, 2, 'one request for each change')
+  assert.equal(keymap.find(wide[1]!), undefined, 'the least recently used is evicted')
+  assert.equal(writes.length, 2, 'one request per change')
 })
 
-/** A server whose layout has the one key A, and which notes every change of its map. */
+/** A server whose layout has only the key A, and which records every change of its map. */
 function usKeyboard(): { session: XSession; writes: Buffer[] } {
   const writes: Buffer[] = []
   const map = Buffer.alloc(32 + 248 * 2 * 4)

@@ -6,16 +6,16 @@ import { Readable } from 'node:stream'
 import { DenyList } from '../src/files/deny.ts'
 import type { FileSpace } from '../src/files/space.ts'
 import type { Body } from '../src/files/write.ts'
-import { Users } from '../src/users.ts'
+import { Users } from '../src/system/users.ts'
 
 export type TestSpace = {
   readonly space: FileSpace
   readonly home: string
-  /** Closed to the file routes. Both lie in folders of their own. */
+  /** A tree that the file routes refuse. Each is in a folder of its own. */
   readonly denied: string
 }
 
-/** Until the end of a test, or of a whole file: `{ after }`. */
+/** Removed after a test, or after a whole file: `{ after }`. */
 export function makeSpace(t: { after(clean: () => void): void }): TestSpace {
   const folder = mkdtempSync(join(tmpdir(), 'guest-files-'))
   t.after(() => rmSync(folder, { recursive: true }))
@@ -28,10 +28,10 @@ export function makeSpace(t: { after(clean: () => void): void }): TestSpace {
 }
 
 export function bodyOf(content: string | Buffer): Body {
-  return { stream: Readable.from([Buffer.from(content)]), isWhole: () => true }
+  return { stream: Readable.from([Buffer.from(content)]), isComplete: () => true }
 }
 
-/** Until it is disposed of, which has to be before the folder goes. */
+/** Dispose of it before the folder is removed. */
 export function mount(args: readonly string[], directory: string): Disposable {
   execFileSync('mount', [...args, directory])
   return { [Symbol.dispose]: () => execFileSync('umount', [directory]) }

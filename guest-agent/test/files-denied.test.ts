@@ -10,11 +10,11 @@ import type { FileSpace } from '../src/files/space.ts'
 import { writeFile } from '../src/files/write.ts'
 import { bodyOf, makeSpace, mount, type TestSpace } from './file-space.ts'
 
-test('a denied path stays closed however it is written', async (t) => {
+test('a denied path is refused in every spelling', async (t) => {
   const made = makeDenied(t)
   const { home, denied, secret } = made
   mkdirSync(join(home, 'x'))
-  await assertClosed(made, [
+  await assertRefused(made, [
     secret,
     `/${secret}`,
     `${dirname(secret)}//./${basename(secret)}`,
@@ -28,7 +28,7 @@ test('a denied path stays closed however it is written', async (t) => {
   ])
 })
 
-test('a symlink to it stays closed at every hop, also one that dangles', async (t) => {
+test('symlinks to a denied path are refused at every hop, even when they dangle', async (t) => {
   const made = makeDenied(t)
   const { home, denied, secret } = made
   symlinkSync(denied, join(home, 'directory'))
@@ -38,7 +38,7 @@ test('a symlink to it stays closed at every hop, also one that dangles', async (
   symlinkSync(join(denied, 'gone/deeper'), join(home, 'dangling-deeper'))
   symlinkSync('../../run', join(home, 'above'))
   symlinkSync(`${denied}/../../home/agent`, join(home, 'through'))
-  await assertClosed(made, [
+  await assertRefused(made, [
     'directory',
     'directory/',
     'directory/secret',
@@ -52,7 +52,7 @@ test('a symlink to it stays closed at every hop, also one that dangles', async (
   ])
 })
 
-test('so it does under another name: hard link, bind mount, another /proc', async (t) => {
+test('a denied file is refused under other names: hard link, bind mount, another /proc', async (t) => {
   const made = makeDenied(t)
   const { home, denied, secret } = made
   linkSync(secret, join(home, 'hard'))
@@ -64,7 +64,7 @@ test('so it does under another name: hard link, bind mount, another /proc', asyn
   using _part = mount(['--bind', join(denied, 'below')], join(home, 'part'))
   using _file = mount(['--bind', secret], join(home, 'bound'))
   using _proc = mount(['-t', 'proc', 'proc'], join(home, 'proc'))
-  await assertClosed(made, [
+  await assertRefused(made, [
     'hard',
     'whole',
     'whole/secret',
@@ -77,7 +77,7 @@ test('so it does under another name: hard link, bind mount, another /proc', asyn
   ])
 })
 
-test('the insides of processes stay closed', async (t) => {
+test('the files of processes are refused', async (t) => {
   const made = makeDenied(t)
   const { secret } = made
   symlinkSync('/proc/self/root', join(made.home, 'root'))
@@ -98,10 +98,10 @@ test('the insides of processes stay closed', async (t) => {
     '/proc/kcore',
   ]
   for (const pid of ownThreads()) paths.push(`/proc/${pid}/environ`)
-  await assertClosed(made, paths)
+  await assertRefused(made, paths)
 })
 
-test('a name that only looks like a denied one is open', async (t) => {
+test('a name that only resembles a denied one is allowed', async (t) => {
   const { space, denied } = makeDenied(t)
   const [folder, composed] = [dirname(denied), 'd\u00e9nied']
   for (const name of ['DENIED', 'denied ', 'denied2', 'den', composed, composed.normalize('NFD')]) {
@@ -115,7 +115,7 @@ test('a name that only looks like a denied one is open', async (t) => {
   }
 })
 
-test('paths of any length and shape are answered', async (t) => {
+test('paths of any length and shape get a definite error', async (t) => {
   const { space, home } = makeDenied(t)
   symlinkSync('circle', join(home, 'circle'))
   symlinkSync('.', join(home, 'here'))
@@ -146,8 +146,8 @@ function makeDenied(t: Parameters<typeof makeSpace>[0]): DeniedSpace {
   return { ...made, secret }
 }
 
-/** To every call, and without a trace. */
-async function assertClosed({ space, denied }: DeniedSpace, paths: readonly string[]) {
+/** Every call must be refused and leave no trace. */
+async function assertRefused({ space, denied }: DeniedSpace, paths: readonly string[]) {
   const before = readdirSync(denied, { recursive: true })
   for (const path of paths) {
     for (const [name, call] of Object.entries(calls)) {

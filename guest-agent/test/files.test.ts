@@ -25,7 +25,7 @@ import { bodyOf, makeSpace } from './file-space.ts'
 
 const write = { append: false, createParents: true }
 
-test('a write makes the directories on its way and replaces the file at once', async (t) => {
+test('a write creates the directories on its way and replaces the file atomically', async (t) => {
   const { space, home } = makeSpace(t)
   const request = { ...write, path: 'a/b/c.txt' }
   const first = await writeFile(space, { ...request, mode: 0o600 }, bodyOf('one'))
@@ -33,7 +33,7 @@ test('a write makes the directories on its way and replaces the file at once', a
 
   const broken = { ...bodyOf(''), stream: Readable.from(failAfter(Buffer.from('half'))) }
   await assert.rejects(writeFile(space, request, broken), /broken off/)
-  const cut = { ...bodyOf('half'), isWhole: () => false }
+  const cut = { ...bodyOf('half'), isComplete: () => false }
   await assert.rejects(writeFile(space, request, cut), /cut off/)
   assert.equal(readFileSync(join(home, 'a/b/c.txt'), 'utf8'), 'one')
   assert.deepEqual(readdirSync(join(home, 'a/b')), ['c.txt'])
@@ -45,7 +45,7 @@ test('a write makes the directories on its way and replaces the file at once', a
   assert.equal(appended.size, 6)
 })
 
-test('new files belong to their directory, and to the user in a directory open to all', async (t) => {
+test('new files belong to the owner of their directory, and in a shared one to the user', async (t) => {
   const { space, home } = makeSpace(t)
   execFileSync('chown', ['123:456', home])
   mkdirSync(join(home, 'shared'))
@@ -58,7 +58,7 @@ test('new files belong to their directory, and to the user in a directory open t
   assert.equal(statSync(join(home, 'shared/file')).uid, space.owner.uid)
 })
 
-test('a range is cut to the file; missing and directory are told apart', async (t) => {
+test('a range is clamped to the file; a missing file and a directory differ in their error', async (t) => {
   const { space, home } = makeSpace(t)
   writeFileSync(join(home, 'f'), '0123456789')
   assert.deepEqual(await readRange(space, { path: 'f', offset: 7, length: 100 }), {
@@ -77,7 +77,7 @@ test('a range is cut to the file; missing and directory are told apart', async (
   }
 })
 
-test('a sparse file of 1 TiB is read by ranges', async (t) => {
+test('a sparse file of 1 TiB can be read by range', async (t) => {
   const { space, home } = makeSpace(t)
   const size = 2 ** 40
   writeFileSync(join(home, 'sparse'), '')
@@ -87,7 +87,7 @@ test('a sparse file of 1 TiB is read by ranges', async (t) => {
   assert.deepEqual(end, { size: size + 3, offset: size - 2, text: '\0\0end' })
 })
 
-test('what could keep a reader or a writer waiting is refused', async (t) => {
+test('files that could block a reader or a writer are refused', async (t) => {
   const { space, home } = makeSpace(t)
   execFileSync('mkfifo', [join(home, 'fifo')])
   const server = createServer().listen(join(home, 'socket'))
@@ -103,7 +103,7 @@ test('what could keep a reader or a writer waiting is refused', async (t) => {
   }
 })
 
-test("the kernel's files are read whole, by their true length, and not written", async (t) => {
+test('files of /proc and /sys are read with their true length and not written', async (t) => {
   const { space } = makeSpace(t)
   for (const path of ['/proc/version', '/sys/kernel/mm/transparent_hugepage/enabled']) {
     const { bytes, size, length } = await openRange(space, { path, offset: 0 })
@@ -120,7 +120,7 @@ test("the kernel's files are read whole, by their true length, and not written",
   }
 })
 
-test('a list is cut into pages, by the bytes of the names, whatever they are', async (t) => {
+test('a list is paged by the bytes of the names, whatever they are', async (t) => {
   const { space, home } = makeSpace(t)
   const names = ['b', 'a', 'é', 'C', '\u{10000}', '\uffee'].map((name) => Buffer.from(name))
   names.push(
@@ -141,7 +141,7 @@ test('a list is cut into pages, by the bytes of the names, whatever they are', a
   }
 })
 
-test('an entry says what it is, who owns it, and whether a path reaches it', async (t) => {
+test('an entry has its type, its owner, and a path if the name is UTF-8', async (t) => {
   const { space, home } = makeSpace(t)
   symlinkSync('a', join(home, 'link'))
   mkdirSync(join(home, 'sticky'))

@@ -5,8 +5,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { randomOf } from './random.ts'
 
 /*
- * Changes what names mean, without end, until it is terminated: a thread of the test of the
- * denylist. Every name is now something harmless, now a way to what is denied.
+ * A thread of files-flipping.test.ts. Until it is terminated, it keeps changing names between
+ * something harmless and a way to a denied file.
  */
 
 export type FlipperData = {
@@ -26,7 +26,7 @@ execFileSync('mkfifo', [join(own, 'fifo')])
 
 const links = ['safe', denied, '../../run', join(denied, 'gone'), 'link', 'nowhere', 'swapped']
 
-/** One change each. A change that comes to nothing, because another thread was there, is fine. */
+/** One change each. A change may fail because another thread was faster. */
 const flips: readonly (() => void)[] = [
   () => replace('link', () => symlinkSync(pick(links), spare)),
   () => replace('file', () => writeFileSync(spare, 'harmless')),
@@ -34,13 +34,13 @@ const flips: readonly (() => void)[] = [
     replace('file', () => symlinkSync(pick([secret, 'safe/file', join(denied, 'gone')]), spare)),
   () => replace('file', () => linkSync(secret, spare)),
   () => replace('file', () => linkSync(join(own, 'fifo'), spare)),
-  // A directory that becomes a link, under a caller who is on the way through it.
+  // A directory becomes a link while a caller walks through it.
   () => renameSync(join(home, 'swapped'), join(own, 'directory/away')),
   () => renameSync(join(own, 'directory/away'), join(home, 'swapped')),
   () => mkdirSync(join(home, 'swapped')),
   () => symlinkSync(pick([denied, 'safe', '../../run']), join(home, 'swapped')),
   () => replace('swapped', () => symlinkSync(pick([denied, 'safe']), spare)),
-  // The same under a removal. Nothing is made through a name that may be a link by now.
+  // The same during a removal. Nothing is created through a name that may have become a link.
   () => mkdirSync(join(home, 'tree')),
   () => renameSync(makeDirectory(), join(home, 'tree/below')),
   () => renameSync(join(home, 'tree/below'), join(own, 'directory/below')),
@@ -53,18 +53,18 @@ const flips: readonly (() => void)[] = [
 parentPort!.postMessage('flipping')
 const never = new Int32Array(new SharedArrayBuffer(4))
 for (let count = 0; ; count++) {
-  // The callers need a processor too.
+  // Leaves processor time to the callers.
   if (count % 8 === 0) Atomics.wait(never, 0, 0, 0.1)
   try {
     pick(flips)()
   } catch {
-    // Its names were taken, or gone.
+    // Its names were taken or removed.
   }
-  // Also where it was another name of the same file, which a rename leaves as it is.
+  // A rename onto another name of the same file leaves it behind.
   rmSync(spare, { recursive: true, force: true })
 }
 
-/** The name has the new meaning from one moment to the next. */
+/** Replaces the name atomically. */
 function replace(name: string, make: () => void): void {
   make()
   renameSync(spare, join(home, name))

@@ -21,23 +21,23 @@ import { Identity } from '../src/identity/identity.ts'
 
 const [first, second] = ['mch_00000000000000000000000001', 'mch_00000000000000000000000002']
 
-test('a disk that comes from another machine gets host keys of its own, and only then', async (t) => {
+test('a disk that was copied from another machine gets new host keys, and no other does', async (t) => {
   const disk = makeDisk(t)
   disk.put('usr/sbin/sshd', '')
   disk.put('etc/ssh/sshd_config', 'Port 22')
-  await disk.tell(first)
+  await disk.apply(first)
   const its = disk.keys()
   assert.deepEqual(Object.keys(its), keyFiles)
   assert.equal(statSync(disk.at('etc/ssh/ssh_host_ed25519_key')).mode & 0o777, 0o600)
   assert.equal(statSync(disk.at('etc/ssh/ssh_host_ed25519_key.pub')).mode & 0o777, 0o644)
   assert.deepEqual(disk.restarts, 1)
 
-  await disk.tell(first)
+  await disk.apply(first)
   assert.deepEqual(disk.keys(), its)
   assert.equal(disk.restarts, 1)
 
   disk.put('etc/ssh/ssh_host_dsa_key', 'of another age')
-  await disk.tell(second)
+  await disk.apply(second)
   assert.deepEqual(Object.keys(disk.keys()), keyFiles)
   for (const [name, key] of Object.entries(disk.keys())) assert.notEqual(key, its[name])
   assert.equal(disk.restarts, 2)
@@ -45,25 +45,25 @@ test('a disk that comes from another machine gets host keys of its own, and only
   assert.deepEqual(readdirSync(disk.at('var/lib/computer')), ['machine'])
 })
 
-test('the file that names the machine is for root alone', async (t) => {
+test('the file that names the machine is readable by root alone', async (t) => {
   const disk = makeDisk(t)
-  await disk.tell(first)
+  await disk.apply(first)
   assert.equal(readFileSync(disk.at('var/lib/computer/machine'), 'utf8'), `${first}\n`)
   assert.equal(statSync(disk.at('var/lib/computer/machine')).mode & 0o777, 0o600)
   assert.equal(statSync(disk.at('var/lib/computer')).mode & 0o777, 0o700)
 })
 
-test('without an SSH server host keys go and none are made', async (t) => {
+test('without an SSH server the host keys are removed and none are made', async (t) => {
   const disk = makeDisk(t)
   disk.put('etc/ssh/ssh_host_rsa_key', 'old')
   disk.put('etc/ssh/ssh_host_rsa_key.pub', 'old')
   disk.put('etc/ssh/ssh_config', 'kept')
-  await disk.tell(first)
+  await disk.apply(first)
   assert.deepEqual(readdirSync(disk.at('etc/ssh')), ['ssh_config'])
   assert.equal(disk.restarts, 0)
 })
 
-test('what else tells one machine from another is removed, and nothing beside it', async (t) => {
+test('other state that identifies the source machine is removed, and nothing else', async (t) => {
   const disk = makeDisk(t)
   const gone = [
     'var/lib/dbus/machine-id',
@@ -74,16 +74,16 @@ test('what else tells one machine from another is removed, and nothing beside it
   ]
   const kept = ['var/lib/dbus/other', 'var/lib/systemd/linger/agent', 'var/lib/dhcp/notes']
   for (const path of [...gone, ...kept]) disk.put(path, 'x')
-  await disk.tell(first)
+  await disk.apply(first)
   assert.deepEqual(gone.filter(disk.has), [])
   assert.deepEqual(kept.filter(disk.has), kept)
 
   disk.link('../../../etc/machine-id', 'var/lib/dbus/machine-id')
-  await disk.tell(second)
-  assert.ok(disk.has('var/lib/dbus/machine-id'), 'the usual link to the machine id stays')
+  await disk.apply(second)
+  assert.ok(disk.has('var/lib/dbus/machine-id'), 'the link to the machine id stays')
 })
 
-test('what broke off is done again with the next boot, and keeps no machine from booting', async (t) => {
+test('a failed renewal does not stop the boot and runs again with the next one', async (t) => {
   const disk = makeDisk(t)
   const log = mock.method(console, 'error', () => {})
   t.after(() => log.mock.restore())
@@ -91,18 +91,18 @@ test('what broke off is done again with the next boot, and keeps no machine from
   disk.put('etc/ssh/ssh_host_rsa_key', 'of the source')
   disk.put('var/lib/computer/host-keys/etc/ssh/ssh_host_rsa_key', 'half made')
   disk.makeHostKeys = () => Promise.reject(new Error('no'))
-  await disk.tell(first)
-  assert.deepEqual(disk.keys(), {}, 'the keys of the source are gone all the same')
+  await disk.apply(first)
+  assert.deepEqual(disk.keys(), {}, 'the keys of the source are removed all the same')
   assert.ok(!disk.has('var/lib/computer/machine'))
   assert.equal(log.mock.callCount(), 1)
 
   disk.makeHostKeys = writeKeys
-  await disk.tell(first)
+  await disk.apply(first)
   assert.deepEqual(Object.keys(disk.keys()), keyFiles)
   assert.ok(disk.has('var/lib/computer/machine'))
 })
 
-test('a caller who asks again while keys are made waits for the same work', async (t) => {
+test('a retry while keys are made waits for the same work', async (t) => {
   const disk = makeDisk(t)
   disk.put('usr/sbin/sshd', '')
   disk.put('etc/ssh/ssh_config', '')
@@ -116,17 +116,17 @@ test('a caller who asks again while keys are made waits for the same work', asyn
     writeFileSync(join(prefix, 'etc/ssh/ssh_host_rsa_key'), 'new')
   }
   const identity = disk.boot()
-  const told = { machine: first!, hostname: 'host' }
-  const early = identity.take(told)
+  const request = { machine: first!, hostname: 'host' }
+  const early = identity.apply(request)
   await reached.promise
-  const late = identity.take(told)
+  const late = identity.apply(request)
   held.resolve()
   await Promise.all([early, late])
   assert.equal(made, 1)
   assert.deepEqual(disk.keys(), { ssh_host_rsa_key: 'new' })
 })
 
-test('nothing is followed, waited for or destroyed beyond its place', async (t) => {
+test('links are not followed, pipes do not block, and other files are untouched', async (t) => {
   const disk = makeDisk(t)
   const log = mock.method(console, 'error', () => {})
   t.after(() => log.mock.restore())
@@ -147,7 +147,7 @@ test('nothing is followed, waited for or destroyed beyond its place', async (t) 
   disk.link(disk.at('elsewhere'), 'var/lib/computer')
   disk.link(disk.at('elsewhere'), 'var/lib/systemd')
   disk.link(disk.at('elsewhere/hosts'), 'etc/hosts')
-  await disk.tell(first)
+  await disk.apply(first)
   untouched()
   assert.equal(readlinkSync(disk.at('etc/hosts')), disk.at('elsewhere/hosts'))
   for (const path of ['etc/ssh', 'var/lib/computer', 'var/lib/systemd']) rmSync(disk.at(path))
@@ -164,7 +164,7 @@ test('nothing is followed, waited for or destroyed beyond its place', async (t) 
   disk.pipe('etc/hosts')
   rmSync(disk.at('etc/hostname'))
   disk.pipe('etc/hostname')
-  await disk.tell(second)
+  await disk.apply(second)
   untouched()
   assert.ok(lstatSync(disk.at('etc/ssh/ssh_host_rsa_key')).isFile())
   assert.ok(lstatSync(disk.at('etc/ssh/ssh_host_ecdsa_key')).isFile())
@@ -174,15 +174,15 @@ test('nothing is followed, waited for or destroyed beyond its place', async (t) 
   assert.ok(lstatSync(disk.at('etc/hosts')).isFIFO())
 })
 
-test('the host name is set and kept, and the hosts file resolves it', async (t) => {
+test('the host name is set and written to the disk, and the hosts file resolves it', async (t) => {
   const disk = makeDisk(t)
   disk.put('etc/hosts', '127.0.0.1\tlocalhost\n127.0.1.1\told-name\n10.0.0.1\tother\n')
-  await disk.tell(first, 'brave-otter')
+  await disk.apply(first, 'brave-otter')
   assert.deepEqual(disk.hostnames, ['brave-otter'])
   assert.equal(readFileSync(disk.at('etc/hostname'), 'utf8'), 'brave-otter\n')
   const hosts = '127.0.0.1\tlocalhost\n127.0.1.1\tbrave-otter\n10.0.0.1\tother\n'
   assert.equal(readFileSync(disk.at('etc/hosts'), 'utf8'), hosts)
-  assert.throws(() => disk.boot().take({ machine: first!, hostname: 'no_name' }), {
+  assert.throws(() => disk.boot().apply({ machine: first!, hostname: 'no_name' }), {
     code: 'invalid_request',
   })
 })
@@ -192,7 +192,7 @@ const keyFiles = ['ecdsa', 'ed25519', 'rsa'].flatMap((type) => [
   `ssh_host_${type}_key.pub`,
 ])
 
-/** The part of a machine's disk that an identity is about, with what it changes beside it. */
+/** The part of a machine's disk that has its identity, and a record of the system calls. */
 function makeDisk(t: TestContext) {
   const root = mkdtempSync(join(tmpdir(), 'guest-identity-'))
   t.after(() => rmSync(root, { recursive: true }))
@@ -204,14 +204,14 @@ function makeDisk(t: TestContext) {
     hostnames: [] as string[],
     restarts: 0,
     makeHostKeys: writeKeys,
-    /** The agent of one boot. */
+    /** As the agent does at each boot. */
     boot: () =>
       new Identity(root, {
         setHostname: async (name) => void disk.hostnames.push(name),
         makeHostKeys: (prefix) => disk.makeHostKeys(prefix),
         restartSshd: async () => void (disk.restarts += 1),
       }),
-    tell: (machine = '', hostname = 'host') => disk.boot().take({ machine, hostname }),
+    apply: (machine = '', hostname = 'host') => disk.boot().apply({ machine, hostname }),
     put(path: string, text: string) {
       parent(path)
       writeFileSync(at(path), text)
@@ -235,7 +235,7 @@ function makeDisk(t: TestContext) {
   return disk
 }
 
-/** As ssh-keygen does, at once. */
+/** Like ssh-keygen, but fast. */
 async function writeKeys(prefix: string): Promise<void> {
   for (const name of keyFiles) writeFileSync(join(prefix, 'etc/ssh', name), randomUUID())
 }

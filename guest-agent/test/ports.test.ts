@@ -19,7 +19,7 @@ after(() => {
   agent.close()
 })
 
-test('bytes go both ways, and each side ends when its own is done', async (t) => {
+test('bytes are copied both ways, and each direction ends on its own', async (t) => {
   const port = await listen(t, '127.0.0.1', (socket) => socket.pipe(socket))
   const { stream, status } = await open(String(port))
   assert.equal(status, 200)
@@ -30,14 +30,14 @@ test('bytes go both ways, and each side ends when its own is done', async (t) =>
   assert.ok(Buffer.concat(chunks).equals(sent))
 })
 
-test('what listens on ::1 alone is found', async (t) => {
+test('a server that listens only on ::1 is found', async (t) => {
   const port = await listen(t, '::1', (socket) => socket.end('six'))
   const { stream } = await open(String(port))
   assert.equal(String((await once(stream, 'data'))[0]), 'six')
   stream.close()
 })
 
-test('where nothing listens it says so', async (t) => {
+test('a port without a listener is refused with the reason', async (t) => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -76,7 +76,7 @@ test('a port has one spelling', async () => {
   assert.equal((await open('80&host=10.0.0.1')).status, 400)
 })
 
-test('a connection that breaks does not look whole, and a caller that goes is told of', async (t) => {
+test('a broken connection does not end cleanly, and it closes when the caller goes away', async (t) => {
   const sockets: Socket[] = []
   const port = await listen(t, '127.0.0.1', (socket) => {
     socket.on('error', () => {})

@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import type { ProcessId } from '@computer/contract'
 import { LogFile } from '../src/processes/log-file.ts'
 import { Processes } from '../src/processes/processes.ts'
-import { Users } from '../src/users.ts'
+import { Users } from '../src/system/users.ts'
 
 const root = new Users('/etc').find('root')!
 const nobody = { ...new Users('/etc').find('nobody')!, home: '/', groups: [65534, 4242] }
@@ -20,7 +20,7 @@ after(() => {
   rmSync(folder, { recursive: true })
 })
 
-test('a command goes on without its caller and keeps what it wrote', async () => {
+test('a command runs on without its caller, and its output is kept', async () => {
   const id = await start('echo out; echo err >&2; id -u; id -G; exit 3', nobody)
   const ended = await processes.find(id).waitForExit(30, never)
   assert.deepEqual([ended.state, ended.exit_code, ended.user], ['exited', 3, 'nobody'])
@@ -29,7 +29,7 @@ test('a command goes on without its caller and keeps what it wrote', async () =>
   assert.equal(statSync(join(folder, 'logs')).mode & 0o777, 0o700)
 })
 
-test('its input is written to it, and it is told where that ends', async () => {
+test('a process receives its input and the end of it', async () => {
   const id = await start('cat; echo over')
   const one = processes.find(id)
   one.write(Buffer.from([0, 255, 10]), false)
@@ -44,14 +44,14 @@ test('its input is written to it, and it is told where that ends', async () => {
   assert.equal(rest.eof, true)
 })
 
-test('input that is not read is bounded', async () => {
+test('unread input is bounded', async () => {
   const one = processes.find(await start('sleep 600'))
   one.write(Buffer.alloc(4 * 1024 * 1024), false)
   assert.throws(() => one.write(Buffer.alloc(4 * 1024 * 1024), false), /has not read/)
   one.signal('SIGKILL')
 })
 
-test('a signal reaches the whole group; once it is over there is nobody to tell', async () => {
+test('a signal reaches the whole group; an exited process cannot be signalled', async () => {
   const id = await start('sleep 600 & sleep 600; echo never')
   const one = processes.find(id)
   one.signal('SIGTERM')
@@ -59,7 +59,7 @@ test('a signal reaches the whole group; once it is over there is nobody to tell'
   assert.throws(() => one.signal('SIGTERM'), { code: 'conflict' })
 })
 
-test('a wait ends with its time, or with the caller', async () => {
+test('a wait ends with its time or with its caller', async () => {
   const one = processes.find(await start('sleep 600'))
   assert.equal((await one.waitForExit(0.01, never)).state, 'running')
   const caller = new AbortController()
@@ -69,13 +69,13 @@ test('a wait ends with its time, or with the caller', async () => {
   one.signal('SIGKILL')
 })
 
-test('a child that was left behind does not hold the exit', async () => {
+test('a child left in the background does not delay the exit', async () => {
   const id = await start('sleep 600 & echo $!')
   assert.equal((await processes.find(id).waitForExit(30, never)).state, 'exited')
   process.kill(Number(await textOf(id, 'stdout')))
 })
 
-test('of a long stream the last 16 MiB are kept, in that much of the disk', async () => {
+test('the last 16 MiB of a long stream are kept, in no more disk space', async () => {
   const id = await start('seq -f %015.0f 1 2000000')
   const { exit_code } = await processes.find(id).waitForExit(60, never)
   assert.equal(exit_code, 0)
@@ -91,7 +91,7 @@ test('of a long stream the last 16 MiB are kept, in that much of the disk', asyn
   assert.equal(statSync(join(folder, 'logs', `${id}.stdout`)).size, kept)
 })
 
-test('a disk that takes nothing loses what is written, not the process', async () => {
+test('when the disk takes no output, the output is lost but the process runs', async () => {
   writeFileSync(join(folder, 'file'), '')
   const broken = new Processes(join(folder, 'file', 'logs'))
   const id = newId()
@@ -105,7 +105,7 @@ test('a disk that takes nothing loses what is written, not the process', async (
   })
 })
 
-test('the same call twice starts one, what an earlier run left is removed', async () => {
+test('starting is idempotent, and logs of an earlier run are removed', async () => {
   const other = new Processes(join(folder, 'logs'))
   const before = readdirSync(join(folder, 'logs')).length
   const request = { id: newId(), user: 'root' as const, command: ['echo', 'x'] }
@@ -117,7 +117,7 @@ test('the same call twice starts one, what an earlier run left is removed', asyn
   assert.deepEqual(readdirSync(join(folder, 'logs')), [`${request.id}.stdout`])
 })
 
-test('of those that are over the last are kept', async () => {
+test('the most recent exited processes are kept', async () => {
   const many = new Processes(join(folder, 'many'))
   const ids: ProcessId[] = []
   for (let count = 0; count < 103; count++) {
@@ -131,7 +131,7 @@ test('of those that are over the last are kept', async () => {
   assert.equal(existsSync(join(folder, 'many', `${ids[0]!}.stdout`)), false)
 })
 
-test('a log is its last bytes, whatever the chunks and the ranges', async () => {
+test('a log file has the last bytes of its stream, for any chunks and ranges', async () => {
   const all = Buffer.from('0123456789abcdefghijklmnopqrstuvwxyz')
   for (const size of [1, 3, 7, 16, 36]) {
     const log = new LogFile(join(folder, `ring-${size}`), 16)

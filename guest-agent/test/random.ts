@@ -1,4 +1,4 @@
-/** The same seed, the same whole numbers (mulberry32). */
+/** A deterministic generator of 32-bit integers (mulberry32). */
 export function randomOf(seed: number): () => number {
   let state = seed | 0
   return () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { Desktop } from '../src/desktop/desktop.ts'
-import { settle } from '../src/desktop/input.ts'
+import { releaseInput } from '../src/desktop/input.ts'
 import { Fence } from '../src/fence.ts'
-import { Screens } from '../src/screen/screens.ts'
+import { LiveScreen } from '../src/screen/live-screen.ts'
 import { eventCode } from '../src/x11/events.ts'
 import { getKeyboardMapping, queryKeymap, queryPointer } from '../src/x11/requests.ts'
 import { ScreenViewer } from './screen-viewer.ts'
@@ -14,10 +14,10 @@ let display: TestDisplay
 let painter: Painter
 let desktop: Desktop
 let fence: Fence
-let screens: Screens
-/** The fence that each test begins with. */
+let liveScreen: LiveScreen
+/** The fence at the start of each test. */
 let first = 0
-/** What a window over the whole display saw. */
+/** The events that a window over the whole display received. */
 let seen: {
   readonly kind: number
   readonly detail: number
@@ -39,20 +39,20 @@ before(async () => {
   }
   desktop = new Desktop(display)
   fence = new Fence()
-  screens = new Screens({ desktop, fence, rfbSocketPath: display.rfbSocketPath })
+  liveScreen = new LiveScreen({ desktop, fence, rfbSocketPath: display.rfbSocketPath })
 })
 after(async () => {
   painter?.[Symbol.dispose]()
   await display?.[Symbol.asyncDispose]()
 })
 beforeEach(async () => {
-  // Lets go of what the test before held.
-  first = await take()
+  // Releases what the previous test held.
+  first = await takeOver()
   await painter.session.x.sync()
   seen = []
 })
 
-test('the pointer follows its viewer: motion, buttons and wheel, nothing outside the display', async () => {
+test('the pointer follows its viewer: motion, buttons and wheel, within the display', async () => {
   using viewer = watch()
   viewer.input(first, { type: 'pointer', x: 40, y: 50, buttons: 0 })
   viewer.input(first, { type: 'pointer', x: 40, y: 50, buttons: 0b1 })
@@ -61,13 +61,13 @@ test('the pointer follows its viewer: motion, buttons and wheel, nothing outside
   viewer.input(first, { type: 'pointer', x: 60, y: 70, buttons: 0b100 })
   viewer.input(first, { type: 'pointer', x: 60, y: 70, buttons: 0b1000 })
   viewer.input(first, { type: 'pointer', x: 61, y: 70, buttons: 0 })
-  await seeing(() => buttons().length === 6)
+  await seenUntil(() => buttons().length === 6)
   assert.deepEqual(buttons(), ['+1', '-1', '+3', '-3', '+4', '-4'])
   assert.ok(seen.every(({ x }) => x < 1280))
   assert.deepEqual(last(eventCode.motionNotify), { x: 61, y: 70 })
 })
 
-test('keysyms: down and up as sent, on whatever level the layout has them', async () => {
+test('keysyms go down and up as sent, on any level of the layout', async () => {
   using viewer = watch()
   const [shift, a, A, one, exclamation] = [0xffe1, 0x61, 0x41, 0x31, 0x21]
   const down = (keysym: number) => viewer.input(first, { type: 'key', keysym, down: true })
@@ -78,16 +78,16 @@ test('keysyms: down and up as sent, on whatever level the layout has them', asyn
   }
 
   strike(a)
-  // With and without the Shift of the viewer, which on its layout may type what ours does without.
+  // With and without Shift: the viewer's layout may have a character on another level.
   strike(A)
   down(shift)
   strike(A)
   strike(one)
   strike(exclamation)
   up(shift)
-  // Not down: nothing.
+  // It is not down, so nothing happens.
   up(a)
-  await seeing(() => keys().length === 16)
+  await seenUntil(() => keys().length === 16)
   const [shiftKey, aKey, oneKey] = await keycodesOf([shift, a, one])
   const S = shiftKey!
   const expected = [
@@ -101,25 +101,25 @@ test('keysyms: down and up as sent, on whatever level the layout has them', asyn
   assert.deepEqual(keys(), expected.flat())
 })
 
-test('a keysym that the layout has not got is given a keycode, and held until it goes up', async () => {
+test('a keysym that the layout lacks gets a keycode until it is released', async () => {
   using viewer = watch()
   const kanji = 0x01006f22
   viewer.input(first, { type: 'key', keysym: kanji, down: true })
-  await seeing(() => keys().length === 1)
+  await seenUntil(() => keys().length === 1)
   const [keycode] = keys()
   const map = await painter.session.x.ask(getKeyboardMapping(keycode!, 1))
   assert.equal(map.readUInt32LE(32), kanji)
   viewer.input(first, { type: 'key', keysym: kanji, down: false })
-  await seeing(() => keys().length === 2)
+  await seenUntil(() => keys().length === 2)
   assert.deepEqual(keys(), [keycode, -keycode!])
 })
 
-test('a takeover in a flood of motion: nothing of it lands after the answer, all is let go', async () => {
+test('after a takeover amid a flood of motion no event arrives and nothing is held', async () => {
   using viewer = watch()
   viewer.input(first, { type: 'key', keysym: 0x62, down: true })
   for (let x = 0; x < 400; x++) viewer.input(first, { type: 'pointer', x, y: 9, buttons: 1 })
-  await seeing(() => seen.some(({ x }) => x > 3))
-  const answered = take()
+  await seenUntil(() => seen.some(({ x }) => x > 3))
+  const answered = takeOver()
   for (let x = 400; x < 800; x++) viewer.input(first, { type: 'pointer', x, y: 9, buttons: 1 })
   await answered
   assert.equal(await heldKeys(), 0)
@@ -128,7 +128,7 @@ test('a takeover in a flood of motion: nothing of it lands after the answer, all
 
   await viewer.until(() => viewer.last('refused') !== undefined)
   viewer.input(await answered, { type: 'pointer', x: 1000, y: 1, buttons: 0 }, 2)
-  await seeing(() => last(eventCode.motionNotify)?.x === 1000)
+  await seenUntil(() => last(eventCode.motionNotify)?.x === 1000)
   assert.ok(seen.every((event) => event.x <= x || event.x === 1000))
   const refusals = viewer.messages.filter(({ type }) => type === 'refused')
   assert.equal(refusals.length, 1)
@@ -137,27 +137,27 @@ test('a takeover in a flood of motion: nothing of it lands after the answer, all
   assert.equal(error.reason, 'fence_stale')
 })
 
-test('a renewal loses nothing that is held; a stream that closes lets go of its own alone', async () => {
+test('a renewal releases nothing; a closing stream releases only its own', async () => {
   const viewer = watch()
   viewer.input(first, { type: 'key', keysym: 0x63, down: true })
   viewer.input(first, { type: 'pointer', x: 5, y: 5, buttons: 0b1 })
-  await seeing(() => buttons().length === 1)
+  await seenUntil(() => buttons().length === 1)
   await renew()
   assert.equal(await heldKeys(), 1)
-  // On its way when the renewal was told.
+  // As if it was in flight during the renewal.
   viewer.input(first, { type: 'pointer', x: 6, y: 5, buttons: 0b1 })
-  await seeing(() => last(eventCode.motionNotify)?.x === 6)
-  const seat = (await desktop.current())!
+  await seenUntil(() => last(eventCode.motionNotify)?.x === 6)
+  const session = (await desktop.current())!
   await fence.input(first + 1, (grant) =>
-    seat.pointer.click(grant, { button: 'right', count: 1, down: true }),
+    session.pointer.click(grant, { button: 'right', count: 1, down: true }),
   )
   viewer[Symbol.dispose]()
-  await seeing(() => buttons().includes('-1'))
+  await seenUntil(() => buttons().includes('-1'))
   assert.equal(await heldKeys(), 0)
-  assert.equal((await where()).mask, 1 << 10, 'the right one')
+  assert.equal((await where()).mask, 1 << 10, 'only the right button is held')
 })
 
-test('a fence that was not told is refused with its reason', async () => {
+test('an unknown fence is refused with its reason', async () => {
   using viewer = watch()
   viewer.input(first + 1, { type: 'pointer', x: 5, y: 5, buttons: 0 }, 3)
   await viewer.until(() => viewer.last('refused') !== undefined)
@@ -165,7 +165,7 @@ test('a fence that was not told is refused with its reason', async () => {
   assert.deepEqual(seen, [])
 })
 
-test('a resize tells the new geometry to every stream, and the whole screen after it', async () => {
+test('a resize sends the new geometry and then the whole screen to every stream', async () => {
   using viewer = watch()
   using other = watch()
   await viewer.until(() => viewer.width === 1280)
@@ -179,7 +179,7 @@ test('a resize tells the new geometry to every stream, and the whole screen afte
   await viewer.until(() => viewer.width === 1280)
 })
 
-test('the pointer’s picture comes first and whenever it changes', async () => {
+test('the cursor image is sent first and whenever it changes', async () => {
   using viewer = watch()
   await viewer.until(() => viewer.last('cursor') !== undefined)
   const { width, height, pixels } = viewer.last('cursor')!
@@ -191,7 +191,7 @@ test('the pointer’s picture comes first and whenever it changes', async () => 
   assert.deepEqual(viewer.last('cursor'), expected)
 })
 
-test('the clipboard both ways: what a program copies arrives, what was written is not echoed', async () => {
+test('copied text reaches the viewers; text that a viewer wrote is not echoed', async () => {
   using viewer = watch()
   await viewer.until(() => viewer.frames.length > 0)
   await painter.copy('größer — 漢字')
@@ -207,34 +207,36 @@ test('the clipboard both ways: what a program copies arrives, what was written i
   assert.equal(texts.length, 2)
 })
 
-test('a call of the API and a viewer take turns', async () => {
+test('a call of the API and a viewer do not interleave', async () => {
   using viewer = watch()
-  const seat = (await desktop.current())!
+  const session = (await desktop.current())!
   const drag = { from: { x: 0, y: 0 }, to: { x: 200, y: 0 }, button: 'left', steps: 20 } as const
-  const dragging = fence.input(first, (grant) => seat.pointer.drag(grant, drag))
+  const dragging = fence.input(first, (grant) => session.pointer.drag(grant, drag))
   viewer.input(first, { type: 'pointer', x: 999, y: 500, buttons: 0 })
   await dragging
-  await seeing(() => last(eventCode.motionNotify)?.x === 999)
+  await seenUntil(() => last(eventCode.motionNotify)?.x === 999)
   assert.equal(seen.at(-1)!.x, 999)
 })
 
 function watch(): ScreenViewer {
-  return new ScreenViewer((stream) => screens.open(stream))
+  return new ScreenViewer((stream) => liveScreen.open(stream))
 }
 
-/** A takeover: the first fence of another holding. */
-async function take(): Promise<number> {
+/** Raises the first fence of a new holding. */
+async function takeOver(): Promise<number> {
   const next = (fence.current ?? 0) + 1
-  return fence.raise({ fence: next, since: next }, () => settle(desktop))
+  return fence.raise({ fence: next, since: next }, () => releaseInput(desktop))
 }
 
-/** Of the holding that began with `first`. */
+/** Raises the next fence of the holding that began with `first`. */
 async function renew(): Promise<number> {
-  return fence.raise({ fence: fence.current! + 1, since: first }, () => assert.fail('it settled'))
+  return fence.raise({ fence: fence.current! + 1, since: first }, () =>
+    assert.fail('it released input'),
+  )
 }
 
-async function seeing(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise<void>((resolve) => (onSeen = resolve))
+async function seenUntil(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise<void>((resolve) => (onSeen = resolve))
 }
 
 function buttons(): string[] {

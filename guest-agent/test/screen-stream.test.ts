@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import sharp from 'sharp'
 import { Desktop } from '../src/desktop/desktop.ts'
 import { Fence } from '../src/fence.ts'
-import { Screens } from '../src/screen/screens.ts'
+import { LiveScreen } from '../src/screen/live-screen.ts'
 import { ScreenViewer } from './screen-viewer.ts'
 import { startDisplay, type TestDisplay } from './x-display.ts'
 import { openPainter, type Painter } from './x-painter.ts'
@@ -11,20 +11,20 @@ import { openPainter, type Painter } from './x-painter.ts'
 let display: TestDisplay
 let painter: Painter
 let desktop: Desktop
-let screens: Screens
+let liveScreen: LiveScreen
 
 before(async () => {
   display = await startDisplay()
   painter = await openPainter(display.xSocketPath)
   desktop = new Desktop(display)
-  screens = new Screens({ desktop, fence: new Fence(), rfbSocketPath: display.rfbSocketPath })
+  liveScreen = new LiveScreen({ desktop, fence: new Fence(), rfbSocketPath: display.rfbSocketPath })
 })
 after(async () => {
   painter?.[Symbol.dispose]()
   await display?.[Symbol.asyncDispose]()
 })
 
-test('what is drawn arrives exactly, in the form that suits it', async () => {
+test('drawings arrive exactly, in the encoding that suits them', async () => {
   using viewer = await watch()
   assert.deepEqual([viewer.width, viewer.height], [1280, 800])
 
@@ -40,17 +40,17 @@ test('what is drawn arrives exactly, in the form that suits it', async () => {
   assert.ok((await readScreen()).equals(viewer.rgb))
 })
 
-test('a picture comes as JPEG at once, and when it is still, nearly as it is', async () => {
+test('a picture arrives as JPEG at once, and in better quality once it is still', async () => {
   using viewer = await watch()
   const area = { x: 256, y: 128, width: 512, height: 256 }
   await painter.picture(area, photo)
   await viewer.until(() => viewer.frames.some(({ codecs }) => codecs.has('jpeg')))
   const shown = await readScreen()
-  // As the first JPEG, of quality 80, could not be.
+  // Closer than the first JPEG, of quality 80, can be.
   await viewer.until(() => difference(viewer.rgb, shown).mean < stillMean)
   assert.ok(difference(viewer.rgb, shown).most < 40)
 
-  // Much of it flat: as it is, though it has many colours.
+  // Mostly flat: lossless, although it has many colours.
   await painter.fill(area, 0xffffff)
   await painter.picture({ x: 300, y: 150, width: 60, height: 60 }, photo)
   await viewer.until(() => viewer.frames.some(({ codecs }) => codecs.has('whole')))
@@ -58,7 +58,7 @@ test('a picture comes as JPEG at once, and when it is still, nearly as it is', a
   await viewer.until(() => viewer.rgb.equals(second))
 })
 
-test('only tiles that changed are sent, and nothing for what looks the same', async () => {
+test('only tiles whose pixels changed are sent', async () => {
   using viewer = await watch()
   await painter.fill({ x: 0, y: 0, width: 600, height: 300 }, 0x112233)
   await viewer.until(() => viewer.pixel(599, 299) === 0x112233)
@@ -70,18 +70,18 @@ test('only tiles that changed are sent, and nothing for what looks the same', as
   assert.equal(tiles, 1)
 })
 
-test('a stream that is never read holds up nobody and gathers nothing', async () => {
-  using deaf = new ScreenViewer((stream) => screens.open(stream), { isDeaf: true })
+test('a stream that is never read delays no other and buffers little', async () => {
+  using deaf = new ScreenViewer((stream) => liveScreen.open(stream), { isDeaf: true })
   using viewer = await watch()
   for (let round = 0; round < 30; round++) {
     await painter.fill({ x: 0, y: 0, width: 1280, height: 800 }, 0x010101 * round)
     await viewer.until(() => viewer.pixel(0, 0) === 0x010101 * round)
   }
-  // What it was sent before it had to answer, and nothing since.
+  // Only the frames that may be sent without an acknowledgement.
   assert.ok(deaf.stream.readableLength < 256 * 1024)
 })
 
-test('while nobody says that they took a frame, changes gather, and the newest is sent', async () => {
+test('without an acknowledgement changes are collected, and then only the latest is sent', async () => {
   using viewer = await watch()
   const send = viewer.send.bind(viewer)
   const held: Parameters<typeof send>[0][] = []
@@ -98,16 +98,7 @@ test('while nobody says that they took a frame, changes gather, and the newest i
   assert.equal(viewer.frames.length, shown + 1)
 })
 
-test('a refresh brings every tile once more', async () => {
-  using viewer = await watch()
-  const everything = Buffer.from(viewer.rgb)
-  viewer.rgb.fill(0)
-  viewer.send({ type: 'refresh' })
-  await viewer.until(() => viewer.rgb.equals(everything))
-  assert.equal(viewer.frames.at(-1)!.tiles, 35)
-})
-
-test('an X server that comes back is shown anew on the same stream', async () => {
+test('the stream continues after a restart of the X server', async () => {
   using viewer = await watch()
   const geometries = () => viewer.messages.filter(({ type }) => type === 'geometry').length
   const before = geometries()
@@ -119,7 +110,7 @@ test('an X server that comes back is shown anew on the same stream', async () =>
   await viewer.until(() => viewer.pixel(8, 8) === 0xabcdef)
 })
 
-test('what is no message of the protocol ends the stream', async () => {
+test('a protocol error ends the stream', async () => {
   for (const bytes of [
     Buffer.from([0, 0, 0, 1, 0, 0x7b]),
     Buffer.from([0xff, 0xff, 0xff, 0xff, 0]),
@@ -135,17 +126,17 @@ test('what is no message of the protocol ends the stream', async () => {
   await closed
 })
 
-/** A viewer that has been shown the whole screen. */
+/** A viewer that has received the whole screen. */
 async function watch(): Promise<ScreenViewer> {
-  const viewer = new ScreenViewer((stream) => screens.open(stream))
+  const viewer = new ScreenViewer((stream) => liveScreen.open(stream))
   await viewer.until(() => viewer.frames.some(({ tiles }) => tiles > 0))
   return viewer
 }
 
-/** By the way of screenshots, which knows nothing of tiles. */
+/** Through a screenshot, which does not use tiles. */
 async function readScreen(): Promise<Buffer> {
-  const seat = await desktop.current()
-  const { bytes } = await seat!.screen.take('png', 100)
+  const session = await desktop.current()
+  const { bytes } = await session!.screenshots.take('png', 100)
   return sharp(bytes).removeAlpha().raw().toBuffer()
 }
 

@@ -11,19 +11,19 @@ import sharp from 'sharp'
 
 type MessageOf<Type> = Extract<ScreenFromGuest, { type: Type }>
 
-/** A server process at the other end of the stream: puts the tiles together and says `taken`. */
+/** A server process at the other end of the stream: draws the tiles and acknowledges frames. */
 export class ScreenViewer implements Disposable {
   readonly stream: Duplex
   readonly messages: ScreenFromGuest[] = []
-  /** Of every frame that was shown, what it brought. */
+  /** The number of tiles and the encodings of each frame received. */
   readonly frames: { readonly tiles: number; readonly codecs: ReadonlySet<Codec> }[] = []
   width = 0
   height = 0
   rgb = Buffer.alloc(0)
   #tiles: Buffer[] = []
-  #turn: Promise<void> = Promise.resolve()
+  #handled: Promise<void> = Promise.resolve()
   #failure: unknown
-  #onNews: () => void = () => {}
+  #onMessage: () => void = () => {}
 
   /** `open` is given the agent's end. */
   constructor(open: (stream: Duplex) => void, options: { readonly isDeaf?: boolean } = {}) {
@@ -34,13 +34,13 @@ export class ScreenViewer implements Disposable {
     const reader = new FrameReader()
     ours.on('data', (chunk: Buffer) => {
       const frames = [...reader.push(chunk)]
-      this.#turn = this.#turn.then(async () => {
-        for (const frame of frames) await this.#take(frame)
-        this.#onNews()
+      this.#handled = this.#handled.then(async () => {
+        for (const frame of frames) await this.#handle(frame)
+        this.#onMessage()
       })
-      this.#turn.catch((error: unknown) => {
+      this.#handled.catch((error: unknown) => {
         this.#failure = error
-        this.#onNews()
+        this.#onMessage()
       })
     })
   }
@@ -61,21 +61,21 @@ export class ScreenViewer implements Disposable {
     return this.messages.findLast((message) => message.type === type) as MessageOf<Type> | undefined
   }
 
-  /** Waits until what has come makes it true. */
-  async until(isSo: () => boolean): Promise<void> {
+  /** Checks again after every message. */
+  async until(holds: () => boolean): Promise<void> {
     for (;;) {
       if (this.#failure) throw this.#failure as Error
-      if (isSo()) return
-      await new Promise<void>((resolve) => (this.#onNews = resolve))
+      if (holds()) return
+      await new Promise<void>((resolve) => (this.#onMessage = resolve))
     }
   }
 
   [Symbol.dispose](): void {
-    // Of a pair, the other end is not told when one is destroyed.
+    // Destroying one end of a pair does not notify the other.
     this.stream.end()
   }
 
-  async #take({ kind, payload }: { kind: number; payload: Buffer }): Promise<void> {
+  async #handle({ kind, payload }: { kind: number; payload: Buffer }): Promise<void> {
     if (kind === frameKind.payload) {
       this.#tiles.push(payload)
       return
@@ -98,7 +98,8 @@ export class ScreenViewer implements Disposable {
 
   async #draw(tile: Buffer): Promise<Codec> {
     const [x, y, width, height] = [0, 2, 4, 6].map((at) => tile.readUInt16BE(at)) as Area
-    if (x + width > this.width || y + height > this.height) throw new Error('beyond the screen')
+    if (x + width > this.width || y + height > this.height)
+      throw new Error('a tile beyond the screen')
     const { codec, rgb } = await decodeTight(tile.subarray(8), width, height)
     if (rgb.length !== width * height * 3) throw new Error(`${rgb.length} bytes of pixels`)
     for (let row = 0; row < height; row++) {
@@ -110,9 +111,9 @@ export class ScreenViewer implements Disposable {
 }
 
 type Area = [x: number, y: number, width: number, height: number]
-export type Codec = 'fill' | 'jpeg' | 'palette' | 'whole'
+type Codec = 'fill' | 'jpeg' | 'palette' | 'whole'
 
-/** By the RFB specification, and strictly: nothing may be left over. */
+/** Independent of the agent's encoder, by the RFB specification; every byte must be used. */
 async function decodeTight(
   body: Buffer,
   width: number,
@@ -142,13 +143,13 @@ async function decodeTight(
       count === 2
         ? (indices[y * rowBytes + (x >> 3)]! >> (7 - (x & 7))) & 1
         : indices[y * rowBytes + x]!
-    if (index >= count) throw new Error('a colour that the palette has not got')
+    if (index >= count) throw new Error('an index beyond the palette')
     body.copy(rgb, i * 3, 3 + index * 3, 6 + index * 3)
   }
   return { codec: 'palette', rgb }
 }
 
-/** A stream that goes on: it is flushed and not ended. */
+/** The deflate stream is flushed, not ended. */
 function inflate(data: Buffer, length: number): Buffer {
   if (length < 12) return data
   const bytes = inflateSync(takeCompact(data), { finishFlush: constants.Z_SYNC_FLUSH })

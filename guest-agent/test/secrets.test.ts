@@ -14,12 +14,12 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { readConfig } from '../src/config.ts'
 import { runCommand } from '../src/exec/run.ts'
-import { WaitingShells } from '../src/exec/waiting-shells.ts'
+import { ShellPool } from '../src/exec/shell-pool.ts'
 import { Processes } from '../src/processes/processes.ts'
-import { letUsersIn, loader } from '../src/secrets/boot.ts'
-import { parseSecrets, printSecrets } from '../src/secrets/file.ts'
+import { isBootReleased, loader, releaseBoot } from '../src/secrets/boot.ts'
+import { parseSecrets, formatSecrets } from '../src/secrets/file.ts'
 import { Secrets } from '../src/secrets/secrets.ts'
-import { Users } from '../src/users.ts'
+import { Users } from '../src/system/users.ts'
 
 const users = new Users('/etc')
 const nobody = users.find('nobody')!
@@ -38,9 +38,9 @@ const values = {
 }
 const { _, ...inShells } = values
 
-test('every value comes out of the file in every shell as it went in', (t) => {
+test('every shell reads the exact values from the file', (t) => {
   const { folder, secrets } = makeSecrets(t)
-  secrets.take(setOf(1, values), root)
+  secrets.replace(setOf(1, values), root)
   const shellLoader = loader.replaceAll('/run/computer', folder)
   for (const shell of [['sh'], ['dash'], ['bash', '--norc'], ['bash', '--norc', '--posix']]) {
     for (const option of ['+a', '-a', '-eu']) {
@@ -48,7 +48,11 @@ test('every value comes out of the file in every shell as it went in', (t) => {
       const [file, ...args] = shell as [string]
       const env = { PATH: process.env['PATH'] }
       const { stdout, stderr } = spawnSync(file, [...args, '-c', script], { env })
-      assert.equal(stderr.toString(), option === '-a' ? 'a\n' : '', 'options are as they were')
+      assert.equal(
+        stderr.toString(),
+        option === '-a' ? 'a\n' : '',
+        'the options of the shell are unchanged',
+      )
       const lines = stdout.toString().split('\0')
       const seen = Object.fromEntries(lines.map((line) => splitAt(line, '=')))
       const found = Object.keys(inShells).map((name) => [name, seen[name]])
@@ -57,7 +61,7 @@ test('every value comes out of the file in every shell as it went in', (t) => {
   }
 })
 
-test('what shells read is what the agent reads back, up to the longest set there may be', () => {
+test('the agent reads back the file it wrote, up to the longest set allowed', () => {
   for (const set of [
     setOf(0, {}),
     setOf(7, values),
@@ -65,54 +69,54 @@ test('what shells read is what the agent reads back, up to the longest set there
     longestSet("'"),
     longestSet("'a"),
   ]) {
-    assert.deepEqual(parseSecrets(printSecrets(set)), set)
+    assert.deepEqual(parseSecrets(formatSecrets(set)), set)
   }
-  const whole = printSecrets(setOf(3, values))
+  const whole = formatSecrets(setOf(3, values))
   for (const broken of ['', 'A=1\n', whole.slice(0, -1), `${whole}x`, whole.replace('=', ' = ')]) {
     assert.deepEqual(parseSecrets(broken), setOf(0, {}))
   }
 })
 
-test('a set replaces the one before, an older one changes nothing, and none leaves no file', (t) => {
+test('a set replaces the earlier one, an older one is ignored, an empty one removes the file', (t) => {
   const { folder, secrets } = makeSecrets(t)
-  assert.ok(secrets.take(setOf(2, { A: 'one', B: 'two' }), nobody))
+  assert.ok(secrets.replace(setOf(2, { A: 'one', B: 'two' }), nobody))
   const { mode, uid, gid } = statSync(join(folder, 'secrets.env'))
   assert.deepEqual([mode & 0o7777, uid, gid], [0o600, nobody.uid, nobody.gid])
   assert.deepEqual({ ...secrets.environment }, { A: 'one', B: 'two' })
 
-  assert.ok(!secrets.take(setOf(1, { A: 'old' }), nobody))
-  assert.ok(secrets.take(setOf(3, { A: 'new' }), nobody))
+  assert.ok(!secrets.replace(setOf(1, { A: 'old' }), nobody))
+  assert.ok(secrets.replace(setOf(3, { A: 'new' }), nobody))
   assert.deepEqual({ ...new Secrets(folder).environment }, { A: 'new' }, 'after a restart')
   assert.equal(new Secrets(folder).revision, 3)
 
-  assert.ok(secrets.take(setOf(4, {}), nobody))
+  assert.ok(secrets.replace(setOf(4, {}), nobody))
   assert.deepEqual([readdirSync(folder), { ...secrets.environment }], [[], {}])
 })
 
-test('no disk takes a secret', (t) => {
+test('secrets are never written to a disk', (t) => {
   const folder = mkdtempSync('/var/tmp/guest-secrets-')
   t.after(() => rmSync(folder, { recursive: true }))
   const secrets = new Secrets(folder)
   const refused = { code: 'precondition_failed', message: /is not in memory/ }
-  assert.throws(() => secrets.take(setOf(1, { A: 'a' }), root), refused)
+  assert.throws(() => secrets.replace(setOf(1, { A: 'a' }), root), refused)
   assert.deepEqual([readdirSync(folder), secrets.revision], [[], 0])
 })
 
-test('commands and processes have the secrets; what the caller gives comes before them', async (t) => {
+test('commands and processes have the secrets; variables of the caller take precedence', async (t) => {
   const { folder, secrets } = makeSecrets(t)
-  secrets.take(setOf(1, values), root)
-  const shells = new WaitingShells()
+  secrets.replace(setOf(1, values), root)
+  const pool = new ShellPool()
   const run = async (env: Record<string, string> = {}) => {
     const login = { user: root, ownsDesktop: false, secrets: secrets.environment }
     const request = { ...login, command: ['printenv', 'PLAIN', 'LINES'], timeout_ms: 60_000, env }
-    return (await runCommand(shells, request, new AbortController().signal)).stdout
+    return (await runCommand(pool, request, new AbortController().signal)).stdout
   }
-  // The second is taken by a shell that waits, with what it was started with.
+  // The second command runs in a pooled shell, which has the secrets since its start.
   for (let turn = 0; turn < 2; turn += 1) assert.equal(await run(), `plain\n${values.LINES}\n`)
   assert.equal(await run({ PLAIN: 'given' }), `given\n${values.LINES}\n`)
-  secrets.take(setOf(2, { PLAIN: 'changed' }), root)
+  secrets.replace(setOf(2, { PLAIN: 'changed' }), root)
   assert.equal(await run(), 'changed\n')
-  shells.forget()
+  pool.drain()
 
   const processes = new Processes(join(folder, 'processes'))
   const login = { user: root, ownsDesktop: false, secrets: secrets.environment }
@@ -125,19 +129,19 @@ test('commands and processes have the secrets; what the caller gives comes befor
   assert.equal(Buffer.from(content, 'base64').toString(), 'changed\n')
 })
 
-test('a program starts with the longest set there may be', async () => {
+test('a program starts with the longest set allowed', async () => {
   const { secrets } = longestSet('a')
   const environment = Object.fromEntries(secrets.map(({ name, value }) => [name, value]))
   const login = { user: root, ownsDesktop: false, secrets: environment }
   const request = { ...login, command: ['sh', '-c', 'env | wc -c'], timeout_ms: 60_000 }
-  const shells = new WaitingShells()
-  const result = await runCommand(shells, request, new AbortController().signal)
-  shells.forget()
+  const pool = new ShellPool()
+  const result = await runCommand(pool, request, new AbortController().signal)
+  pool.drain()
   assert.deepEqual([result.exit_code, result.stderr], [0, ''])
   assert.ok(Number(result.stdout) > 1_000_000)
 })
 
-test('when the machine was told, the boot goes on; its disk gets two files without a secret', (t) => {
+test('releasing the boot writes two files without a secret to the disk', async (t) => {
   const { folder } = makeSecrets(t)
   const rootPath = mkdtempSync(join(tmpdir(), 'guest-root-'))
   t.after(() => rmSync(rootPath, { recursive: true }))
@@ -145,18 +149,20 @@ test('when the machine was told, the boot goes on; its disk gets two files witho
   const loaderPath = join(rootPath, 'etc/profile.d/10-computer-secrets.sh')
   mkdirSync(join(rootPath, 'etc/profile.d'), { recursive: true })
   writeFileSync(loaderPath, 'spoilt')
-  letUsersIn(config)
+  assert.equal(isBootReleased(config), false)
+  await releaseBoot(config)
+  assert.equal(isBootReleased(config), true)
   assert.equal(readFileSync(loaderPath, 'utf8'), loader)
   assert.equal(statSync(loaderPath).mode & 0o777, 0o644)
   const unit = 'etc/systemd/system/computer-agent.service.d/secrets.conf'
   assert.match(readFileSync(join(rootPath, unit), 'utf8'), /^Before=basic\.target$/m)
-  assert.deepEqual(readdirSync(folder), ['told'])
+  assert.deepEqual(readdirSync(folder), ['boot-released'])
   const writtenMs = statSync(loaderPath).mtimeMs
-  letUsersIn(config)
-  assert.equal(statSync(loaderPath).mtimeMs, writtenMs, 'and are left alone from then on')
+  await releaseBoot(config)
+  assert.equal(statSync(loaderPath).mtimeMs, writtenMs, 'unchanged files are not written again')
 })
 
-/** A folder in memory, as /run is in a machine. */
+/** In memory, like /run in a machine. */
 function makeSecrets(t: TestContext): { folder: string; secrets: Secrets } {
   const folder = mkdtempSync('/dev/shm/guest-secrets-')
   t.after(() => rmSync(folder, { recursive: true }))
@@ -168,7 +174,7 @@ function setOf(revision: number, secrets: Readonly<Record<string, string>>) {
   return { revision, secrets: list }
 }
 
-/** A mebibyte in values of 64 KB. */
+/** 1 MiB in values of 64 KiB. */
 function longestSet(text: string) {
   const value = text.repeat(65_536 / text.length)
   const pairs = Array.from({ length: 16 }, (_, index) => [`A${index}`, value] as const)

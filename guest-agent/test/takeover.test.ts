@@ -6,15 +6,15 @@ import { Fence } from '../src/fence.ts'
 import { eventCode } from '../src/x11/events.ts'
 import type { XSession } from '../src/x11/session.ts'
 
-test('a takeover during a drag: nothing of the earlier holder lands after the answer', async () => {
+test('after a takeover during a drag no event of the earlier holder is sent', async () => {
   const { session, events } = recordingSession()
   const fence = new Fence()
   const pointer = new Pointer(session)
-  const settle = async () => {
+  const release = async () => {
     pointer.releaseAll()
     await session.x.sync()
   }
-  await fence.raise({ fence: 1, since: 1 }, settle)
+  await fence.raise({ fence: 1, since: 1 }, release)
   const drag = {
     from: { x: 0, y: 0 },
     to: { x: 900, y: 500 },
@@ -29,9 +29,9 @@ test('a takeover during a drag: nothing of the earlier holder lands after the an
   ]
   while (events.length < 20) await pause(1)
 
-  assert.equal(await fence.raise({ fence: 2, since: 2 }, settle), 2)
+  assert.equal(await fence.raise({ fence: 2, since: 2 }, release), 2)
   const atAnswer = events.length
-  assert.ok(atAnswer < 1000, 'the drag was broken off')
+  assert.ok(atAnswer < 1000, 'the drag was interrupted')
   assert.deepEqual(events.at(-1), { kind: eventCode.buttonRelease, detail: 1 })
   assert.equal(events.filter(({ kind }) => kind === eventCode.buttonPress).length, 1)
 
@@ -43,21 +43,21 @@ test('a takeover during a drag: nothing of the earlier holder lands after the an
   assert.equal(events.length, atAnswer + 1)
 })
 
-test('what is held goes up when the holder changes, and stays when the same holder renews', async () => {
+test('held buttons are released when the holder changes, and stay through a renewal', async () => {
   const { session, events } = recordingSession()
   const fence = new Fence()
   const pointer = new Pointer(session)
-  const settle = async () => pointer.releaseAll()
-  await fence.raise({ fence: 1, since: 1 }, settle)
+  const release = async () => pointer.releaseAll()
+  await fence.raise({ fence: 1, since: 1 }, release)
   const press = { button: 'left', count: 1, down: true } as const
   await fence.input(1, (grant) => pointer.click(grant, press))
-  await fence.raise({ fence: 2, since: 1 }, settle)
+  await fence.raise({ fence: 2, since: 1 }, release)
   assert.equal(events.length, 1)
-  await fence.raise({ fence: 3, since: 3 }, settle)
+  await fence.raise({ fence: 3, since: 3 }, release)
   assert.deepEqual(events.at(-1), { kind: eventCode.buttonRelease, detail: 1 })
 })
 
-test('a renewal loses nothing of its holder: not what is in progress, not what is on its way', async () => {
+test('a renewal neither interrupts running input of its holder nor refuses input in flight', async () => {
   const { session, events } = recordingSession()
   const fence = new Fence()
   const pointer = new Pointer(session)
@@ -76,26 +76,26 @@ test('a renewal loses nothing of its holder: not what is in progress, not what i
   assert.equal(await fence.input(2, async () => 'admitted'), 'admitted')
 })
 
-test('only what was granted within the present holding is admitted, also after a restart', async () => {
+test('only fences of the present holding are admitted, also after a restart', async () => {
   const fence = new Fence()
   const never = () => assert.fail('it ran')
-  // Told by a server whose row has seen a takeover at 4 and two renewals since.
+  // As sent by a server that has recorded a takeover at 4 and two renewals since.
   await fence.raise({ fence: 6, since: 4 }, async () => {})
   for (const good of [4, 5, 6]) assert.equal(await fence.input(good, async () => good), good)
   await assert.rejects(fence.input(3, never), { reason: 'fence_stale' })
   await assert.rejects(fence.input(7, never), { reason: 'fence_unknown' })
 
-  // Released and granted to the same session again: another holding, though the release was not told.
-  let settled = 0
-  await fence.raise({ fence: 8, since: 8 }, async () => void settled++)
-  assert.equal(settled, 1)
+  // Released and granted to the same session again: a new holding, even if the release was not sent.
+  let released = 0
+  await fence.raise({ fence: 8, since: 8 }, async () => void released++)
+  assert.equal(released, 1)
   await assert.rejects(fence.input(6, never), { reason: 'fence_stale' })
-  await fence.raise({ fence: 9, since: 8 }, async () => void settled++)
-  assert.equal(settled, 1)
+  await fence.raise({ fence: 9, since: 8 }, async () => void released++)
+  assert.equal(released, 1)
   assert.equal(await fence.input(8, async () => 'renewed'), 'renewed')
 })
 
-test('the fence refuses before it was told, below and above what it was told', async () => {
+test('the fence refuses input before it was first raised, below it and above it', async () => {
   const fence = new Fence()
   const never = () => assert.fail('it ran')
   await assert.rejects(fence.input(1, never), { reason: 'fence_unknown' })
@@ -121,7 +121,7 @@ test('a point outside the display is refused before anything moves', async () =>
 
 type Sent = { readonly kind: number; readonly detail: number }
 
-/** An X session that only writes down what was faked. */
+/** An X session that only records the faked input. */
 function recordingSession(): { session: XSession; events: Sent[] } {
   const events: Sent[] = []
   const x = {

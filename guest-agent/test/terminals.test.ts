@@ -5,10 +5,10 @@ import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TerminalId } from '@computer/contract'
 import { runCommand } from '../src/exec/run.ts'
-import { WaitingShells } from '../src/exec/waiting-shells.ts'
-import { membersOf } from '../src/terminals/session.ts'
+import { ShellPool } from '../src/exec/shell-pool.ts'
+import { sessionMembers } from '../src/terminals/posix-session.ts'
 import { Terminals } from '../src/terminals/terminals.ts'
-import { Users } from '../src/users.ts'
+import { Users } from '../src/system/users.ts'
 import { TerminalClient, until } from './terminal-client.ts'
 
 const root = new Users('/etc').find('root')!
@@ -21,7 +21,7 @@ const nobody = {
 const terminals = new Terminals()
 after(() => Promise.all(terminals.list().map(({ id }) => terminals.kill(id))))
 
-test('a command has the terminal for its own: size, name, signals and session', async () => {
+test('a command has a terminal of its own: size, name, streams and session', async () => {
   const script =
     'stty size; tty; echo $TERM; test -t 0 -a -t 1 -a -t 2 && : </dev/tty; echo $?; id -u'
   const client = attach(open({ command: ['sh', '-c', script], cols: 100, rows: 30 }, nobody))
@@ -29,13 +29,13 @@ test('a command has the terminal for its own: size, name, signals and session', 
   assert.match(client.text, /^30 100\r\n\/dev\/pts\/\d+\r\nxterm-256color\r\n0\r\n65534\r\n$/)
 })
 
-test('the device of a terminal is its user’s', async () => {
+test('the device of a terminal belongs to its user', async () => {
   const client = attach(open({ command: ['sh', '-c', 'echo by name >"$(tty)"'] }, nobody))
   assert.equal(await client.exit, 0)
   assert.equal(client.text, 'by name\r\n')
 })
 
-test('without a command it is a login shell, whose exit code is told after its last byte', async () => {
+test('the default is a login shell; its exit code follows its last byte', async () => {
   const id = open({}, { ...root, shell: '/bin/bash' })
   const client = attach(id)
   client.write('shopt login_shell; stty -echo; echo ready\r')
@@ -48,7 +48,7 @@ test('without a command it is a login shell, whose exit code is told after its l
   )
 })
 
-test('control characters are signals, a resize reaches the program', async () => {
+test('control characters become signals, and a resize reaches the program', async () => {
   const script =
     'trap "stty size" WINCH; trap "echo caught" INT; echo up; while :; do sleep 0.05; done'
   const id = open({ command: ['sh', '-c', script] })
@@ -64,7 +64,7 @@ test('control characters are signals, a resize reaches the program', async () =>
   assert.equal(await client.exit, 128 + 3)
 })
 
-test('a program of the whole screen is drawn, moved in and left', async () => {
+test('a full-screen program can be used and left', async () => {
   const client = attach(open({ command: ['sh', '-c', 'seq 1 500 | less'], rows: 10 }))
   await client.until(/\n9\r\n:/)
   client.write('G')
@@ -73,7 +73,7 @@ test('a program of the whole screen is drawn, moved in and left', async () => {
   assert.equal(await client.exit, 0)
 })
 
-test('bytes pass unmodified both ways', async () => {
+test('bytes pass unmodified in both directions', async () => {
   const client = attach(
     open({ command: ['sh', '-c', 'stty raw -echo; echo up; exec head -c 512'] }),
   )
@@ -84,23 +84,23 @@ test('bytes pass unmodified both ways', async () => {
   assert.deepEqual(client.bytes.subarray(-512), bytes)
 })
 
-test('a reader that is slow holds the command back, and misses nothing to the last byte', async () => {
+test('a slow reader holds the command back and receives every byte', async () => {
   const count = 400_000
   const script = `stty -opost; seq 1 ${count}; exit 3`
   const id = open({ command: ['sh', '-c', script] })
   const client = attach(id, { isSlow: true })
   const before = process.memoryUsage().rss
-  // What the command has written stands still: nobody takes it.
-  await settled(() => writtenIn(terminals.find(id).sessionId))
+  // The command can write no more, because nobody reads.
+  await unchanged(() => writtenIn(terminals.find(id).sessionId))
   assert.equal(await running(id), true)
   assert.ok(process.memoryUsage().rss - before < 16 * 1024 * 1024)
   client.read()
   assert.equal(await client.exit, 3)
   const expected = Array.from({ length: count }, (_, index) => `${index + 1}\n`).join('')
-  assert.ok(client.text === expected, 'bytes are missing or twice')
+  assert.ok(client.text === expected, 'bytes are missing or repeated')
 })
 
-test('whoever comes later gets the last 256 KiB, then what follows, without a gap or a repeat', async () => {
+test('a later client gets the last 256 KiB and what follows, without a gap or a repeat', async () => {
   const script = 'stty -opost -echo; seq 1 100000; read go; seq 100001 200000; read go'
   const id = open({ command: ['sh', '-c', script] })
   const first = attach(id)
@@ -114,7 +114,7 @@ test('whoever comes later gets the last 256 KiB, then what follows, without a ga
   second.write('\r')
   await second.until(/\n100000\n100001\n/)
   second.stream.destroy()
-  // Attached to while it writes.
+  // Attach while it writes.
   await until(() => terminals.list().some((one) => one.id === id && !one.attached))
   const third = attach(id)
   await third.until(/\n200000\n$/)
@@ -122,7 +122,7 @@ test('whoever comes later gets the last 256 KiB, then what follows, without a ga
   assert.ok(numbers.every((number, index) => number === numbers[0]! + index))
 })
 
-test('a second client is refused while the first is there', async () => {
+test('a second client is refused while the first is attached', async () => {
   const id = open({ command: ['cat'] })
   const first = attach(id)
   assert.throws(() => terminals.find(id).reserve(), { code: 'conflict' })
@@ -133,7 +133,7 @@ test('a second client is refused while the first is there', async () => {
   await second.until(/hello\r\nhello/)
 })
 
-test('a command that is over already leaves what it wrote and its exit code', async () => {
+test('an exited command leaves its output and exit code', async () => {
   const id = open({ command: ['sh', '-c', 'echo done; exit 4'] })
   await until(async () => !(await running(id)))
   const client = attach(id)
@@ -141,25 +141,25 @@ test('a command that is over already leaves what it wrote and its exit code', as
   assert.equal(client.text, 'done\r\n')
 })
 
-test('what is left behind in the background and goes on writing does not hold the exit', async () => {
+test('a background process that keeps writing does not delay the exit', async () => {
   const client = attach(open({ command: ['sh', '-c', 'trap "" HUP; yes & exit 5'] }))
   assert.equal(await client.exit, 5)
 })
 
-test('killing ends all that runs inside, also what does not hear the hangup', async () => {
+test('killing ends every process inside, including those that ignore the hangup', async () => {
   const script = 'set -m; trap "" HUP; sleep 600 & (sleep 601; sleep 602) & echo up; sleep 603'
   const id = open({ command: ['bash', '-c', script] })
   const client = attach(id)
   await client.until(/up/)
   const { sessionId } = terminals.find(id)
-  await until(() => membersOf(sessionId).length >= 5)
+  await until(() => sessionMembers(sessionId).length >= 5)
   await terminals.kill(id)
-  assert.deepEqual(membersOf(sessionId), [])
+  assert.deepEqual(sessionMembers(sessionId), [])
   assert.notEqual(await client.exit, 0)
   assert.throws(() => terminals.find(id), { code: 'not_found' })
 })
 
-test('what hears the hangup may end by itself', async () => {
+test('a process may handle the hangup and exit by itself', async () => {
   const script = 'trap "echo bye; exit 9" HUP; echo up; while :; do sleep 0.05; done'
   const id = open({ command: ['bash', '-c', script] })
   const client = attach(id)
@@ -169,7 +169,7 @@ test('what hears the hangup may end by itself', async () => {
   assert.match(client.text, /bye/)
 })
 
-test('nothing that is started later has a hand on a terminal', async () => {
+test('processes started later inherit no descriptor of a terminal', async () => {
   open({ command: ['cat'] })
   open({ command: ['cat'] })
   const command = ['sh', '-c', 'ls -l /proc/self/fd']
@@ -178,19 +178,19 @@ test('nothing that is started later has a hand on a terminal', async () => {
   assert.doesNotMatch(client.text, /ptmx/)
   const request = { command, user: root, ownsDesktop: false, secrets: {}, timeout_ms: 60_000 }
   const never = new AbortController().signal
-  const { stdout } = await runCommand(new WaitingShells(), request, never)
+  const { stdout } = await runCommand(new ShellPool(), request, never)
   assert.match(stdout, /\/proc/)
   assert.doesNotMatch(stdout, /ptmx|pts/)
 })
 
-test('what cannot run is refused with the reason', () => {
+test('a command that cannot run is refused with the reason', () => {
   const refused = (message: RegExp) => ({ code: 'invalid_request', message })
   assert.throws(() => open({ command: ['no-such-command'] }), refused(/was not found/))
   assert.throws(() => open({ cwd: '/no/such/place' }), refused(/does not exist/))
   assert.throws(() => terminals.find(newId()), { code: 'not_found' })
 })
 
-test('the same call twice opens one terminal, and there are at most 64', async (t) => {
+test('opening is idempotent, and there are at most 64 terminals', async (t) => {
   const crowd = new Terminals()
   const request = (id: TerminalId) => ({ ...base, id, command: ['cat'] })
   const ids = Array.from({ length: 64 }, newId)
@@ -208,15 +208,15 @@ test('the same call twice opens one terminal, and there are at most 64', async (
 })
 
 const base = { user: 'root', cols: 80, rows: 24 } as const
-type Wish = { command?: string[]; cwd?: string; cols?: number; rows?: number }
+type OpenOptions = { command?: string[]; cwd?: string; cols?: number; rows?: number }
 
 let lastId = 0
 function newId(): TerminalId {
   return `trm_${String((lastId += 1)).padStart(26, '0')}`
 }
 
-function open(wish: Wish, user = root): TerminalId {
-  const request = { ...base, id: newId(), ...wish }
+function open(options: OpenOptions, user = root): TerminalId {
+  const request = { ...base, id: newId(), ...options }
   return terminals.open(request, { user, ownsDesktop: false, secrets: {} }).id
 }
 
@@ -224,7 +224,7 @@ function attach(id: TerminalId, options: { isSlow?: boolean } = {}) {
   const terminal = terminals.find(id)
   terminal.reserve()
   const [agent, caller] = duplexPair({ highWaterMark: 16 * 1024 })
-  // As in HTTP/2, the end of one side ends the other.
+  // As in HTTP/2, closing one side closes the other.
   caller.once('close', () => agent.destroy())
   terminal.attach(agent)
   const client = new TerminalClient(caller)
@@ -232,12 +232,12 @@ function attach(id: TerminalId, options: { isSlow?: boolean } = {}) {
   return client
 }
 
-/** Until it stays as it is over many looks. */
-async function settled(look: () => number): Promise<void> {
-  let last = look()
+/** Resolves when the value stays the same over many polls. */
+async function unchanged(read: () => number): Promise<void> {
+  let last = read()
   for (let same = 0; same < 20;) {
     await pause(10)
-    const now = look()
+    const now = read()
     same = now === last ? same + 1 : 0
     last = now
   }
@@ -249,7 +249,7 @@ async function running(id: TerminalId): Promise<boolean> {
 
 /** How many bytes the processes of a session have written. */
 function writtenIn(sessionId: number): number {
-  const counts = membersOf(sessionId).map((pid) => {
+  const counts = sessionMembers(sessionId).map((pid) => {
     const io = readFileSync(`/proc/${pid}/io`, 'utf8')
     return Number(/wchar: (\d+)/.exec(io)![1])
   })

@@ -10,11 +10,11 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** The X server of the machine image, without a machine: in a root folder of its own. */
+/** The X server of the machine image, in a chroot instead of a machine. */
 export type TestDisplay = AsyncDisposable & {
   readonly xSocketPath: string
   readonly rfbSocketPath: string
-  /** As a crash and the unit that starts it again would do. */
+  /** Like a crash and a restart by its unit. */
   restart(): Promise<void>
 }
 
@@ -46,7 +46,7 @@ async function startServer(root: string, size: string): Promise<{ kill: () => Pr
   await mkdir(join(root, 'tmp/.X11-unix'), { recursive: true, mode: 0o777 })
   const options =
     `-geometry ${size} -depth 24 -rfbport -1 -rfbunixpath /run/rfb.sock -SecurityTypes None ` +
-    // Abstract sockets are the whole host's, and other tests may run at the same time.
+    // Abstract sockets are shared with the whole host, where other tests may run.
     '-AlwaysShared -AcceptSetDesktopSize=1 -nolisten tcp -nolisten local -noreset -s 0'
   const command = ['chroot', root, '/usr/bin/Xtigervnc', ':0', ...options.split(' ')] as const
   const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -74,7 +74,7 @@ function accepts(path: string): Promise<boolean> {
   })
 }
 
-/** What the X server needs of the image that the set-up has built. */
+/** Unpacks the files of the built image that the X server needs. */
 async function unpack(root: string): Promise<void> {
   const build = fileURLToPath(new URL('../../image/build.sh', import.meta.url))
   const hash = execFileSync('bash', [build, '--hash'], { encoding: 'utf8' }).trim()

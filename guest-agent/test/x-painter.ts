@@ -4,7 +4,7 @@ import { eventMask } from '../src/x11/events.ts'
 import { pair, type Rectangle } from '../src/x11/requests.ts'
 import { openSession } from '../src/x11/session.ts'
 
-/** A program inside: draws on the display over a connection of its own. */
+/** A program that draws on the display over its own connection. */
 export async function openPainter(xSocketPath: string) {
   const session = await openSession(xSocketPath)
   const { x, root } = session
@@ -14,7 +14,7 @@ export async function openPainter(xSocketPath: string) {
   let listener: number | undefined
   return {
     session,
-    /** Resolves when the X server has done it. */
+    /** Resolves when the X server has drawn it. */
     async fill({ x: left, y: top, width, height }: Rectangle, colour: number): Promise<void> {
       const foreground = 0x4
       x.send(request(56, 0, [context, foreground, colour]))
@@ -29,7 +29,7 @@ export async function openPainter(xSocketPath: string) {
       }
       await x.sync()
     },
-    /** A window over everything that hears keys and buttons. */
+    /** Opens a window over everything, which receives keys and buttons. */
     async listenOver(area: Rectangle): Promise<number> {
       const window = (listener = x.newId())
       const inputOnly = 2
@@ -55,7 +55,7 @@ export async function openPainter(xSocketPath: string) {
       await x.sync()
     },
     copy: (text: string) => clipboard.write('clipboard', text),
-    /** Looks until a paste would give this. */
+    /** Waits until a paste would return this text. */
     async pasted(text: string): Promise<void> {
       while ((await clipboard.read('clipboard')) !== text) await pause(5)
     },

@@ -1,39 +1,36 @@
 import { Computer } from '@computer/sdk'
-import { Controls } from './controls.ts'
-import type { Size } from './pictures.ts'
+import { LeasePool } from './lease-pool.ts'
+import type { Size } from './images.ts'
 
 export type ConnectionOptions = {
   /** Default: the variable COMPUTER_API_KEY. */
   readonly apiKey?: string | undefined
   /** Default: the variable COMPUTER_BASE_URL, else a server on this host. */
   readonly baseUrl?: string | undefined
-  /** How long the mouse and the keyboard of a machine are kept without use. Default: 30 s. */
-  readonly handBackAfterMs?: number | undefined
+  /** Idle time after which the mouse and keyboard of a machine are released. Default: 30 s. */
+  readonly releaseAfterMs?: number | undefined
 }
 
-/**
- * What one client of this server has open: its key, the machines it controls and what it was shown of
- * them. Disposing of it hands back every machine.
- */
+/** The state of one MCP client. Disposing of it releases the mouse and keyboard of every machine. */
 export type Connection = {
   readonly computer: Computer
-  readonly controls: Controls
-  /** By machine: the display as it was when its picture was last shown. */
-  readonly shown: Map<string, Size>
+  readonly leases: LeasePool
+  /** By machine ID: the size of the display at the last screenshot. */
+  readonly displaySizes: Map<string, Size>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 export function openConnection(options: ConnectionOptions): Connection {
-  const { apiKey, baseUrl, handBackAfterMs = 30_000 } = options
-  // Clients give a call up after a minute: what cannot be done by then is better said before.
+  const { apiKey, baseUrl, releaseAfterMs = 30_000 } = options
+  // Clients abandon a call after a minute, so fail with an explanation before that.
   const computer = new Computer({ apiKey, baseUrl, maxRetries: 2, unavailableTimeoutMs: 40_000 })
-  const controls = new Controls(handBackAfterMs)
+  const leases = new LeasePool(releaseAfterMs)
   return {
     computer,
-    controls,
-    shown: new Map(),
+    leases,
+    displaySizes: new Map(),
     async [Symbol.asyncDispose]() {
-      await controls[Symbol.asyncDispose]()
+      await leases[Symbol.asyncDispose]()
       await computer[Symbol.asyncDispose]()
     },
   }

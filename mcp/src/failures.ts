@@ -1,52 +1,55 @@
 import { ApiError } from '@computer/sdk'
-import { Refusal } from './tool.ts'
+import { ToolError } from './tool-error.ts'
 
-/** What went wrong and what to do, in words for a model. Null: nothing that one could act on. */
+/** Explains the failure and the next step to a model. Null for internal errors. */
 export function explainFailure(error: unknown): string | null {
-  if (error instanceof Refusal) return error.message
+  if (error instanceof ToolError) return error.message
   if (!(error instanceof ApiError)) return null
-  const said = sentence(error.message)
+  const message = sentence(error.message)
   switch (error.code) {
     case 'unauthenticated':
-      return `The API key is missing or was refused. You cannot mend this: ask the user to check the key that this server is given (COMPUTER_API_KEY).`
+      return `The API key is missing or invalid. You cannot fix this: ask the user to check the API key of this MCP server (COMPUTER_API_KEY).`
     case 'permission_denied':
-      return `${said} Ask the user for a key that may, or do without.`
+      return `${message} Ask the user for a key with this permission, or find another way.`
     case 'quota_exceeded':
       return explainQuota(error)
     case 'not_found':
-      return `${said} list_machines shows the machines there are, get_machine what belongs to one.`
+      return `${message} list_machines lists all machines, and get_machine lists what belongs to one.`
     case 'precondition_failed':
-      return `${said} get_machine shows its state; start_machine boots one that is stopped.`
+      return `${message} get_machine shows its state; start_machine boots a stopped machine.`
     case 'compute_unavailable':
-      return `${said} This passes: try again in a few seconds.`
+      return `${message} This is temporary: try again in a few seconds.`
     case 'rate_limited':
-      return `${said} Wait a minute before you try again.`
+      return `${message} Wait a minute before trying again.`
     case 'connection_failed':
-      return `${said} It is not known whether it was done: look before you try again. If it stays so, tell the user that the server cannot be reached.`
+      return `${message} The action may or may not have taken effect: check before trying again. If this persists, tell the user that the server cannot be reached.`
     case 'too_large':
-      return 'The file is too large to be shown. Use run_command to make a smaller one of it.'
+      return 'The file is too large to show. Use run_command to make a smaller version of it.'
     case 'timed_out':
-      return `${said} Look again later: get_machine shows how it stands.`
+      return `${message} Check again later with get_machine.`
     case 'invalid_request':
-      return [said, ...error.details.map(({ field, message }) => `${field}: ${message}`)].join(' ')
+      return [
+        message,
+        ...error.details.map(({ field, message: problem }) => `${field}: ${problem}`),
+      ].join(' ')
     case 'internal_error':
-      return `The server failed. Try once more; if it fails again, tell the user, with the request id ${error.requestId}.`
+      return `The server had an internal error. Try once more; if it fails again, tell the user, including the request ID ${error.requestId}.`
     default:
-      return said
+      return message
   }
 }
 
 function explainQuota({ message, quota }: ApiError): string {
   if (!quota) return `${sentence(message)} Ask the user to raise the limit.`
   const { limit, current, maximum, upgradeUrl } = quota
-  const where = upgradeUrl ? ` at ${upgradeUrl}` : ''
+  const location = upgradeUrl ? ` at ${upgradeUrl}` : ''
   return (
-    `The plan allows ${maximum ?? 'no more'} ${limit.replaceAll('_', ' ')}, and there are ${current}. ` +
-    `Free one that is no longer needed, if the user agrees, or ask the user to raise the limit${where}.`
+    `The plan allows ${maximum ?? 'no more'} ${limit.replaceAll('_', ' ')}, and ${current} exist. ` +
+    `Remove one that is no longer needed, if the user agrees, or ask the user to raise the limit${location}.`
   )
 }
 
-/** Messages of the API are clauses. */
+/** Turns an API message into a sentence. */
 function sentence(message: string): string {
   const text = message.charAt(0).toUpperCase() + message.slice(1)
   return /[.!?]$/.test(text) ? text : `${text}.`

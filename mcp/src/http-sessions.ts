@@ -3,14 +3,14 @@ import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openConnection, type Connection } from './connection.ts'
-import { HttpRefusal } from './http-refusal.ts'
+import { HttpError } from './http-error.ts'
 import { createMcpServer, type ServerOptions } from './mcp-server.ts'
-import { readRequest, sendAnswer } from './web-standard.ts'
+import { readRequest, sendResponse } from './web-standard.ts'
 
 export type SessionLimits = {
   /** Default: 100. */
   readonly maxSessions: number
-  /** A session without a request for so long ends. Default: 30 minutes. */
+  /** A session without requests for this long is closed. Default: 30 minutes. */
   readonly idleMs: number
 }
 
@@ -18,23 +18,20 @@ type Session = {
   readonly connection: Connection
   readonly transport: WebStandardStreamableHTTPServerTransport
   readonly keyHash: Buffer
-  /** Requests under way, an open stream of the client's among them. */
+  /** Requests in flight, including an open event stream. */
   requests: number
   lastUsedAt: number
 }
 
-/**
- * The sessions of the clients: each has a connection of its own, over the key that opened it, and is
- * found only with that key again.
- */
+/** The client sessions. Each belongs to the API key that opened it and is served with that key only. */
 export class HttpSessions implements AsyncDisposable {
   readonly #options: ServerOptions & { readonly baseUrl?: string | undefined }
   readonly #maxSessions: number
   readonly #idleMs: number
   readonly #sessions = new Map<string, Session>()
-  readonly #ending = new Set<Promise<void>>()
+  readonly #closing = new Set<Promise<void>>()
   #opening = 0
-  readonly #sweeping: NodeJS.Timeout
+  readonly #sweepTimer: NodeJS.Timeout
 
   constructor(
     options: ServerOptions & Partial<SessionLimits> & { readonly baseUrl?: string | undefined },
@@ -42,29 +39,29 @@ export class HttpSessions implements AsyncDisposable {
     this.#options = options
     this.#maxSessions = options.maxSessions ?? 100
     this.#idleMs = options.idleMs ?? 30 * 60_000
-    this.#sweeping = setInterval(() => this.#sweep(), Math.min(this.#idleMs / 2, 60_000))
-    this.#sweeping.unref()
+    this.#sweepTimer = setInterval(() => this.#sweep(), Math.min(this.#idleMs / 2, 60_000))
+    this.#sweepTimer.unref()
   }
 
   async serve(request: IncomingMessage, response: ServerResponse, key: string): Promise<void> {
     const id = request.headers['mcp-session-id']
     if (id === undefined) return this.#open(request, response, key)
     const session = typeof id === 'string' ? this.#sessions.get(id) : undefined
-    // Whose session it is, is nobody else's business.
+    // Do not reveal sessions of other keys.
     if (!session || !timingSafeEqual(session.keyHash, hash(key)))
-      throw new HttpRefusal(404, 'there is no such session: initialize another')
+      throw new HttpError(404, 'session not found; initialize a new one')
     await handle(session, request, response)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#sweeping)
+    clearInterval(this.#sweepTimer)
     await Promise.all([...this.#sessions.values()].map(({ transport }) => transport.close()))
-    await Promise.all(this.#ending)
+    await Promise.all(this.#closing)
   }
 
   async #open(request: IncomingMessage, response: ServerResponse, key: string): Promise<void> {
     if (this.#sessions.size + this.#opening >= this.#maxSessions)
-      throw new HttpRefusal(503, 'too many sessions are open: end one, or try again later')
+      throw new HttpError(503, 'too many sessions; close one, or try again later')
     this.#opening++
     try {
       const connection = openConnection({ baseUrl: this.#options.baseUrl, apiKey: key })
@@ -81,7 +78,7 @@ export class HttpSessions implements AsyncDisposable {
       try {
         await handle(session, request, response)
       } finally {
-        // Anything but an initialization has been refused.
+        // No session ID means the request was not an initialization and was refused.
         if (transport.sessionId === undefined) await transport.close()
       }
     } finally {
@@ -92,10 +89,10 @@ export class HttpSessions implements AsyncDisposable {
   #forget(session: Session): void {
     const { connection, transport } = session
     if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId)
-    // What cannot be handed back runs out by itself.
-    const ending = connection[Symbol.asyncDispose]().catch(() => {})
-    this.#ending.add(ending)
-    void ending.then(() => this.#ending.delete(ending))
+    // Leases that cannot be released expire.
+    const closing = connection[Symbol.asyncDispose]().catch(() => {})
+    this.#closing.add(closing)
+    void closing.then(() => this.#closing.delete(closing))
   }
 
   #sweep(): void {
@@ -115,7 +112,7 @@ async function handle(
     session.requests--
     session.lastUsedAt = Date.now()
   })
-  sendAnswer(response, await session.transport.handleRequest(await readRequest(request)))
+  sendResponse(response, await session.transport.handleRequest(await readRequest(request)))
 }
 
 async function checkKey({ computer }: Connection): Promise<void> {
@@ -123,8 +120,8 @@ async function checkKey({ computer }: Connection): Promise<void> {
     await computer.me()
   } catch (cause) {
     if (cause instanceof ApiError && cause.code === 'unauthenticated')
-      throw new HttpRefusal(401, 'the API key was refused', { cause })
-    throw new HttpRefusal(502, 'the Computer server does not answer', { cause })
+      throw new HttpError(401, 'invalid API key', { cause })
+    throw new HttpError(502, 'the Computer server cannot be reached', { cause })
   }
 }
 

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { ServerOptions } from './mcp-server.ts'
 import { HttpSessions, type SessionLimits } from './http-sessions.ts'
-import { toldToEnd } from './ending.ts'
-import { HttpRefusal } from './http-refusal.ts'
+import { waitForShutdown } from './signals.ts'
+import { HttpError } from './http-error.ts'
 
 export type HttpOptions = ServerOptions &
   Partial<SessionLimits> & {
@@ -14,23 +14,25 @@ export type HttpOptions = ServerOptions &
     readonly host?: string | undefined
     /** Default: 7090. */
     readonly port?: number | undefined
-    /** Names that clients reach this server by, beside localhost and `host`. */
+    /** Host names that clients may use, besides localhost and `host`. */
     readonly allowedHosts?: readonly string[] | undefined
   }
 
 export type HttpServer = AsyncDisposable & { readonly url: string }
 
 /**
- * Serves any number of clients over streamable HTTP at /mcp. Each brings the API key that is used for it:
- * there is none of our own that a stranger could act with.
+ * Serves any number of clients over streamable HTTP at /mcp. Each request carries the client's own API
+ * key; the server has none that a stranger could use.
  */
 export async function serveHttp(options: HttpOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 7090 } = options
   const sessions = new HttpSessions(options)
-  const named = [inUrl(host), ...(options.allowedHosts ?? [])].map((name) => name.toLowerCase())
-  const hosts = new Set(['localhost', '127.0.0.1', '[::1]', ...named])
+  const extraHosts = [inUrl(host), ...(options.allowedHosts ?? [])].map((name) =>
+    name.toLowerCase(),
+  )
+  const hosts = new Set(['localhost', '127.0.0.1', '[::1]', ...extraHosts])
   const http = createServer((request, response) => {
-    serve(request, response, sessions, hosts).catch((error: unknown) => refuse(response, error))
+    serve(request, response, sessions, hosts).catch((error: unknown) => sendError(response, error))
   })
   http.listen(port, host)
   await once(http, 'listening')
@@ -45,11 +47,11 @@ export async function serveHttp(options: HttpOptions = {}): Promise<HttpServer> 
   }
 }
 
-/** Serves until the process is told to end, and hands every machine back then. */
+/** Serves until a termination signal, then releases the mouse and keyboard of every machine. */
 export async function runHttp(options: HttpOptions): Promise<void> {
   await using server = await serveHttp(options)
   console.error(`Serving MCP at ${server.url}`)
-  await toldToEnd()
+  await waitForShutdown()
 }
 
 const methods = ['GET', 'POST', 'DELETE']
@@ -60,33 +62,32 @@ async function serve(
   sessions: HttpSessions,
   hosts: ReadonlySet<string>,
 ): Promise<void> {
-  if (request.url?.split('?')[0] !== '/mcp') throw new HttpRefusal(404, 'the endpoint is /mcp')
-  // A page of another site that had its name point here would say that name.
+  if (request.url?.split('?')[0] !== '/mcp')
+    throw new HttpError(404, 'not found; the endpoint is /mcp')
+  // Blocks DNS rebinding: a page whose host name resolves to us sends that name.
   if (!hosts.has(hostName(request.headers.host)))
-    throw new HttpRefusal(
-      403,
-      'this host name is not one of this server: allow it when you start it',
-    )
-  // Only pages send an origin, and no page is a client.
+    throw new HttpError(403, 'host name not allowed; start the server with --allow-host NAME')
+  // Browsers send an Origin header; MCP clients do not.
   if (request.headers.origin !== undefined)
-    throw new HttpRefusal(403, 'requests from web pages are refused')
-  if (!methods.includes(request.method!)) throw new HttpRefusal(405, `send ${methods.join(', ')}`)
+    throw new HttpError(403, 'requests from web pages are refused')
+  if (!methods.includes(request.method!))
+    throw new HttpError(405, `method not allowed; use ${methods.join(', ')}`)
   const key = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
   if (key === undefined)
-    throw new HttpRefusal(401, 'send your API key, as "authorization: Bearer KEY"')
+    throw new HttpError(401, 'missing API key; send it as "authorization: Bearer KEY"')
   await sessions.serve(request, response, key)
 }
 
-function refuse(response: ServerResponse, error: unknown): void {
-  const known = error instanceof HttpRefusal
-  if (!known) console.error('a request failed', error)
+function sendError(response: ServerResponse, error: unknown): void {
+  const isExpected = error instanceof HttpError
+  if (!isExpected) console.error('request failed', error)
   if (response.headersSent) return void response.destroy()
-  const status = known ? error.status : 500
-  const message = known ? error.message : 'this server failed'
+  const status = isExpected ? error.status : 500
+  const message = isExpected ? error.message : 'internal error'
   const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {}
   const allow = status === 405 ? { allow: methods.join(', ') } : {}
   const retry = status === 503 ? { 'retry-after': '30' } : {}
-  // What is left of the body is not read.
+  // Close the connection, because the rest of the body is not read.
   const headers = {
     'content-type': 'application/json',
     connection: 'close',

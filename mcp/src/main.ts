@@ -5,12 +5,19 @@ import { serveStdio } from './stdio.ts'
 
 const usage = `Usage: computer-mcp [--read-only] [--http [--host ADDRESS] [--port PORT] [--allow-host NAME]...]
 
-Serves machines to a model over standard input and output, with the key in COMPUTER_API_KEY,
-or with --http over streamable HTTP, where each client sends a key of its own.
-COMPUTER_BASE_URL is the server that has the machines (default: http://127.0.0.1:7080).`
+Gives a model access to machines over standard input and output, using the API key in
+COMPUTER_API_KEY, or with --http over streamable HTTP, where each client sends its own key.
 
-const wish = readArguments()
-if (wish.help) {
+  --read-only        offer only tools that change nothing
+  --http             serve streamable HTTP
+  --host ADDRESS     address to listen on (default: 127.0.0.1)
+  --port PORT        port to listen on (default: 7090)
+  --allow-host NAME  host name that clients may use to reach this server; may be repeated
+
+COMPUTER_BASE_URL is the URL of the Computer server (default: http://127.0.0.1:7080).`
+
+const args = readArguments()
+if (args.help) {
   console.log(usage)
 } else {
   await serve()
@@ -18,8 +25,8 @@ if (wish.help) {
 }
 
 async function serve(): Promise<void> {
-  const { host, port, 'read-only': readOnly, 'allow-host': allowedHosts } = wish
-  if (!wish.http) return serveStdio({ readOnly })
+  const { host, port, 'read-only': readOnly, 'allow-host': allowedHosts } = args
+  if (!args.http) return serveStdio({ readOnly })
   await runHttp({
     host,
     port: port === undefined ? undefined : Number(port),
@@ -41,7 +48,7 @@ function readArguments() {
       },
     })
     if (values.port !== undefined && !/^\d+$/.test(values.port))
-      throw new Error(`--port is a number, not "${values.port}"`)
+      throw new Error(`--port must be a number, not "${values.port}"`)
     return values
   } catch (error) {
     console.error(`${(error as Error).message}\n\n${usage}`)

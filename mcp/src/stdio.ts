@@ -2,31 +2,31 @@ import { serveStdio as serveOver, StdioServerTransport } from '@modelcontextprot
 import { Console } from 'node:console'
 import process from 'node:process'
 import { openConnection, type ConnectionOptions } from './connection.ts'
-import { toldToEnd } from './ending.ts'
+import { waitForShutdown } from './signals.ts'
 import { createMcpServer, type ServerOptions } from './mcp-server.ts'
 
-/** As long as a client waits for its server to end before it kills it. */
-const endsWithinMs = 2_000
+/** Clients kill a server that has not exited by then. */
+const shutdownTimeoutMs = 2_000
 
 /**
- * Serves the one client at the other end of standard input and output. Resolves when that has gone, or
- * the process is told to end, and every machine is handed back.
+ * Serves one client over standard input and output. Resolves when it disconnects or on a termination
+ * signal, after releasing the mouse and keyboard of every machine.
  */
 export async function serveStdio(options: ConnectionOptions & ServerOptions): Promise<void> {
-  // Standard output carries the protocol alone.
+  // Standard output is reserved for the protocol.
   globalThis.console = new Console(process.stderr)
   const connection = openConnection(options)
   const transport = new StdioServerTransport()
   const served = serveOver(() => createMcpServer(connection, options), { transport })
-  await Promise.race([closed(transport), toldToEnd()])
+  await Promise.race([closed(transport), waitForShutdown()])
   await served.close()
-  const over = new Promise<void>((resolve) => setTimeout(resolve, endsWithinMs).unref())
-  // A server that does not answer lets the leases run out by themselves.
-  const handedBack = connection[Symbol.asyncDispose]().catch(() => {})
-  await Promise.race([handedBack, over])
+  const timeout = new Promise<void>((resolve) => setTimeout(resolve, shutdownTimeoutMs).unref())
+  // Leases that cannot be released expire.
+  const released = connection[Symbol.asyncDispose]().catch(() => {})
+  await Promise.race([released, timeout])
 }
 
-/** Resolves when the client has gone, or sent what is too long to be read. */
+/** Resolves when the client disconnects, or sends a message too long to read. */
 function closed(transport: StdioServerTransport): Promise<void> {
   return new Promise((resolve) => {
     const { onclose } = transport

@@ -1,13 +1,13 @@
-/** The beginning and the end of a long text, which say more than its middle. */
+/** Shortens a long text by cutting its middle, which usually matters least. */
 export function shorten(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
   const head = Math.floor(maxLength / 4)
   const tail = maxLength - head
-  const left = text.length - maxLength
-  return `${text.slice(0, head)}\n[… ${left} characters left out here …]\n${text.slice(-tail)}`
+  const omitted = text.length - maxLength
+  return `${text.slice(0, head)}\n[… ${omitted} characters omitted here …]\n${text.slice(-tail)}`
 }
 
-export function bytesInWords(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const units = ['bytes', 'KB', 'MB', 'GB', 'TB']
   let size = bytes
   let unit = 0

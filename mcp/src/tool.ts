@@ -2,54 +2,49 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
 import type { Connection } from './connection.ts'
 
-/** What a tool does to the world, as the protocol asks it to be said. */
-export type Annotations = {
+/** The effects of a tool, as tool annotations of the protocol. */
+type Annotations = {
   readonly readOnlyHint: boolean
   readonly destructiveHint: boolean
   readonly idempotentHint: boolean
   readonly openWorldHint: boolean
 }
 
-/** Looks and changes nothing: offered in read-only mode. */
-export const looks: Annotations = {
+/** Changes nothing: offered in read-only mode. */
+export const readOnly: Annotations = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,
   openWorldHint: false,
 }
-export const changes: Annotations = { ...looks, readOnlyHint: false, idempotentHint: false }
-/** May lose what cannot be had again. */
-export const destroys: Annotations = { ...changes, destructiveHint: true }
+export const mutating: Annotations = { ...readOnly, readOnlyHint: false, idempotentHint: false }
+/** May lose data that cannot be recovered. */
+export const destructive: Annotations = { ...mutating, destructiveHint: true }
 
-export type Content = CallToolResult['content'][number]
-export type Answer = string | readonly Content[]
-export type Call = {
+type Content = CallToolResult['content'][number]
+export type ToolResult = string | readonly Content[]
+export type ToolCall = {
   readonly connection: Connection
-  /** The client no longer waits for the answer. */
+  /** Aborted when the client cancels the call. */
   readonly signal: AbortSignal
 }
 
 export type Tool = {
   readonly name: string
   readonly title: string
-  /** For a model: what it does, when to use it and, where that is the question, what else to use. */
+  /** For the model: what the tool does, when to use it, and the alternatives. */
   readonly description: string
   readonly input: z.ZodObject
   readonly annotations: Annotations
-  readonly run: (call: Call, input: never) => Promise<Answer>
+  readonly run: (call: ToolCall, input: never) => Promise<ToolResult>
 }
 
-/** Ties the input that `run` takes to the schema. */
+/** Infers the input type of `run` from the schema. */
 export function tool<Input extends z.ZodObject>(
   definition: Omit<Tool, 'input' | 'run'> & {
     readonly input: Input
-    readonly run: (call: Call, input: z.output<Input>) => Promise<Answer>
+    readonly run: (call: ToolCall, input: z.output<Input>) => Promise<ToolResult>
   },
 ): Tool {
   return definition
-}
-
-/** Why a tool did not do what it was asked to, in words for a model. */
-export class Refusal extends Error {
-  override name = 'Refusal'
 }

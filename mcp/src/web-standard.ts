@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
-import { HttpRefusal } from './http-refusal.ts'
+import { HttpError } from './http-error.ts'
 
-/* Between Node's requests and answers and those of the web standard, which the protocol is served over. */
+/* Converts between Node's HTTP types and the web-standard ones that the protocol library uses. */
 
 const maxBodyBytes = 4 * 1024 * 1024
 
-/** Reads the whole body first: a stream that is given up half read takes the connection with it. */
+/** Reads the whole body first, because abandoning a half-read stream closes the connection. */
 export async function readRequest(request: IncomingMessage): Promise<Request> {
   const { method, url } = request
   const headers = new Headers()
@@ -16,28 +16,28 @@ export async function readRequest(request: IncomingMessage): Promise<Request> {
   return new Request(new URL(url!, 'http://localhost'), { method: method!, headers, body })
 }
 
-export function sendAnswer(response: ServerResponse, answer: Response): void {
-  response.writeHead(answer.status, Object.fromEntries(answer.headers))
-  // A stream of events is open before there is one.
+export function sendResponse(response: ServerResponse, result: Response): void {
+  response.writeHead(result.status, Object.fromEntries(result.headers))
+  // An event stream must open before its first event.
   response.flushHeaders()
-  if (!answer.body) return void response.end()
-  // What is left for a client that leaves is dropped.
-  pipeline(Readable.fromWeb(answer.body), response, () => {})
+  if (!result.body) return void response.end()
+  // Ignores clients that disconnect early.
+  pipeline(Readable.fromWeb(result.body), response, () => {})
 }
 
 async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {
-  const pieces: Buffer[] = []
+  const chunks: Buffer[] = []
   let bytes = 0
   try {
-    for await (const piece of request.iterator({ destroyOnReturn: false })) {
-      bytes += (piece as Buffer).length
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      bytes += (chunk as Buffer).length
       if (bytes > maxBodyBytes)
-        throw new HttpRefusal(413, `a body has at most ${maxBodyBytes} bytes`)
-      pieces.push(piece as Buffer)
+        throw new HttpError(413, `request body too large; the limit is ${maxBodyBytes} bytes`)
+      chunks.push(chunk as Buffer)
     }
   } catch (cause) {
-    if (cause instanceof HttpRefusal) throw cause
-    throw new HttpRefusal(400, 'the body did not arrive whole', { cause })
+    if (cause instanceof HttpError) throw cause
+    throw new HttpError(400, 'the request body was cut short', { cause })
   }
-  return Buffer.concat(pieces)
+  return Buffer.concat(chunks)
 }

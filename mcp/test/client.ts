@@ -18,16 +18,16 @@ export const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 type Lifetime = Parameters<typeof startServer>[0]
 export type McpClient = Awaited<ReturnType<typeof connect>>
 
-/** A client and a server in one process, for what is not about transports. */
+/** Connects a client to a server in this process, for tests that do not concern transports. */
 export async function connectHere(t: Lifetime, options: ConnectionOptions & ServerOptions) {
   const connection = openConnection(options)
   t.after(() => connection[Symbol.asyncDispose]())
-  const [ours, theirs] = InMemoryTransport.createLinkedPair()
-  await createMcpServer(connection, options).connect(theirs)
-  return { connection, ...(await connect(t, ours)) }
+  const [clientSide, serverSide] = InMemoryTransport.createLinkedPair()
+  await createMcpServer(connection, options).connect(serverSide)
+  return { connection, ...(await connect(t, clientSide)) }
 }
 
-/** The program itself at the other end of a pipe, which holds it to speaking the protocol alone. */
+/** Runs the program over a pipe, so that any output outside the protocol is an error. */
 export async function connectOverStdio(
   t: Lifetime,
   env: Readonly<Record<string, string>>,
@@ -60,16 +60,16 @@ async function connect(t: Lifetime, transport: Transport, mode: VersionNegotiati
     client.callTool({ name, arguments: input })
   return {
     client,
-    /** What the protocol was broken with. */
+    /** Protocol violations. */
     errors,
     call,
-    /** The words of an answer that must be none of a failure. */
+    /** The text of a result, which must not be an error. */
     async ok(name: string, input?: Record<string, unknown>): Promise<string> {
       const result = await call(name, input)
       assert.ok(!result.isError, `${name}: ${textOf(result)}`)
       return textOf(result)
     },
-    /** The words of a refusal. */
+    /** The text of a result, which must be an error. */
     async refused(name: string, input?: Record<string, unknown>): Promise<string> {
       const result = await call(name, input)
       assert.equal(result.isError, true, `${name}: ${textOf(result)}`)
@@ -85,6 +85,6 @@ export function textOf({ content }: CallToolResult): string {
 
 export function imageOf({ content }: CallToolResult): { bytes: Buffer; mimeType: string } {
   const image = content.find((part) => part.type === 'image')
-  assert.ok(image, 'there is no picture in the answer')
+  assert.ok(image, 'the result contains no image')
   return { bytes: Buffer.from(image.data, 'base64'), mimeType: image.mimeType }
 }

@@ -7,30 +7,30 @@ const server = await startServer({ after })
 const { baseUrl, key: apiKey } = server
 const { name: machine } = await server.connect().machines.create()
 
-test('a command answers its exit code and both streams', async (t) => {
+test('run_command returns the exit code and both streams', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   const said = await mcp.ok('run_command', { machine, command: 'echo out; cat none; exit 3' })
   assert.match(said, /^Exit code 3\.\n--- stdout\nout\n--- stderr\n.*none/)
 })
 
-test('of a long output the beginning and the end are shown, and that it was cut', async (t) => {
+test('the middle of a long output is cut, with a note', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   const said = await mcp.ok('run_command', { machine, command: 'seq 20000' })
   assert.match(said, /--- stdout\n1\n2\n3\n/)
-  assert.match(said, /\n\[… \d+ characters left out here …\]\n/)
+  assert.match(said, /\n\[… \d+ characters omitted here …\]\n/)
   assert.match(said, /\n19999\n20000\n/)
   assert.ok(said.length < 21_000)
 })
 
-test('a command that takes too long is ended, and it is said what else to do', async (t) => {
+test('a command that times out is killed, and the result names the alternatives', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   const said = await mcp.ok('run_command', { machine, command: 'sleep 60', timeout_seconds: 1 })
-  assert.match(said, /^Exit code 124\. .*ended after 1 s.*background/)
+  assert.match(said, /^Exit code 124\. .*killed after 1 s.*background/)
 })
 
-test('a background process is looked at and ended', async (t) => {
+test('a background process is checked and stopped', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
-  assert.equal(await mcp.ok('read_process', { machine }), 'There is no background process.')
+  assert.equal(await mcp.ok('read_process', { machine }), 'There are no background processes.')
   const start = async (command: string) => {
     const started = await mcp.ok('run_command', { machine, command, background: true })
     return /prc_[0-9a-z]+/.exec(started)![0]
@@ -42,22 +42,22 @@ test('a background process is looked at and ended', async (t) => {
 
   const read = { machine, process: brief, wait_seconds: 40 }
   const said = await mcp.ok('read_process', read)
-  assert.match(said, /exited with 1.*\n--- stdout\ndone\nThat is all of it\./)
+  assert.match(said, /exited with 1.*\n--- stdout\ndone\nEnd of output\./)
   assert.match(await mcp.ok('read_process', { ...read, stream: 'stderr' }), /--- stderr\n.*none/)
 
   await mcp.ok('stop_process', { machine, process: lasting })
   const ended = await mcp.ok('read_process', { machine, process: lasting, wait_seconds: 40 })
-  assert.match(ended, /exited with 143.*\n\(nothing on stdout\)\nThat is all of it\./)
+  assert.match(ended, /exited with 143.*\n\(nothing on stdout\)\nEnd of output\./)
 })
 
-test('a client that asks for it is told that a call is under way', async (t) => {
+test('a client that requests progress is notified during a call', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl, progressEveryMs: 10 })
-  const told = Promise.withResolvers<void>()
+  const progressed = Promise.withResolvers<void>()
   const params = { name: 'run_command', arguments: { machine, command: 'sleep 50' } }
   const leaving = new AbortController()
-  const options = { onprogress: () => told.resolve(), signal: leaving.signal }
+  const options = { onprogress: () => progressed.resolve(), signal: leaving.signal }
   const running = mcp.client.callTool(params, options)
-  await told.promise
+  await progressed.promise
   leaving.abort()
   await assert.rejects(running)
 })

@@ -11,24 +11,24 @@ const owner = server.connect({ sessionType: 'human' })
 
 const click = (machine: string) => ['click', { machine, x: 10, y: 20 }] as const
 
-/** A machine that the test alone works on, the person among it too. */
+/** A machine of this test only, which the person (`owner`) controls as well. */
 async function createMachine(t: TestContext) {
   const machine = await owner.machines.create()
   t.after(() => machine.input.close())
   return machine
 }
 
-test('mouse and keyboard are handed back when they were not used for a while', async (t) => {
+test('an idle client releases the mouse and keyboard', async (t) => {
   const machine = await createMachine(t)
   const patient = await connectHere(t, { apiKey, baseUrl })
   await patient.ok(...click(machine.name))
   assert.equal((await machine.input.holder()).holder?.type, 'agent')
   await patient.connection[Symbol.asyncDispose]()
 
-  const hasty = await connectHere(t, { apiKey, baseUrl, handBackAfterMs: 1 })
+  const hasty = await connectHere(t, { apiKey, baseUrl, releaseAfterMs: 1 })
   await hasty.ok(...click(machine.name))
   await hasty.ok(...click(machine.name))
-  await eventually('the lease is handed back and its session closed', async () => {
+  await eventually('the lease is released and its session closed', async () => {
     const sessions = await machine.sessions().all()
     return sessions.every(({ state }) => state === 'closed')
   })
@@ -36,7 +36,7 @@ test('mouse and keyboard are handed back when they were not used for a while', a
   await hasty.ok(...click(machine.name))
 })
 
-test('a person who takes over is told of and not fought', async (t) => {
+test('after a person takes over, input fails with an explanation and does not take it back', async (t) => {
   const machine = await createMachine(t)
   const mcp = await connectHere(t, { apiKey, baseUrl })
   await mcp.ok(...click(machine.name))
@@ -53,7 +53,7 @@ test('a person who takes over is told of and not fought', async (t) => {
   assert.equal((await machine.input.holder()).holder?.type, 'agent')
 })
 
-test('what was taken and is free again is told before anything is done', async (t) => {
+test('after a lease was lost and is free again, the first input fails and does nothing', async (t) => {
   const machine = await createMachine(t)
   const mcp = await connectHere(t, { apiKey, baseUrl })
   await mcp.ok(...click(machine.name))
@@ -68,7 +68,7 @@ test('what was taken and is free again is told before anything is done', async (
   assert.ok(events().length > before)
 })
 
-test('a program that holds them is not displaced', async (t) => {
+test('another program that holds the lease is not displaced', async (t) => {
   const machine = await createMachine(t)
   const first = await connectHere(t, { apiKey, baseUrl })
   const second = await connectHere(t, { apiKey, baseUrl })
@@ -77,9 +77,9 @@ test('a program that holds them is not displaced', async (t) => {
   await first.ok(...click(machine.name))
 })
 
-test('calls that come at once take turns', async (t) => {
+test('parallel calls run one after the other', async (t) => {
   const machine = await createMachine(t)
-  const mcp = await connectHere(t, { apiKey, baseUrl, handBackAfterMs: 1 })
+  const mcp = await connectHere(t, { apiKey, baseUrl, releaseAfterMs: 1 })
   const texts = ['aaaa', 'bbbb', 'cccc', 'dddd']
   const input = (text: string) => ({ machine: machine.name, text })
   await Promise.all(texts.map((text) => mcp.ok('type_text', input(text))))
@@ -89,7 +89,7 @@ test('calls that come at once take turns', async (t) => {
   assert.equal(typed.join(''), texts.join(''))
 })
 
-test('a client that leaves hands back what it controlled', async (t) => {
+test('a client that disconnects releases its leases', async (t) => {
   const machine = await createMachine(t)
   const free = () =>
     eventually('the lease is free', async () => (await machine.input.holder()).holder === null)
@@ -117,7 +117,7 @@ test('a client that leaves hands back what it controlled', async (t) => {
   assert.equal((await machine.input.holder()).holder, null)
 })
 
-test('a client that leaves in the middle of a drag leaves nothing held', async (t) => {
+test('a client that disconnects during a drag leaves no button pressed', async (t) => {
   const machine = await createMachine(t)
   const mcp = await serveHttp({ baseUrl, port: 0 })
   t.after(() => mcp[Symbol.asyncDispose]())
@@ -126,7 +126,7 @@ test('a client that leaves in the middle of a drag leaves nothing held', async (
   const hold = desktop.holdInput()
   const input = { machine: machine.name, from_x: 1, from_y: 1, to_x: 100, to_y: 100 }
   const dragging = remote.call('drag', input).catch(() => {})
-  await eventually('the drag has begun', async () => desktop.events.length > 0)
+  await eventually('the drag has started', async () => desktop.events.length > 0)
   await remote.transport.terminateSession()
   await eventually('the session is closed', async () => {
     const sessions = await machine.sessions().all()

@@ -7,17 +7,17 @@ import { connectHere } from './client.ts'
 const server = await startServer({ after }, { plan: 'free' })
 const { baseUrl, key: apiKey } = server
 
-test('a limit of the plan is told with its numbers and what to do', async (t) => {
+test('a plan limit is explained with its numbers and what to do', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   await mcp.ok('create_machine', { name: 'only' })
   const said = await mcp.refused('create_machine', {})
-  assert.match(said, /allows 1 .*there are 1.*no longer needed.*raise the limit/)
+  assert.match(said, /allows 1 .*1 exist.*no longer needed.*raise the limit/)
 })
 
-test('what a stopped machine cannot do points to its start', async (t) => {
+test('a tool that needs a running machine refers to start_machine', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   await mcp.ok('stop_machine', { machine: 'only' })
-  assert.match(await mcp.ok('stop_machine', { machine: 'only' }), /stopped already/)
+  assert.match(await mcp.ok('stop_machine', { machine: 'only' }), /already stopped/)
   for (const [tool, input] of [
     ['run_command', { command: 'true' }],
     ['read_file', { path: 'a' }],
@@ -27,10 +27,10 @@ test('what a stopped machine cannot do points to its start', async (t) => {
     assert.match(await mcp.refused(tool, { machine: 'only', ...input }), /start_machine/, tool)
   }
   await mcp.ok('start_machine', { machine: 'only' })
-  assert.match(await mcp.ok('start_machine', { machine: 'only' }), /runs already/)
+  assert.match(await mcp.ok('start_machine', { machine: 'only' }), /already running/)
 })
 
-test('what is not there points to where to look', async (t) => {
+test('an unknown name refers to the tool that lists them', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   assert.match(await mcp.refused('screenshot', { machine: 'nobody' }), /nobody.*list_machines/)
   const unknown = { machine: `mch_${'0'.repeat(26)}` }
@@ -39,14 +39,14 @@ test('what is not there points to where to look', async (t) => {
   assert.match(await mcp.refused('unpublish_port', unpublished), /get_machine/)
 })
 
-test('a key that is refused and a server that is away are for the user', async (t) => {
+test('an invalid key and an unreachable server are referred to the user', async (t) => {
   const wrong = await connectHere(t, { apiKey: 'ck_wrong', baseUrl })
   assert.match(await wrong.refused('list_machines'), /ask the user.*COMPUTER_API_KEY/)
   const lost = await connectHere(t, { apiKey, baseUrl: 'http://127.0.0.1:1' })
   assert.match(await lost.refused('list_machines'), /tell the user.*cannot be reached/)
 })
 
-test('a browser that cannot start is told with what it said', async (t) => {
+test('a browser that fails to start is reported with its error output', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   const page = { machine: 'only', url: 'http://localhost:8000/' }
   fakeBrowser((process) => {
@@ -63,7 +63,7 @@ test('a browser that cannot start is told with what it said', async (t) => {
   assert.deepEqual(asked, [page.url])
 })
 
-/** The fake machines of this process have no browser of their own. */
+/** The fake machines have no browser. */
 function fakeBrowser(run: Command): void {
   ;(commands as Map<string, Command>).set('chromium', run)
 }

@@ -8,23 +8,23 @@ const server = await startServer({ after })
 const { baseUrl, key: apiKey } = server
 const machine = await server.connect().machines.create({ name: 'files' })
 
-test('a long text is read in pieces that cut no character', async (t) => {
+test('a long text is read in chunks that split no character', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   const text = `\ufeffx${'é漢🙂'.repeat(20_000)}`
   await machine.files.write('long.txt', text)
   let read = ''
   for (let offset = 0; ;) {
-    const answer = await mcp.call('read_file', { machine: 'files', path: 'long.txt', offset })
-    const [piece, note] = answer.content
-    assert.ok(piece?.type === 'text', textOf(answer))
-    read += piece.text
+    const result = await mcp.call('read_file', { machine: 'files', path: 'long.txt', offset })
+    const [chunk, note] = result.content
+    assert.ok(chunk?.type === 'text', textOf(result))
+    read += chunk.text
     if (!note) break
-    offset = Number(/offset (\d+)/.exec(textOf(answer))![1])
+    offset = Number(/offset (\d+)/.exec(textOf(result))![1])
   }
   assert.equal(read, text)
 })
 
-test('a file that is binary is refused with what to do', async (t) => {
+test('a binary file is refused with what to do instead', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   for (const bytes of [
     [0x7f, 0x45, 0],
@@ -36,7 +36,7 @@ test('a file that is binary is refused with what to do', async (t) => {
   }
 })
 
-test('a picture is shown, and a large one made smaller', async (t) => {
+test('an image is shown, and a large one downscaled', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   const create = { width: 3000, height: 1500, channels: 3, background: 'red' } as const
   for (const format of ['png', 'jpeg', 'webp', 'gif'] as const) {
@@ -49,7 +49,7 @@ test('a picture is shown, and a large one made smaller', async (t) => {
   }
 })
 
-test('a picture that is none is an answer too', async (t) => {
+test('a corrupt image fails with an explanation', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   await machine.files.write(
     'broken.png',
@@ -59,7 +59,7 @@ test('a picture that is none is an answer too', async (t) => {
   assert.match(await mcp.refused('read_file', read), /broken\.png.*cannot be shown/)
 })
 
-test('a picture beyond all bounds is not fetched whole', async (t) => {
+test('an oversized image is not downloaded whole', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   const bytes = new Uint8Array(20 * 1024 * 1024 + 1)
   bytes.set(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))

@@ -12,12 +12,12 @@ const { baseUrl, key } = server
 const mcp = await serveHttp({ baseUrl, port: 0 })
 after(() => mcp[Symbol.asyncDispose]())
 
-test('without a key, or with one that is none, there is nothing', async () => {
+test('a missing or invalid key is refused', async () => {
   const without = await post(mcp.url, {}, initialize)
   assert.equal(without.status, 401)
   assert.equal(without.headers['www-authenticate'], 'Bearer')
   const wrong = await post(mcp.url, { authorization: 'Bearer ck_wrong' }, initialize)
-  assert.deepEqual([wrong.status, wrong.message], [401, 'the API key was refused'])
+  assert.deepEqual([wrong.status, wrong.message], [401, 'invalid API key'])
   assert.equal(wrong.headers['mcp-session-id'], undefined)
 })
 
@@ -37,7 +37,7 @@ test('each client acts with its own key', async (t) => {
   assert.match(await other.ok('list_machines'), /mine/)
 })
 
-test('a session is found with its own key alone', async (t) => {
+test('a session is served only with the key that opened it', async (t) => {
   const stranger = await server.apiKey({ name: 'Stranger' })
   const { transport } = await connectOverHttp(t, mcp.url, key)
   const headers = { ...accepted, 'mcp-session-id': transport.sessionId! }
@@ -48,7 +48,7 @@ test('a session is found with its own key alone', async (t) => {
   assert.equal((await call(key)).status, 200)
 })
 
-test('a web page is refused, whatever name it was opened by', async () => {
+test('requests from web pages are refused, under any host name', async () => {
   const authorization = `Bearer ${key}`
   const asked = async (headers: Record<string, string>) =>
     (await post(mcp.url, { authorization, ...headers }, initialize)).status
@@ -59,14 +59,14 @@ test('a web page is refused, whatever name it was opened by', async () => {
   assert.equal(await asked({ host: 'localhost:1' }), 200)
 })
 
-test('a name that was allowed is served', async (t) => {
+test('an allowed host name is served', async (t) => {
   const named = await serveHttp({ baseUrl, port: 0, allowedHosts: ['mcp.example'] })
   t.after(() => named[Symbol.asyncDispose]())
   const headers = { authorization: `Bearer ${key}`, host: 'mcp.example' }
   assert.equal((await post(named.url, headers, initialize)).status, 200)
 })
 
-test('what is no initialization opens no session', async (t) => {
+test('only an initialization opens a session', async (t) => {
   const small = await serveHttp({ baseUrl, port: 0, maxSessions: 1 })
   t.after(() => small[Symbol.asyncDispose]())
   const headers = { ...accepted, authorization: `Bearer ${key}` }
@@ -75,7 +75,7 @@ test('what is no initialization opens no session', async (t) => {
   assert.equal((await post(small.url, headers, initialize)).status, 200)
 })
 
-test('sessions are bounded in number, and one that ends makes room', async (t) => {
+test('the number of sessions is limited, and closing one makes room', async (t) => {
   const small = await serveHttp({ baseUrl, port: 0, maxSessions: 1 })
   t.after(() => small[Symbol.asyncDispose]())
   const { transport } = await connectOverHttp(t, small.url, key)
@@ -85,15 +85,15 @@ test('sessions are bounded in number, and one that ends makes room', async (t) =
   await connectOverHttp(t, small.url, key)
 })
 
-test('a session that nobody uses ends', async (t) => {
+test('an idle session is closed', async (t) => {
   const hasty = await serveHttp({ baseUrl, port: 0, idleMs: 20, maxSessions: 1 })
   t.after(() => hasty[Symbol.asyncDispose]())
   const authorization = `Bearer ${key}`
   const opened = await post(hasty.url, { authorization }, initialize)
   const id = opened.headers['mcp-session-id'] as string
   assert.ok(id)
-  // Asking for it would be using it: room for another tells that it is gone.
-  await eventually('there is room', async () => {
+  // A request would keep the session alive, so detect its end by the room for another.
+  await eventually('there is room for another session', async () => {
     return (await post(hasty.url, { authorization }, initialize)).status === 200
   })
   const headers = { ...accepted, authorization, 'mcp-session-id': id }
@@ -101,7 +101,7 @@ test('a session that nobody uses ends', async (t) => {
   assert.equal((await post(hasty.url, headers, listing)).status, 404)
 })
 
-test('a server that is away is said to be', async (t) => {
+test('an unreachable Computer server is reported as 502', async (t) => {
   const lost = await serveHttp({ baseUrl: 'http://127.0.0.1:1', port: 0 })
   t.after(() => lost[Symbol.asyncDispose]())
   assert.equal((await post(lost.url, { authorization: `Bearer ${key}` }, initialize)).status, 502)
@@ -119,7 +119,7 @@ const initialize = {
   },
 }
 
-/** One request with headers that fetch would not let through. */
+/** Sends a request with headers that fetch does not allow. */
 async function post(url: string, headers: Record<string, string>, body: unknown) {
   const type = { 'content-type': 'application/json' }
   const sent = request(url, { method: 'POST', headers: { ...accepted, ...type, ...headers } })

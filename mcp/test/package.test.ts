@@ -7,8 +7,8 @@ import { buildMcp } from '../build.ts'
 import { tools } from '../src/tools/all.ts'
 import { connectOverStdio } from './client.ts'
 
-test('the package that is published serves the tools', async (t) => {
-  // Inside the checkout, for its dependencies to be found.
+test('the published package serves the tools', async (t) => {
+  // Inside the checkout, so that its dependencies resolve.
   const folder = fileURLToPath(new URL('../../build/', import.meta.url))
   await mkdir(folder, { recursive: true })
   const outDir = await mkdtemp(join(folder, 'mcp-'))

@@ -6,7 +6,7 @@ import { startServer } from '../../sdk/test/server.ts'
 import { serveHttp } from '../src/http.ts'
 import { connectOverHttp, connectOverStdio, entry } from './client.ts'
 
-/* Which revisions of the protocol are spoken: those with a handshake everywhere, the one without on pipes. */
+/* Supported protocol revisions: those with a handshake everywhere, the one without only over pipes. */
 
 const server = await startServer({ after })
 const { baseUrl, key } = server
@@ -15,15 +15,15 @@ const mcp = await serveHttp({ baseUrl, port: 0 })
 after(() => mcp[Symbol.asyncDispose]())
 
 for (const revision of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])
-  test(`a client of ${revision} is answered in it`, async () => {
+  test(`a client of revision ${revision} is served in that revision`, async () => {
     assert.equal(await initialize(revision), revision)
   })
 
-test('a client of a revision that is not known is offered one that is', async () => {
+test('a client of an unknown revision is offered a known one', async () => {
   assert.equal(await initialize('2999-01-01'), '2025-11-25')
 })
 
-test('over a pipe a client may open with a handshake or without', async (t) => {
+test('over a pipe a client may connect with or without a handshake', async (t) => {
   const owner = server.connect()
   await owner.machines.create({ name: 'shared' })
   for (const mode of ['legacy', 'auto', { pin: '2026-07-28' }] as const) {
@@ -37,14 +37,14 @@ test('over a pipe a client may open with a handshake or without', async (t) => {
   }
 })
 
-test('over HTTP a client that would do without a handshake falls back to a session', async (t) => {
+test('over HTTP a client that prefers no handshake falls back to a session', async (t) => {
   const { client, transport, ok } = await connectOverHttp(t, mcp.url, key, 'auto')
   assert.equal(client.getNegotiatedProtocolVersion(), '2025-11-25')
   assert.ok(transport.sessionId)
   assert.match(await ok('list_machines'), /shared/)
 })
 
-test('a client that sends what is too long to read has no deaf server left over', async () => {
+test('the server exits after a message that is too long to read', async () => {
   const program = spawn(process.execPath, [entry], {
     env,
     stdio: ['pipe', 'ignore', 'inherit'],

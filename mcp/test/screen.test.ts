@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
 import sharp from 'sharp'
 import { startServer } from '../../sdk/test/server.ts'
-import { showPicture, shownSize, toDisplay } from '../src/pictures.ts'
+import { renderImage, scaledSize, toDisplay } from '../src/images.ts'
 import { connectHere, imageOf, textOf } from './client.ts'
 
 const server = await startServer({ after })
 const { baseUrl, key: apiKey } = server
 
-test('a display is shown no larger than models look at, in its own shape', () => {
+test('a display is scaled to the size models can view, keeping its aspect ratio', () => {
   const sizes = [
     [1280, 800, 1280, 800],
     [1024, 768, 1024, 768],
@@ -20,10 +20,10 @@ test('a display is shown no larger than models look at, in its own shape', () =>
     [1280, 1024, 1198, 959],
   ] as const
   for (const [width, height, shownWidth, shownHeight] of sizes)
-    assert.deepEqual(shownSize({ width, height }), { width: shownWidth, height: shownHeight })
+    assert.deepEqual(scaledSize({ width, height }), { width: shownWidth, height: shownHeight })
 })
 
-test('each pixel of a picture has a pixel of the display, and the corners meet', () => {
+test('image pixels map onto display pixels, corner to corner', () => {
   for (const [width, height] of [
     [1280, 800],
     [1366, 768],
@@ -32,11 +32,11 @@ test('each pixel of a picture has a pixel of the display, and the corners meet',
     [1080, 1920],
   ] as const) {
     const display = { width, height }
-    const shown = shownSize(display)
-    const of = (x: number, y: number) => toDisplay({ x, y }, shown, display)
+    const shown = scaledSize(display)
+    const map = (x: number, y: number) => toDisplay({ x, y }, shown, display)
     const scale = width / shown.width
-    const first = of(0, 0)
-    const last = of(shown.width - 1, shown.height - 1)
+    const first = map(0, 0)
+    const last = map(shown.width - 1, shown.height - 1)
     assert.ok(first.x < scale && first.y <= scale)
     assert.ok(last.x < width && last.x >= width - scale && last.y < height, `${width}x${height}`)
     if (scale === 1)
@@ -50,14 +50,14 @@ test('each pixel of a picture has a pixel of the display, and the corners meet',
   }
 })
 
-test('what PNG makes large is shown as JPEG', async () => {
+test('an image that is large as PNG is sent as JPEG', async () => {
   const noise = randomBytes(640 * 480 * 3)
   const raw = { width: 640, height: 480, channels: 3 } as const
-  const shown = await showPicture(await sharp(noise, { raw }).png().toBuffer())
+  const shown = await renderImage(await sharp(noise, { raw }).png().toBuffer())
   assert.equal((shown.content as { mimeType: string }).mimeType, 'image/jpeg')
 })
 
-test('a click lands under the point of the picture that it was aimed at', async (t) => {
+test('a click lands at the display point under the given image point', async (t) => {
   const machine = await server.connect().machines.create({ name: 'wide' })
   const mcp = await connectHere(t, { apiKey, baseUrl })
   const resize = async (width: number, height: number) => {
@@ -79,7 +79,7 @@ test('a click lands under the point of the picture that it was aimed at', async 
 
   await mcp.connection.computer[Symbol.asyncDispose]()
   await resize(1024, 768)
-  assert.match(await mcp.refused(...click(10, 10)), /another size.*screenshot/)
+  assert.match(await mcp.refused(...click(10, 10)), /changed size.*screenshot/)
   assert.deepEqual(pointer(), { x: 2559, y: 1599 })
   await mcp.ok('screenshot', { machine: 'wide' })
   await mcp.ok(...click(10, 10))

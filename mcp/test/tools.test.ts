@@ -19,7 +19,7 @@ test('every tool says what it does and when to use it', () => {
     )
 })
 
-test('a client is told of each tool what it may do', async (t) => {
+test('every tool has complete annotations', async (t) => {
   const { client } = await connectHere(t, { apiKey: 'none' })
   const listed = (await client.listTools()).tools
   assert.equal(listed.length, tools.length)
@@ -32,7 +32,7 @@ test('a client is told of each tool what it may do', async (t) => {
   }
 })
 
-test('in read-only mode there is nothing but looking', async (t) => {
+test('read-only mode offers only tools that change nothing', async (t) => {
   const mcp = await connectHere(t, { apiKey: 'none', readOnly: true })
   const { tools: listed } = await mcp.client.listTools()
   assert.deepEqual(listed.map(({ name }) => name).sort(), [
@@ -48,7 +48,7 @@ test('in read-only mode there is nothing but looking', async (t) => {
   await assert.rejects(clicking, { code: -32602, message: /click not found/ })
 })
 
-test('an input that is wrong is refused with what is wrong about it', async (t) => {
+test('an invalid input is refused with the name of the invalid field', async (t) => {
   const mcp = await connectHere(t, { apiKey: 'none' })
   assert.match(await mcp.refused('click', { machine: 'any', x: 1.5, y: 1 }), /x/)
   assert.match(await mcp.refused('click', { machine: 'any', x: 1, y: 1, z: 1 }), /"?z"?/)

@@ -12,7 +12,7 @@ const mcp = await serveHttp({ baseUrl, port: 0 })
 after(() => mcp[Symbol.asyncDispose]())
 const authorization = `Bearer ${key}`
 
-test('a stream of events is open before there is one, and gone with its client', async (t) => {
+test('an event stream opens before its first event and closes with its client', async (t) => {
   const { transport, client } = await connectOverHttp(t, mcp.url, key)
   const headers = {
     authorization,
@@ -20,7 +20,7 @@ test('a stream of events is open before there is one, and gone with its client',
     'mcp-session-id': transport.sessionId!,
   }
   const listen = (signal: AbortSignal) => fetch(mcp.url, { headers, signal })
-  // Its own stream goes, its session stays.
+  // Closes the client's own stream; the session stays.
   await client.close()
   const leaving = new AbortController()
   await eventually('the stream is free', async () => {
@@ -35,7 +35,7 @@ test('a stream of events is open before there is one, and gone with its client',
   })
 })
 
-test('a body that is too long is refused, and the refusal arrives', async () => {
+test('a body that is too long is refused, and the client receives the response', async () => {
   const sent = request(mcp.url, { method: 'POST', headers: { authorization } })
   sent.on('error', () => {})
   sent.write(Buffer.alloc(4 * 1024 * 1024 + 1, 'x'))
@@ -44,7 +44,7 @@ test('a body that is too long is refused, and the refusal arrives', async () => 
   sent.destroy()
 })
 
-test('other methods are refused with those that there are', async () => {
+test('other methods are refused, and the response lists the allowed ones', async () => {
   for (const method of ['PUT', 'TRACE', 'HEAD']) {
     const sent = request(mcp.url, { method, headers: { authorization } }).end()
     const [answer] = (await once(sent, 'response')) as [IncomingMessage]

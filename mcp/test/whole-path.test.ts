@@ -11,18 +11,18 @@ import { connectOverHttp, connectOverStdio, imageOf, type McpClient } from './cl
 
 const server = await startServer({ after })
 
-test('a client does the work of a day over stdio', async (t) => {
+test('a client completes a full workflow over stdio', async (t) => {
   const env = { COMPUTER_API_KEY: server.key, COMPUTER_BASE_URL: server.baseUrl }
-  await workADay(await connectOverStdio(t, env))
+  await runWorkflow(await connectOverStdio(t, env))
 })
 
-test('a client does the work of a day over streamable HTTP', async (t) => {
+test('a client completes a full workflow over streamable HTTP', async (t) => {
   const mcp = await serveHttp({ baseUrl: server.baseUrl, port: 0 })
   t.after(() => mcp[Symbol.asyncDispose]())
-  await workADay(await connectOverHttp(t, mcp.url, server.key))
+  await runWorkflow(await connectOverHttp(t, mcp.url, server.key))
 })
 
-test('the command line serves it with the key of a profile', async (t) => {
+test('computer mcp serves the tools with the key of a profile', async (t) => {
   const home = await mkdtemp(join(tmpdir(), 'computer-mcp-'))
   t.after(() => rm(home, { recursive: true }))
   const profile = { base_url: server.baseUrl, api_key: server.key }
@@ -37,7 +37,7 @@ test('the command line serves it with the key of a profile', async (t) => {
   assert.deepEqual(mcp.errors, [])
 })
 
-async function workADay(mcp: McpClient): Promise<void> {
+async function runWorkflow(mcp: McpClient): Promise<void> {
   const { tools } = await mcp.client.listTools()
   assert.ok(tools.length >= 15 && tools.length <= 25, `${tools.length} tools`)
   assert.match(mcp.client.getInstructions() ?? '', /screenshot/)

@@ -38,8 +38,12 @@ async function runLane(kind: Lane, noise: NoiseRule, options: LaneOptions): Prom
       try {
         if (file.joinsServer) server ??= await startRealServer(sharedServerOptions)
         const result = await runFile(file, { ...options, env: laneEnv(server) })
+        if (options.signal.aborted) return
         if (result.failed > 0 && server) await keepServerLogs(server.dataDir, result.logDir)
         options.onResult(result)
+      } catch (error) {
+        // The server of the lane did not start: the file failed, and the next one tries again.
+        options.onResult(failedResult(file, options.logsDir, error as Error))
       } finally {
         noise.release(file)
       }
@@ -47,6 +51,10 @@ async function runLane(kind: Lane, noise: NoiseRule, options: LaneOptions): Prom
   } finally {
     await server?.[Symbol.asyncDispose]()
   }
+}
+
+function failedResult({ path }: TestFile, logDir: string, { stack }: Error): FileResult {
+  return { path, seconds: 0, passed: 0, failed: 1, skipped: 0, report: stack ?? '', logDir }
 }
 
 function laneEnv(server: RealServer | undefined): Readonly<Record<string, string>> {

@@ -24,7 +24,9 @@ export async function runFile(
   options: {
     readonly logsDir: string
     readonly env: Readonly<Record<string, string>>
-    readonly signal: AbortSignal
+    readonly signal?: AbortSignal
+    /** Instead of the time limit of the file's lane. */
+    readonly timeoutMs?: number
   },
 ): Promise<FileResult> {
   const logDir = join(options.logsDir, path.replaceAll('/', '-').replace(/\.test\.ts$/, ''))
@@ -34,8 +36,8 @@ export async function runFile(
   const events = run({
     files: [path],
     concurrency: 1,
-    timeout: timeoutsMs[lane],
-    signal: options.signal,
+    timeout: options.timeoutMs ?? timeoutsMs[lane],
+    ...(options.signal && { signal: options.signal }),
     env: { ...process.env, ...options.env, COMPUTER_TEST_LOGS: logDir },
   })
   events.on('test:summary', ({ counts: of, file }) => {

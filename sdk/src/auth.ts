@@ -3,7 +3,7 @@ import type { List, PageOptions } from './pages.ts'
 import type { Body, Transport } from './transport.ts'
 import type { AuthSession, Principal } from './wire/records.ts'
 
-/** Signing in, for a page in a browser: the cookie is its business. Programs use an API key. */
+/** Sign-in for browser pages, by session cookie. Programs use an API key instead. */
 export class Auth {
   readonly #transport: Transport
 
@@ -11,7 +11,7 @@ export class Auth {
     this.#transport = transport
   }
 
-  /** Who is calling, in which organization, and what it may do. */
+  /** The caller, its organization and its permissions. */
   async me(options: CallOptions = {}): Promise<Principal> {
     return this.#transport.call('GET /v1/auth/me', {}, options)
   }
@@ -33,7 +33,7 @@ export class Auth {
     return this.#transport.call('POST /v1/auth/switch-organization', { body }, options)
   }
 
-  /** Your browser sessions that can still be used, newest first. */
+  /** Your valid browser sessions, newest first. */
   listSessions({ signal, ...query }: PageOptions & CallOptions = {}): List<AuthSession> {
     return this.#transport.list('GET /v1/auth/sessions', { query }, { signal })
   }
@@ -50,7 +50,7 @@ export class Auth {
     await this.#transport.call('POST /v1/auth/password', { body }, options)
   }
 
-  /** Mails a link, if the address has an account. */
+  /** Sends a reset link by email if the address has an account. */
   async requestPasswordReset(email: string, options: CallOptions = {}): Promise<void> {
     await this.#transport.call('POST /v1/auth/password-reset', { body: { email } }, options)
   }

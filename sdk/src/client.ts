@@ -5,7 +5,7 @@ import { Sessions } from './sessions.ts'
 import { Transport } from './transport.ts'
 import type { SessionType } from './wire/records.ts'
 
-/** What the parts of one Computer share. */
+/** State shared by the parts of one Computer. */
 export class Client {
   readonly transport: Transport
   readonly gateway: Gateway
@@ -20,7 +20,7 @@ export class Client {
     this.#sessionType = sessionType
   }
 
-  /** One for each machine, however many handles it has: two would take the lease from each other. */
+  /** One per machine, shared by all handles: two would take the lease from each other. */
   input(machineId: string): Input {
     const input =
       this.#inputs.get(machineId) ?? new Input(this.transport, machineId, this.#sessionType)
@@ -28,7 +28,7 @@ export class Client {
     return input
   }
 
-  /** The machine is gone, and its session with it. */
+  /** Drops local state of a deleted machine; its session ended with it. */
   forget(machineId: string): void {
     this.#inputs.get(machineId)?.abandon()
     this.#inputs.delete(machineId)

@@ -4,11 +4,11 @@ import type { Transport } from './transport.ts'
 import type { ClipboardSelection } from './wire/records.ts'
 
 export type ClipboardOptions = CallOptions & {
-  /** `clipboard` is Ctrl-C and Ctrl-V, `primary` what is marked. Default: `clipboard`. */
+  /** `clipboard` is that of Ctrl-C and Ctrl-V, `primary` the selected text. Default: `clipboard`. */
   readonly selection?: ClipboardSelection | undefined
 }
 
-/** The clipboard of the desktop. Writing needs the input lease, reading does not. */
+/** The clipboard of the desktop. Writing requires the input lease; reading does not. */
 export class Clipboard {
   readonly #transport: Transport
   readonly #machineId: string

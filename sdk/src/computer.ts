@@ -4,8 +4,8 @@ import { Events } from './events.ts'
 import { Machines } from './machines.ts'
 import { configure, type CallOptions, type ComputerOptions } from './options.ts'
 import {
-  AllPorts,
-  AllSecrets,
+  OrganizationPorts,
+  OrganizationSecrets,
   ApiKeys,
   AuditEvents,
   Images,
@@ -24,7 +24,7 @@ import type { Principal } from './wire/records.ts'
  *     const computer = new Computer()
  *     const machine = await computer.machines.create({ name: 'first' })
  *
- * Disposing of it (`await using`) closes the sessions that it opened. Machines stay as they are.
+ * Disposing of it (`await using`) closes the sessions it opened. Machines are not affected.
  */
 export class Computer {
   readonly machines: Machines
@@ -32,8 +32,8 @@ export class Computer {
   readonly templates: Templates
   readonly images: Images
   readonly sessions: Sessions
-  readonly ports: AllPorts
-  readonly secrets: AllSecrets
+  readonly ports: OrganizationPorts
+  readonly secrets: OrganizationSecrets
   readonly events: Events
   readonly apiKeys: ApiKeys
   readonly members: Members
@@ -52,8 +52,8 @@ export class Computer {
     this.templates = new Templates(client)
     this.images = new Images(transport)
     this.sessions = client.sessions
-    this.ports = new AllPorts(transport)
-    this.secrets = new AllSecrets(transport)
+    this.ports = new OrganizationPorts(transport)
+    this.secrets = new OrganizationSecrets(transport)
     this.events = new Events(client)
     this.apiKeys = new ApiKeys(transport)
     this.members = new Members(transport)
@@ -63,7 +63,7 @@ export class Computer {
     this.auth = new Auth(transport)
   }
 
-  /** Who is calling, in which organization, and what it may do. */
+  /** The caller, its organization and its permissions. */
   async me(options: CallOptions = {}): Promise<Principal> {
     return this.auth.me(options)
   }

@@ -5,11 +5,11 @@ import type { Display as Geometry, ScreenshotFormat } from './wire/records.ts'
 
 export type ScreenshotOptions = CallOptions & Query<'GET /v1/machines/{machine_id}/screenshot'>
 
-/** A picture of the display. */
+/** An image of the display. */
 export type Screenshot = {
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly format: ScreenshotFormat
-  /** The geometry of the display as it was then, in pixels. */
+  /** Size of the display at that time, in pixels. */
   readonly width: number
   readonly height: number
 }
@@ -26,13 +26,13 @@ export class Display {
     this.#input = input
   }
 
-  /** Its geometry. Waits while the desktop starts. */
+  /** The current geometry. Waits while the desktop starts. */
   async get(options: CallOptions = {}): Promise<Geometry> {
     const params = { machineId: this.#machineId }
     return this.#transport.call('GET /v1/machines/{machine_id}/display', { params }, options)
   }
 
-  /** Changes its geometry, which needs the input lease. */
+  /** Changes the geometry. Requires the input lease. */
   async resize(width: number, height: number, options: CallOptions = {}): Promise<void> {
     const body = { width, height }
     await this.#input.send('POST /v1/machines/{machine_id}/display/resize', body, options)

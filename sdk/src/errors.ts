@@ -1,27 +1,27 @@
 import type { ErrorCode, FieldError, Quota } from './wire/records.ts'
 
-/** What the SDK itself has to report, beside the codes of the API. */
+/** Error codes of the SDK itself, in addition to those of the API. */
 export type ClientErrorCode =
-  /** No whole answer came, and trying again did not help or could have done the thing twice. */
+  /** No complete response, and retries failed or could have repeated the action. */
   | 'connection_failed'
-  /** What was waited for did not happen in time. It may still. */
+  /** A wait exceeded its time limit. The operation may still complete. */
   | 'timed_out'
-  /** The work that was waited for failed: the message says why. */
+  /** The awaited operation failed; the message says why. */
   | 'operation_failed'
-  /** A download is longer than its bound. */
+  /** A download exceeds its size limit. */
   | 'too_large'
 
-/** The one error of the SDK. Tell cases apart by `code`; `message` is for people. */
+/** The error class of the SDK. Distinguish cases by `code`; `message` is for people. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly code: ErrorCode | ClientErrorCode
-  /** The HTTP status, or 0 if the SDK itself says this. */
+  /** The HTTP status, or 0 for errors of the SDK itself. */
   readonly status: number
-  /** Names the request in the server's logs. */
+  /** Identifies the request in the server's logs. */
   readonly requestId: string | null
-  /** Which fields of the request were wrong. */
+  /** The invalid fields of the request. */
   readonly details: readonly FieldError[]
-  /** With `quota_exceeded`: which limit declined the call, and where to raise it. */
+  /** With `quota_exceeded`: the limit that was reached, and where to raise it. */
   readonly quota: Quota | null
 
   constructor(

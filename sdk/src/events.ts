@@ -4,39 +4,38 @@ import { ApiError } from './errors.ts'
 import { finalError, type Socket } from './gateway.ts'
 import type { CallOptions } from './options.ts'
 import type { List, PageOptions } from './pages.ts'
-import { backoffMs, pause } from './retry.ts'
+import { Reconnection } from './reconnection.ts'
+import { pause } from './retry.ts'
 import type { MachineEvent } from './wire/records.ts'
 
-/** An event of the organization; `cursor` is what `after` takes. */
+/** An event of the organization. Pass its `cursor` as `after` to resume there. */
 export type OrganizationEvent = MachineEvent & { readonly cursor: string }
 
-/** Reconnecting goes on for as long before the error is shown. */
-const patienceMs = 120_000
 const pollMs = 1000
 
 /**
- * Events as they happen, in order: `for await` over it. A connection that breaks off is made again and
- * goes on where it was, so that none is lost or comes twice. It begins at the first need, which
- * `await ready` is too: what happens after that is in it.
+ * Events in order, as they occur: iterate with `for await`. After a lost connection it resumes where it
+ * was, without gaps or duplicates. It starts on first iteration or on `await ready`, and includes every
+ * event from then on.
  */
 export class Subscription<T> implements AsyncIterable<T> {
-  readonly #begin: () => Promise<() => AsyncGenerator<T, void, void>>
-  #begun: Promise<() => AsyncGenerator<T, void, void>> | undefined
+  readonly #start: () => Promise<() => AsyncGenerator<T, void, void>>
+  #started: Promise<() => AsyncGenerator<T, void, void>> | undefined
 
-  constructor(begin: () => Promise<() => AsyncGenerator<T, void, void>>) {
-    this.#begin = begin
+  constructor(start: () => Promise<() => AsyncGenerator<T, void, void>>) {
+    this.#start = start
   }
 
   get ready(): Promise<void> {
-    return this.#start().then(() => {})
+    return this.#startOnce().then(() => {})
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
-    yield* (await this.#start())()
+    yield* (await this.#startOnce())()
   }
 
-  #start() {
-    return (this.#begun ??= this.#begin())
+  #startOnce() {
+    return (this.#started ??= this.#start())
   }
 }
 
@@ -50,7 +49,7 @@ export class MachineEvents {
     this.#machineId = machineId
   }
 
-  /** The log, newest first. */
+  /** Past events, newest first. */
   list({ signal, ...query }: PageOptions & CallOptions = {}): List<MachineEvent> {
     const params = { machineId: this.#machineId }
     return this.#client.transport.list(
@@ -61,8 +60,8 @@ export class MachineEvents {
   }
 
   /**
-   * What happens from now on, or after an event of the log. Ends when the machine is gone; its last
-   * event, `machine.deleted`, reaches who is connected then.
+   * Events from now on, or after a given event of the log. Ends when the machine is gone; its last event
+   * `machine.deleted` reaches only subscriptions that are connected then.
    */
   subscribe(
     options: CallOptions & { readonly afterSequence?: number | undefined } = {},
@@ -80,10 +79,13 @@ export class MachineEvents {
       isOver = event.type === 'machine.deleted'
       return event
     }
-    const tries = new Tries(signal)
+    const reconnection = new Reconnection(signal)
     while (!isOver) {
       const path = `/v1/machines/${this.#machineId}/events?after_sequence=${after}`
-      const socket = await tries.connect(this.#client, path)
+      const hasGateway = this.#client.gateway.isUsable
+      const socket = hasGateway
+        ? await connect(this.#client, path, reconnection, signal)
+        : undefined
       if (socket) {
         for await (const event of eventsOf<MachineEvent>(socket)) yield take(event)
         signal?.throwIfAborted()
@@ -91,12 +93,14 @@ export class MachineEvents {
         if (error?.code === 'not_found') return
         if (error) throw error
       } else {
-        // No gateway now, or none ever: the log tells the same, and says what is wrong.
-        const missed = await tries.run(() => this.#missed(after, signal))
+        // Without the gateway, read the log. It has the same events, and its errors say more.
+        const missed = await reconnection.attempt(() => this.#missed(after, signal))
         if (missed === 'gone') return
+        if (missed) reconnection.succeeded()
         for (const event of missed ?? []) yield take(event)
       }
-      if (!isOver) await tries.pause()
+      if (isOver) return
+      await (hasGateway ? reconnection.pause() : pause(pollMs, signal))
     }
   }
 
@@ -105,7 +109,7 @@ export class MachineEvents {
     return data[0]?.sequence ?? -1
   }
 
-  /** What came after an event, oldest first. The log goes with its machine. */
+  /** Events after a given one, oldest first. A deleted machine has no log. */
   async #missed(after: number, signal?: AbortSignal): Promise<MachineEvent[] | 'gone'> {
     const missed: MachineEvent[] = []
     try {
@@ -121,7 +125,7 @@ export class MachineEvents {
   }
 }
 
-/** The events of every machine of the organization. They need a runtime that has WebSockets. */
+/** The events of all machines of the organization. Requires WebSockets. */
 export class Events {
   readonly #client: Client
 
@@ -129,7 +133,7 @@ export class Events {
     this.#client = client
   }
 
-  /** What happens from now on, or after an event that an earlier subscription gave. */
+  /** Events from now on, or after an event of an earlier subscription. */
   subscribe(
     options: CallOptions & { readonly after?: string | undefined } = {},
   ): Subscription<OrganizationEvent> {
@@ -143,7 +147,7 @@ export class Events {
     first: Socket,
     { after, signal }: CallOptions & { readonly after?: string | undefined },
   ): AsyncGenerator<OrganizationEvent, void, void> {
-    const tries = new Tries(signal)
+    const reconnection = new Reconnection(signal)
     let socket: Socket | undefined = first
     for (;;) {
       if (socket) {
@@ -155,10 +159,22 @@ export class Events {
         const error = finalError(await socket.closed)
         if (error) throw error
       }
-      await tries.pause()
-      socket = await tries.connect(this.#client, pathAfter(after))
+      await reconnection.pause()
+      socket = await connect(this.#client, pathAfter(after), reconnection, signal)
     }
   }
+}
+
+/** Undefined if the gateway cannot be reached at the moment. */
+async function connect(
+  client: Client,
+  path: string,
+  reconnection: Reconnection,
+  signal: AbortSignal | undefined,
+): Promise<Socket | undefined> {
+  const socket = await reconnection.attempt(() => client.gateway.connect(path, signal))
+  if (socket) reconnection.succeeded()
+  return socket
 }
 
 function pathAfter(after: string | undefined): string {
@@ -168,45 +184,5 @@ function pathAfter(after: string | undefined): string {
 async function* eventsOf<T>(socket: Socket): AsyncGenerator<T, void, void> {
   for await (const frame of socket) {
     if (typeof frame === 'string') yield toCamel(JSON.parse(frame)) as T
-  }
-}
-
-/** Tries again and again what a connection that comes and goes may mend, with patience. */
-class Tries {
-  readonly #signal: AbortSignal | undefined
-  #failures = 0
-  #goodAt = Date.now()
-  #hasSocket = true
-
-  constructor(signal: AbortSignal | undefined) {
-    this.#signal = signal
-  }
-
-  /** Undefined if there is no connection to be had just now. */
-  async connect(client: Client, path: string): Promise<Socket | undefined> {
-    this.#hasSocket = client.gateway.isUsable
-    if (!this.#hasSocket) return undefined
-    return this.run(() => client.gateway.connect(path, this.#signal))
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T | undefined> {
-    try {
-      const result = await work()
-      this.#failures = 0
-      this.#goodAt = Date.now()
-      return result
-    } catch (error) {
-      this.#signal?.throwIfAborted()
-      const isPassing =
-        error instanceof ApiError &&
-        (error.code === 'connection_failed' || error.code === 'compute_unavailable')
-      if (!isPassing || Date.now() - this.#goodAt > patienceMs) throw error
-      this.#failures++
-      return undefined
-    }
-  }
-
-  async pause(): Promise<void> {
-    await pause(this.#hasSocket ? backoffMs(this.#failures) : pollMs, this.#signal)
   }
 }

@@ -2,13 +2,13 @@ import type { CallOptions } from './options.ts'
 import type { Body, Transport } from './transport.ts'
 import type { ExecResult } from './wire/records.ts'
 
-/** An argv array that no shell looks at, or a line for `sh`. */
+/** An argv array, run without a shell, or a command line for `sh`. */
 export type Command = string | readonly string[]
 export type ExecOptions = CallOptions & Omit<Body<'POST /v1/machines/{machine_id}/exec'>, 'command'>
 
 const defaultTimeoutMs = 60_000
 
-/** Runs a command and waits for it. It is never sent twice: a connection that fails is an error. */
+/** Runs a command and waits for it. Never retried: a failed connection is an error. */
 export async function runCommand(
   transport: Transport,
   machineId: string,

@@ -4,11 +4,11 @@ import type { List, PageOptions } from './pages.ts'
 import type { Transport } from './transport.ts'
 import type { DirectoryEntry } from './wire/records.ts'
 
-/** What a file is written from. A stream is sent once; everything else is tried again if need be. */
+/** Contents to write. A stream is sent once; all other kinds are retried on failure. */
 export type FileContents = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>
 
 export type ReadOptions = CallOptions & {
-  /** A longer file is refused with `too_large`. Default: 64 MiB. */
+  /** Larger files fail with `too_large`. Default: 64 MiB. */
   readonly maxBytes?: number | undefined
 }
 export type WriteOptions = CallOptions & {
@@ -34,7 +34,7 @@ export class Files {
     this.#params = { machineId }
   }
 
-  /** A directory, by name. Default: the agent user's home. */
+  /** The entries of a directory, by name. Default: the agent user's home. */
   list(
     path: string = '.',
     { signal, ...query }: PageOptions & CallOptions = {},
@@ -46,18 +46,18 @@ export class Files {
     )
   }
 
-  /** A whole file as text. One that is not UTF-8 is `invalid_request`: read its bytes. */
+  /** Reads a whole file as text. Fails with `invalid_request` if it is not UTF-8; use `read` then. */
   async readText(path: string, options: ReadOptions = {}): Promise<string> {
     const bytes = await this.read(path, options)
     try {
       return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     } catch (cause) {
-      const message = `${path} is not UTF-8: use read, which gives bytes`
+      const message = `${path} is not UTF-8; use read() to get its bytes`
       throw new ApiError('invalid_request', message, { cause })
     }
   }
 
-  /** A whole file, in ranges that are each tried again if need be. */
+  /** Reads a whole file, in ranges that are each retried on failure. */
   async read(path: string, options: ReadOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     const { maxBytes = defaultMaxBytes, signal } = options
     const ranges: Uint8Array[] = []
@@ -65,12 +65,12 @@ export class Files {
       const { bytes, size } = await this.#readRange(path, offset, maxBytes, signal)
       ranges.push(bytes)
       offset += bytes.length
-      // A range without a byte ends the file, whatever it says: asking again would not end.
-      if (offset >= size || bytes.length === 0) return joined(ranges, offset)
+      // An empty range ends the file, even if its size says otherwise; else this would loop forever.
+      if (offset >= size || bytes.length === 0) return concatenate(ranges, offset)
     }
   }
 
-  /** The bytes of a file as they come, of any length, from an offset. */
+  /** Streams a file of any length, from an offset. */
   async stream(
     path: string,
     { offset = 0, signal }: CallOptions & { readonly offset?: number | undefined } = {},
@@ -85,7 +85,7 @@ export class Files {
     )
   }
 
-  /** Writes a file of any length. A reader sees the old file or the new one, unless it is appended to. */
+  /** Writes a file of any length. Files are replaced atomically, except with `append`. */
   async write(path: string, contents: FileContents, options: WriteOptions = {}) {
     const { append, createParents, mode, signal } = options
     const query = { path, append: flag(append), createParents: flag(createParents), mode }
@@ -108,7 +108,7 @@ export class Files {
     )
   }
 
-  /** Moves a file or a directory. `to` is its new path itself, not a directory to move into. */
+  /** Moves a file or directory. `to` is the new path itself, not a directory to move into. */
   async move(
     from: string,
     to: string,
@@ -124,7 +124,7 @@ export class Files {
       const size = Number(response.headers.get('content-range')?.split('/')[1] ?? 0)
       if (size > maxBytes) {
         await response.body?.cancel()
-        const message = `${path} has ${size} bytes, more than ${maxBytes}: raise maxBytes, or use stream`
+        const message = `${path} has ${size} bytes, more than ${maxBytes}; raise maxBytes, or use stream()`
         throw new ApiError('too_large', message)
       }
       return { bytes: new Uint8Array(await response.arrayBuffer()), size }
@@ -134,7 +134,7 @@ export class Files {
       const headers = { range: `bytes=${offset}-${offset + rangeBytes - 1}` }
       return await this.#transport.bytes(`GET ${content}`, input, octets, read, { signal, headers })
     } catch (error) {
-      // No byte is there: the file is empty, or has become shorter meanwhile.
+      // The offset is past the end: the file is empty, or was truncated meanwhile.
       const isEnd = error instanceof ApiError && error.status === 416
       if (isEnd) return { bytes: new Uint8Array(), size: offset }
       throw error
@@ -146,7 +146,7 @@ function flag(value: boolean | undefined): 'true' | 'false' | undefined {
   return value === undefined ? undefined : value ? 'true' : 'false'
 }
 
-function joined(ranges: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+function concatenate(ranges: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(length)
   let offset = 0
   for (const range of ranges) {

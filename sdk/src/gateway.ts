@@ -4,19 +4,19 @@ import type { Transport } from './transport.ts'
 
 export type Frame = string | Uint8Array<ArrayBuffer>
 
-/** What the gateway closes a connection for that connecting again does not mend. */
+/** Close codes of the gateway for which reconnecting does not help. */
 const finalCodes: Readonly<Record<number, readonly [ApiError['code'], string]>> = {
-  1002: ['invalid_request', 'what was sent is not the protocol of this channel'],
+  1002: ['invalid_request', 'the message violates the protocol of this channel'],
   4401: ['unauthenticated', 'the credential expired or was revoked'],
-  4403: ['permission_denied', 'the permission was lost'],
-  4404: ['not_found', 'it is gone'],
-  4409: ['conflict', 'the terminal has a client already'],
+  4403: ['permission_denied', 'the permission was revoked'],
+  4404: ['not_found', 'the resource no longer exists'],
+  4409: ['conflict', 'the terminal already has a client'],
   4410: ['precondition_failed', 'the session was closed'],
   4413: ['invalid_request', 'a message was too large'],
   4429: ['rate_limited', 'too many input messages'],
 }
 
-/** The real-time gateway: connections with a credential that every runtime can send. */
+/** The real-time gateway. Authenticates by subprotocol, which every runtime can send. */
 export class Gateway {
   readonly #transport: Transport
   #url: Promise<string> | undefined
@@ -25,21 +25,21 @@ export class Gateway {
     this.#transport = transport
   }
 
-  /** This runtime has WebSockets. */
+  /** Whether this runtime has WebSockets. */
   get isUsable(): boolean {
     return this.#transport.configuration.WebSocket !== undefined
   }
 
-  /** Resolves when the connection stands. */
+  /** Resolves once the connection is open. */
   async connect(path: string, signal?: AbortSignal): Promise<Socket> {
     const { WebSocket } = this.#transport.configuration
     if (!WebSocket) {
-      const message = 'this runtime has no WebSocket: pass one, new Computer({ WebSocket })'
+      const message = 'this runtime has no WebSocket; pass one to new Computer({ WebSocket })'
       throw new ApiError('unsupported_operation', message)
     }
     const [url, { token }] = await Promise.all([
       this.#findUrl(),
-      // A token that was made for nothing harms nobody: it ends within the minute.
+      // Repeatable: an unused token expires within a minute.
       this.#transport.call('POST /v1/gateway-tokens', {}, { signal, isRepeatable: true }),
     ])
     signal?.throwIfAborted()
@@ -50,26 +50,26 @@ export class Gateway {
 
   async #findUrl(): Promise<string> {
     const { gatewayUrl } = this.#transport.configuration
-    const finding = (this.#url ??= gatewayUrl
+    const url = (this.#url ??= gatewayUrl
       ? Promise.resolve(gatewayUrl)
       : this.#transport.call('GET /v1/auth/me', {}).then((me) => me.gatewayUrl))
-    finding.catch(() => (this.#url = undefined))
-    return (await finding).replace(/\/+$/, '').replace(/^http/, 'ws')
+    url.catch(() => (this.#url = undefined))
+    return (await url).replace(/\/+$/, '').replace(/^http/, 'ws')
   }
 }
 
 type RawSocket = InstanceType<NonNullable<Transport['configuration']['WebSocket']>>
 
-/** A connection whose frames are iterated over once. It ends without an error; `closed` says why. */
+/** A connection; iterate over its frames once. Iteration ends without an error: see `closed`. */
 export class Socket implements AsyncIterable<Frame> {
   readonly opened: Promise<void>
-  /** The code it was closed with: 1006 if it broke off. */
+  /** The close code; 1006 if the connection was lost. */
   readonly closed: Promise<number>
   readonly #socket: RawSocket
   readonly #frames: Frame[] = []
   #arrived = deferred()
   #isClosed = false
-  #readers: ((frame: Frame) => void) | undefined
+  #reader: ((frame: Frame) => void) | undefined
 
   constructor(socket: RawSocket, signal?: AbortSignal) {
     this.#socket = socket
@@ -84,7 +84,7 @@ export class Socket implements AsyncIterable<Frame> {
     socket.onerror = () => {}
     socket.onmessage = ({ data }: { data: string | ArrayBuffer }) => {
       const frame = typeof data === 'string' ? data : new Uint8Array(data)
-      if (this.#readers) return this.#readers(frame)
+      if (this.#reader) return this.#reader(frame)
       this.#frames.push(frame)
       this.#arrived.resolve()
     }
@@ -93,7 +93,7 @@ export class Socket implements AsyncIterable<Frame> {
       this.#isClosed = true
       this.#arrived.resolve()
       closed.resolve(code)
-      const refused = new ApiError('connection_failed', 'the gateway did not take the connection')
+      const refused = new ApiError('connection_failed', 'could not connect to the gateway')
       opened.reject(signal?.aborted ? (signal.reason as Error) : refused)
     }
   }
@@ -110,10 +110,10 @@ export class Socket implements AsyncIterable<Frame> {
     this.#socket.close(1000)
   }
 
-  /** Hands over every frame as it comes, in place of iteration. */
+  /** Delivers each frame to a callback, instead of iteration. */
   deliver(read: (frame: Frame) => void): void {
     for (const frame of this.#frames.splice(0)) read(frame)
-    this.#readers = read
+    this.#reader = read
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Frame, void, void> {
@@ -130,7 +130,7 @@ export class Socket implements AsyncIterable<Frame> {
   }
 }
 
-/** The error a close code stands for, if connecting again is of no use. */
+/** The error of a close code, if reconnecting does not help. */
 export function finalError(code: number): ApiError | undefined {
   const [name, message] = finalCodes[code] ?? []
   return name && message ? new ApiError(name, message) : undefined

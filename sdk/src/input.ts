@@ -5,7 +5,7 @@ import type { Body, Route, Transport } from './transport.ts'
 import type { InputLease, Session, SessionType } from './wire/records.ts'
 
 /** A route that needs the input lease. */
-export type InputRoute = Extract<
+type InputRoute = Extract<
   Route,
   | `${string}/{machine_id}/${'mouse' | 'keyboard'}/${string}`
   | `PUT ${string}/clipboard`
@@ -13,34 +13,34 @@ export type InputRoute = Extract<
 >
 
 export type AcquireOptions = CallOptions & {
-  /** Take it from whoever holds it. */
+  /** Take the lease from its current holder. */
   readonly force?: boolean | undefined
-  /** How long a grant lasts that is not renewed: 5 to 3600. Default: 60. */
+  /** Lifetime of the lease unless renewed, 5 to 3600. Default: 60. */
   readonly ttlSeconds?: number | undefined
 }
 
 /**
- * The input lease of one machine, as this program holds it: at most one session at a time may type
- * and click.
+ * This program's hold on the input lease of one machine. Only the session with the lease may type and
+ * click.
  *
- * The first call that types or clicks opens a session and acquires the lease; it is renewed at half
- * its time for as long as it is held. A renewal that fails is the last one, and a lease that was lost
- * is never acquired again unasked: somebody took it for a reason. The calls after that are refused by
- * the server with a `conflict` that names the holder, until `acquire` is called.
+ * The first call that types or clicks opens a session and acquires the lease, which is then renewed
+ * at half its lifetime. After a failed renewal the lease counts as lost, and a lost lease is never
+ * reacquired automatically, because somebody took it on purpose. Until `acquire` is called, the server
+ * refuses further input with a `conflict` that names the holder.
  *
- * Calls name their session and no fence: a renewal raises the fence, and would refuse what is on its
- * way. The session is enough, because it gets the lease again only if `acquire` says so.
+ * Calls carry their session but no fence: a renewal raises the fence, which would reject calls in
+ * flight. The session suffices, because it regains the lease only through `acquire`.
  */
 export class Input {
   readonly #transport: Transport
   readonly #machineId: string
   readonly #sessionType: SessionType
   #session: Promise<Session> | undefined
-  /** Undefined before the first grant and after a release; stays after a loss. */
-  #grant: Promise<Grant> | undefined
+  /** Undefined before the first grant and after a release; kept after a loss. */
+  #grant: Promise<LeaseGrant> | undefined
   #isLost = false
-  #renewal: ReturnType<typeof setTimeout> | undefined
-  readonly #listeners = new Set<(fence: number) => void>()
+  #renewalTimer: ReturnType<typeof setTimeout> | undefined
+  readonly #fenceListeners = new Set<(fence: number) => void>()
 
   constructor(transport: Transport, machineId: string, sessionType: SessionType) {
     this.#transport = transport
@@ -48,38 +48,38 @@ export class Input {
     this.#sessionType = sessionType
   }
 
-  /** `lost`: it was held, and another took it or it ran out. */
+  /** `lost`: another session took the lease, or it expired. */
   get state(): 'none' | 'held' | 'lost' {
     if (!this.#grant) return 'none'
     return this.#isLost ? 'lost' : 'held'
   }
 
-  /** Acquires the lease now, or again after it was lost. */
+  /** Acquires the lease now, also after it was lost. */
   async acquire({
     signal,
     force = false,
     ttlSeconds = defaultTtlSeconds,
   }: AcquireOptions = {}): Promise<InputLease> {
-    return (await abortable(this.#startGrant({ force, ttlSeconds }), signal)).lease
+    return (await abortable(this.#startAcquiring({ force, ttlSeconds }), signal)).lease
   }
 
-  /** Who holds the lease, whoever that is. */
+  /** The lease with its current holder, if any. */
   async holder(options: CallOptions = {}): Promise<InputLease> {
     const params = { machineId: this.#machineId }
     return this.#transport.call('GET /v1/machines/{machine_id}/input-lease', { params }, options)
   }
 
-  /** Lets others type and click. The next call that does acquires the lease anew. */
+  /** Releases the lease. The next input acquires it again. */
   async release(options: CallOptions = {}): Promise<void> {
     const { state } = this
     const grant = await this.#grant?.catch(() => undefined)
-    this.#stopRenewing()
+    this.#stopRenewal()
     this.#grant = undefined
     this.#isLost = false
-    if (grant && state === 'held') await this.#giveBack(grant.sessionId, options)
+    if (grant && state === 'held') await this.#releaseLease(grant.sessionId, options)
   }
 
-  /** Releases the lease and closes the session. The next input opens another. */
+  /** Releases the lease and closes the session. The next input opens a new one. */
   async close(options: CallOptions = {}): Promise<void> {
     const opening = this.#session
     this.abandon()
@@ -87,9 +87,9 @@ export class Input {
     if (session) await this.#closeSession(session, options)
   }
 
-  /** Forgets it without a word to the server, which has forgotten it already. */
+  /** Drops the local state without a call, when the session no longer exists on the server. */
   abandon(): void {
-    this.#stopRenewing()
+    this.#stopRenewal()
     this.#grant = undefined
     this.#session = undefined
     this.#isLost = false
@@ -99,23 +99,23 @@ export class Input {
     await this.close()
   }
 
-  /** The session that types and clicks, opened at the first need. */
+  /** The session for input, opened on first use. */
   async session(): Promise<Session> {
-    return this.#session ?? this.#startSession(this.#open())
+    return this.#session ?? this.#useSession(this.#openSession())
   }
 
-  /** Sends a call that types or clicks. */
+  /** Sends a call that requires the lease, acquiring it if necessary. */
   async send<R extends InputRoute>(
     route: R,
     body: Body<R>,
     options: CallOptions = {},
   ): Promise<void> {
     const granting =
-      this.#grant ?? this.#startGrant({ force: false, ttlSeconds: defaultTtlSeconds })
+      this.#grant ?? this.#startAcquiring({ force: false, ttlSeconds: defaultTtlSeconds })
     const grant = await abortable(granting, options.signal)
     const input = { params: { machineId: this.#machineId }, body } as never
     const headers = { 'x-session-id': grant.sessionId }
-    // Typing takes its time: up to 10,000 characters with a pause after each.
+    // Typing is slow by design: `delayMs` after each of up to 10,000 characters.
     const { text = '', delayMs = 0 } = body as { text?: string; delayMs?: number }
     const tryTimeoutMs = 150_000 + text.length * delayMs
     try {
@@ -126,23 +126,23 @@ export class Input {
         isRepeatable: false,
       })
     } catch (error) {
-      if (isCode(error, 'conflict')) this.#lose()
+      if (isCode(error, 'conflict')) this.#markLost()
       throw error
     }
   }
 
-  /** Tells of every fence that this program is granted, beginning with the one it holds. */
+  /** Calls the listener with the current fence, if any, and with every later one. */
   onFence(listener: (fence: number) => void): () => void {
-    this.#listeners.add(listener)
+    this.#fenceListeners.add(listener)
     if (this.state === 'held')
       void this.#grant!.then(
         ({ lease }) => listener(lease.fence),
         () => {},
       )
-    return () => void this.#listeners.delete(listener)
+    return () => void this.#fenceListeners.delete(listener)
   }
 
-  #startSession(opening: Promise<Session>): Promise<Session> {
+  #useSession(opening: Promise<Session>): Promise<Session> {
     this.#session = opening
     opening.catch(() => {
       if (this.#session === opening) this.#session = undefined
@@ -150,16 +150,16 @@ export class Input {
     return opening
   }
 
-  async #open(): Promise<Session> {
+  async #openSession(): Promise<Session> {
     const body = { machineId: this.#machineId, type: this.#sessionType }
     return this.#transport.call('POST /v1/sessions', { body, creates: true })
   }
 
-  #startGrant(wish: Wish): Promise<Grant> {
+  #startAcquiring(request: LeaseRequest): Promise<LeaseGrant> {
     const before = { grant: this.#grant, isLost: this.#isLost }
-    this.#stopRenewing()
+    this.#stopRenewal()
     this.#isLost = false
-    const granting = this.#acquire(wish)
+    const granting = this.#acquire(request)
     this.#grant = granting
     granting.catch(() => {
       if (this.#grant !== granting) return
@@ -169,30 +169,30 @@ export class Input {
     return granting
   }
 
-  async #acquire(wish: Wish): Promise<Grant> {
+  async #acquire(request: LeaseRequest): Promise<LeaseGrant> {
     const before = this.#session
-    let session = before ?? this.#startSession(this.#open())
-    let grant: Grant
+    let session = before ?? this.#useSession(this.#openSession())
+    let grant: LeaseGrant
     try {
-      grant = await this.#ask((await session).id, wish)
+      grant = await this.#requestLease((await session).id, request)
     } catch (error) {
-      // Closing it here ends the acquire too.
+      // If the session was closed by this program, give up.
       if (!before || this.#session !== session) throw error
       if (!isCode(error, 'not_found', 'precondition_failed')) throw error
-      // Somebody else may have closed the session meanwhile. A new one can tell.
-      session = this.#startSession(this.#replace(session))
-      grant = await this.#ask((await session).id, wish)
+      // Somebody else may have closed the session, so retry with a new one.
+      session = this.#useSession(this.#replaceSession(session))
+      grant = await this.#requestLease((await session).id, request)
     }
-    // The lease goes with its session, and a renewal would outlive both.
+    // The lease ended with its session; renewing it would be wrong.
     if (this.#session !== session)
       throw new ApiError('conflict', 'the session was closed while the input lease was acquired')
-    this.#keep(grant)
+    this.#hold(grant)
     return grant
   }
 
-  async #replace(session: Promise<Session>): Promise<Session> {
+  async #replaceSession(session: Promise<Session>): Promise<Session> {
     await this.#closeSession(await session)
-    return this.#open()
+    return this.#openSession()
   }
 
   async #closeSession({ id: sessionId }: Session, options: CallOptions = {}): Promise<void> {
@@ -204,78 +204,82 @@ export class Input {
     }
   }
 
-  async #ask(sessionId: string, wish: Wish, signal?: AbortSignal): Promise<Grant> {
-    const askedAt = Date.now()
+  async #requestLease(
+    sessionId: string,
+    request: LeaseRequest,
+    signal?: AbortSignal,
+  ): Promise<LeaseGrant> {
+    const requestedAt = Date.now()
     const params = { machineId: this.#machineId }
     const lease = await this.#transport.call(
       'POST /v1/machines/{machine_id}/input-lease',
-      { params, body: { ...wish, sessionId } },
+      { params, body: { ...request, sessionId } },
       { signal, isRepeatable: true },
     )
-    const { ttlSeconds } = wish
-    return { lease, sessionId, ttlSeconds, endsAt: askedAt + ttlSeconds * 1000 }
+    const { ttlSeconds } = request
+    return { lease, sessionId, ttlSeconds, expiresAt: requestedAt + ttlSeconds * 1000 }
   }
 
-  #keep(grant: Grant): void {
-    for (const listener of this.#listeners) listener(grant.lease.fence)
-    this.#stopRenewing()
-    this.#renewal = setTimeout(() => void this.#renew(grant), grant.ttlSeconds * 500)
-    // A program that has nothing left to do ends; its lease runs out.
-    ;(this.#renewal as { unref?: () => void }).unref?.()
+  #hold(grant: LeaseGrant): void {
+    for (const listener of this.#fenceListeners) listener(grant.lease.fence)
+    this.#stopRenewal()
+    this.#renewalTimer = setTimeout(() => void this.#renew(grant), grant.ttlSeconds * 500)
+    // Do not keep the process alive for a renewal; the lease then expires.
+    ;(this.#renewalTimer as { unref?: () => void }).unref?.()
   }
 
-  async #renew(grant: Grant): Promise<void> {
+  async #renew(grant: LeaseGrant): Promise<void> {
     const { sessionId, ttlSeconds } = grant
     const before = this.#grant
     try {
-      const remainingMs = grant.endsAt - Date.now()
-      if (remainingMs <= 0) return this.#lose()
+      const remainingMs = grant.expiresAt - Date.now()
+      if (remainingMs <= 0) return this.#markLost()
       const signal = AbortSignal.timeout(remainingMs)
-      const renewed = await this.#ask(sessionId, { force: false, ttlSeconds }, signal)
+      const renewed = await this.#requestLease(sessionId, { force: false, ttlSeconds }, signal)
       if (this.#grant !== before) return
       if (renewed.lease.acquiredAt === grant.lease.acquiredAt) {
         this.#grant = Promise.resolve(renewed)
-        return this.#keep(renewed)
+        return this.#hold(renewed)
       }
-      // It had run out and this was a new grant, which nobody asked for.
-      this.#lose()
-      await this.#giveBack(sessionId)
+      // The old lease had expired, so this is a new one that was not requested: release it.
+      this.#markLost()
+      await this.#releaseLease(sessionId)
     } catch {
-      if (this.#grant === before) this.#lose()
+      if (this.#grant === before) this.#markLost()
     }
   }
 
-  async #giveBack(sessionId: string, options: CallOptions = {}): Promise<void> {
+  async #releaseLease(sessionId: string, options: CallOptions = {}): Promise<void> {
     const input = { params: { machineId: this.#machineId }, query: { sessionId } }
     try {
       await this.#transport.call('DELETE /v1/machines/{machine_id}/input-lease', input, options)
     } catch (error) {
-      // It was lost a moment ago, or went with its machine: there is nothing to release.
+      // Already lost, or the machine is deleted: nothing to release.
       if (!isCode(error, 'conflict', 'not_found')) throw error
     }
   }
 
-  #lose(): void {
-    this.#stopRenewing()
+  #markLost(): void {
+    this.#stopRenewal()
     this.#isLost = this.#grant !== undefined
   }
 
-  #stopRenewing(): void {
-    clearTimeout(this.#renewal)
-    this.#renewal = undefined
+  #stopRenewal(): void {
+    clearTimeout(this.#renewalTimer)
+    this.#renewalTimer = undefined
   }
 }
 
 const defaultTtlSeconds = 60
 
-type Wish = { readonly force: boolean; readonly ttlSeconds: number }
+type LeaseRequest = { readonly force: boolean; readonly ttlSeconds: number }
 
-type Grant = {
+type LeaseGrant = {
   readonly lease: InputLease
   readonly sessionId: string
   readonly ttlSeconds: number
-  /** By this program's clock, and no later than by the server's. */
-  readonly endsAt: number
+  /** By the local clock; never later than the server's expiry. */
+  readonly expiresAt: number
 }
 
 function isCode(error: unknown, ...codes: ApiError['code'][]): boolean {

@@ -9,20 +9,20 @@ export class Keyboard {
     this.#input = input
   }
 
-  /** Types text, any Unicode. Texts beyond 10,000 characters go in several calls. */
+  /** Types text, any Unicode. Texts over 10,000 characters are sent in several calls. */
   async type(
     text: string,
     { delayMs, ...options }: CallOptions & { readonly delayMs?: number | undefined } = {},
   ): Promise<void> {
-    for (const part of pieces(text)) {
+    for (const part of splitText(text)) {
       const body = { text: part, delayMs }
       await this.#input.send('POST /v1/machines/{machine_id}/keyboard/type', body, options)
     }
   }
 
-  /** Presses one key, or a combination that is joined by `+`: `enter`, `ctrl+shift+t`. */
+  /** Presses one key, or a combination joined by `+`: `enter`, `ctrl+shift+t`. */
   async press(keys: string, options: CallOptions = {}): Promise<void> {
-    // A + alone, or at the end, is that key itself.
+    // A + alone, or at the end, is the plus key.
     const names = keys.split(/(?<=[^+])\+(?=.)/)
     if (names.length > 1) return this.hotkey(names, options)
     await this.#input.send(
@@ -52,8 +52,8 @@ export class Keyboard {
 
 const maxTextLength = 10_000
 
-/** At most as long as one call takes, without a cut between the halves of a character. */
-function pieces(text: string): string[] {
+/** Splits text into parts of the maximum length, never inside a surrogate pair. */
+function splitText(text: string): string[] {
   const parts: string[] = []
   for (let start = 0; start < text.length || parts.length === 0;) {
     let end = Math.min(start + maxTextLength, text.length)

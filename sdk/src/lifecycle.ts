@@ -2,40 +2,39 @@ import type { Client } from './client.ts'
 import { ApiError } from './errors.ts'
 import type { MachineEvents } from './events.ts'
 import type { CallOptions } from './options.ts'
-import type { Machine } from './machine.ts'
-import type { Body, Input } from './transport.ts'
-import { hadLostAnswer } from './transport.ts'
+import type { Body, CallInput } from './transport.ts'
+import { hadLostResponse } from './transport.ts'
 import type { MachineRecord } from './wire/records.ts'
 
-type Change = `POST /v1/machines/{machine_id}/${'start' | 'stop' | 'restart' | 'restore'}`
+type ChangeRoute = `POST /v1/machines/{machine_id}/${'start' | 'stop' | 'restart' | 'restore'}`
 
 /**
- * Asks for a change of a machine's state. When an answer is lost it asks again, and takes a conflict for
- * what it is then: the machine is on its way already.
+ * Requests a state change. If a response was lost, a conflict on the retry means that the first request
+ * already took effect.
  */
-export async function changeMachine<R extends Change>(
+export async function changeMachine<R extends ChangeRoute>(
   client: Client,
-  machine: Machine,
+  machineId: string,
   route: R,
   input: { readonly body?: Body<R> },
   { signal }: CallOptions,
 ): Promise<MachineRecord> {
-  const params = { machineId: machine.id }
+  const params = { machineId }
   try {
-    const whole = { ...input, params } as Input<R>
+    const whole = { ...input, params } as CallInput<R>
     return (await client.transport.call<R>(route, whole, {
       signal,
       isRepeatable: true,
     })) as MachineRecord
   } catch (error) {
-    const isOnItsWay =
-      error instanceof ApiError && error.code === 'conflict' && hadLostAnswer(error)
-    if (!isOnItsWay) throw error
+    const isAlreadyRequested =
+      error instanceof ApiError && error.code === 'conflict' && hadLostResponse(error)
+    if (!isAlreadyRequested) throw error
     return client.transport.call('GET /v1/machines/{machine_id}', { params }, { signal })
   }
 }
 
-/** Why a machine is in `error`, if its log says so. */
+/** The reason why a machine is in `error`, if its log has one. */
 export async function failureOf(
   events: MachineEvents,
   { signal }: CallOptions,

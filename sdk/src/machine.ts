@@ -29,9 +29,9 @@ import type {
 } from './wire/records.ts'
 
 const path = '/v1/machines/{machine_id}'
-const resting: readonly MachineState[] = ['running', 'stopped', 'error']
+const settledStates: readonly MachineState[] = ['running', 'stopped', 'error']
 
-/** A computer. What it holds of its record is as it was last read: `refresh` reads it again. */
+/** A machine. Its record is as of the last call; `refresh` reads it again. */
 export class Machine {
   readonly mouse: Mouse
   readonly keyboard: Keyboard
@@ -44,12 +44,12 @@ export class Machine {
   readonly secrets: Secrets
   readonly events: MachineEvents
   readonly snapshots: MachineSnapshots
-  /** The input lease: acquired by the first call that types or clicks, and kept. */
+  /** The input lease, acquired by the first call that types or clicks. */
   readonly input: Input
   readonly #client: Client
   #record: MachineRecord
 
-  /** Use `computer.machines`. */
+  /** Obtain machines from `computer.machines`. */
   constructor(client: Client, record: MachineRecord) {
     const { transport } = client
     const { id } = record
@@ -89,38 +89,38 @@ export class Machine {
     return this
   }
 
-  /** Renames it, replaces its metadata, or resizes it while it is stopped. */
+  /** Changes the name or metadata, or the size while it is stopped. */
   async update(body: Body<`PATCH ${typeof path}`>, options: CallOptions = {}): Promise<this> {
     const input = { params: { machineId: this.id }, body }
     this.#record = await this.#client.transport.call(`PATCH ${path}`, input, options)
     return this
   }
 
-  /** Boots it. Resolves when it runs. */
+  /** Boots it. Resolves once it is running. */
   async start(options: WaitOptions = {}): Promise<this> {
-    this.#record = await changeMachine(this.#client, this, `POST ${path}/start`, {}, options)
+    this.#record = await changeMachine(this.#client, this.id, `POST ${path}/start`, {}, options)
     return options.wait === false ? this : this.waitUntil('running', options)
   }
 
-  /** Shuts it down; its disk is kept. `force` pulls the plug. Resolves when it is off. */
+  /** Shuts it down, or powers it off with `force`; its disk is kept. Resolves once it is stopped. */
   async stop({
     force,
     ...options
   }: WaitOptions & { readonly force?: boolean | undefined } = {}): Promise<this> {
     await this.input.release(options)
     const body = { body: { force } }
-    this.#record = await changeMachine(this.#client, this, `POST ${path}/stop`, body, options)
+    this.#record = await changeMachine(this.#client, this.id, `POST ${path}/stop`, body, options)
     return options.wait === false ? this : this.waitUntil('stopped', options)
   }
 
-  /** Stops and starts it. Resolves when it runs again. */
+  /** Stops and starts it. Resolves once it is running again. */
   async restart(options: WaitOptions = {}): Promise<this> {
     await this.input.release(options)
-    this.#record = await changeMachine(this.#client, this, `POST ${path}/restart`, {}, options)
-    return options.wait === false ? this : this.#settle('running', ['stopped'], options)
+    this.#record = await changeMachine(this.#client, this.id, `POST ${path}/restart`, {}, options)
+    return options.wait === false ? this : this.#waitForState('running', ['stopped'], options)
   }
 
-  /** Deletes it and its disk; its snapshots stay. Resolves when it is gone. */
+  /** Deletes it and its disk; its snapshots are kept. Resolves once it is gone. */
   async delete(options: WaitOptions = {}): Promise<void> {
     const { signal } = options
     const params = { machineId: this.id }
@@ -131,15 +131,15 @@ export class Machine {
     await waitFor(
       this.#client,
       {
-        what: `the deletion of machine ${this.id}`,
+        description: `the deletion of machine ${this.id}`,
         machineId: this.id,
-        look: () => isGone(() => this.refresh({ signal })),
+        check: () => isGone(() => this.refresh({ signal })),
       },
       options,
     )
   }
 
-  /** A new machine from its disk as it is now, or from a snapshot of it. Resolves when that runs. */
+  /** Creates a machine from its current disk or from one of its snapshots. Resolves once that runs. */
   async fork({
     signal,
     wait,
@@ -153,84 +153,81 @@ export class Machine {
   }
 
   /**
-   * Puts it back onto a snapshot of it; its disk of now is kept as "Before restore". Resolves when it
-   * rests again, running if it ran.
+   * Restores it to one of its snapshots; the current disk is saved as "Before restore". Resolves once it
+   * is stopped, or running if it was.
    */
   async restore(snapshotId: string, options: WaitOptions = {}): Promise<this> {
     await this.input.release(options)
     const { data } = await this.events.list({ limit: 1, signal: options.signal })
     const since = data[0]?.sequence ?? -1
     const body = { body: { snapshotId } }
-    this.#record = await changeMachine(this.#client, this, `POST ${path}/restore`, body, options)
+    this.#record = await changeMachine(this.#client, this.id, `POST ${path}/restore`, body, options)
     if (options.wait === false) return this
     const wasRunning = this.state === 'stopping'
-    const what = `the restore of machine ${this.id}`
+    const description = `the restore of machine ${this.id}`
     await waitFor(
       this.#client,
-      { what, machineId: this.id, look: () => this.#restoreSince(since, options) },
+      { description, machineId: this.id, check: () => this.#restoreSince(since, options) },
       options,
     )
-    if (wasRunning) return this.#settle('running', ['stopped'], options)
+    if (wasRunning) return this.#waitForState('running', ['stopped'], options)
     return this.refresh(options)
   }
 
-  /** Resolves when it is in a state; `operation_failed` if it comes to rest in another. */
+  /** Resolves once it is in the given state; fails with `operation_failed` if it settles in another. */
   async waitUntil(state: 'running' | 'stopped', options: WaitOptions = {}): Promise<this> {
-    return this.#settle(state, [], options)
+    return this.#waitForState(state, [], options)
   }
 
-  /** What it uses just now. */
+  /** Its current resource usage. */
   async usage(options: CallOptions = {}): Promise<MachineUsage> {
     const params = { machineId: this.id }
     return this.#client.transport.call(`GET ${path}/usage-now`, { params }, options)
   }
 
-  /**
-   * Runs a command: an argv array, or a line for `sh`. An exit code that is not 0 is an answer, not an
-   * error.
-   */
+  /** Runs a command: an argv array, or a command line for `sh`. A nonzero exit code is not an error. */
   async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
     return runCommand(this.#client.transport, this.id, command, options)
   }
 
-  /** What its display shows. Waits while the desktop starts. */
+  /** Takes a screenshot. Waits while the desktop starts. */
   async screenshot(options: ScreenshotOptions = {}): Promise<Screenshot> {
     return this.display.screenshot(options)
   }
 
-  /** Its live screen, for noVNC or another RFB client. */
+  /** Opens its live screen, for noVNC or another RFB client. */
   async screen(options: ScreenOptions = {}): Promise<Screen> {
     return openScreen(this.#client, this.id, options)
   }
 
-  /** The sessions on it. */
+  /** Its sessions. */
   sessions(options: CallOptions = {}): List<Session> {
     return this.#client.sessions.list({ machineId: this.id, ...options })
   }
 
-  /** Lets go of it: the input lease is released and the session closed. The machine stays as it is. */
+  /** Releases the input lease and closes the session. The machine itself is not affected. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.input.close()
   }
 
-  async #settle(
+  async #waitForState(
     state: 'running' | 'stopped',
-    passing: readonly MachineState[],
+    transitional: readonly MachineState[],
     options: WaitOptions,
   ): Promise<this> {
-    const look = async () => {
+    const check = async () => {
       await this.refresh(options)
       if (this.state === state) return this
-      if (!resting.includes(this.state) || passing.includes(this.state)) return undefined
+      if (!settledStates.includes(this.state) || transitional.includes(this.state)) return undefined
       const reason = await failureOf(this.events, options)
       const message = `machine ${this.name} is ${this.state}, not ${state}${reason ? `: ${reason}` : ''}`
       throw new ApiError('operation_failed', message)
     }
-    const what = `machine ${this.name} being ${state}`
-    return waitFor(this.#client, { what, machineId: this.id, look }, options)
+    const description = `waiting for machine ${this.name} to be ${state}`
+    return waitFor(this.#client, { description, machineId: this.id, check }, options)
   }
 
-  /** True once the restore after an event is over. */
+  /** True once a restore has completed after the given event. */
   async #restoreSince(sequence: number, { signal }: CallOptions): Promise<true | undefined> {
     const { data } = await this.events.list({ limit: 100, signal })
     for (const event of data) {
@@ -255,7 +252,7 @@ export class MachineSnapshots {
     this.#machineId = machineId
   }
 
-  /** Captures its disk as it is now; it keeps running. Resolves when the snapshot is ready. */
+  /** Captures its current disk while it keeps running. Resolves once the snapshot is ready. */
   async create(
     options: WaitOptions & { readonly name?: string | undefined } = {},
   ): Promise<Snapshot> {
@@ -268,7 +265,7 @@ export class MachineSnapshots {
     return this.#all.list({ ...filter, machineId: this.#machineId })
   }
 
-  /** Deletes its newest snapshot. Resolves when that is gone. */
+  /** Deletes its newest snapshot. Resolves once that is gone. */
   async delete(snapshotId: string, options: WaitOptions = {}): Promise<void> {
     await this.#all.delete(snapshotId, options)
   }

@@ -15,7 +15,7 @@ export class Machines {
     this.#client = client
   }
 
-  /** Creates a machine. Resolves when it runs. */
+  /** Creates a machine. Resolves once it is running. */
   async create(options: CreateMachineOptions = {}): Promise<Machine> {
     const { signal, wait, timeoutMs, ...body } = options
     const input = { body, creates: true } as const

@@ -6,13 +6,13 @@ import type { MouseButton, Point } from './wire/records.ts'
 const at = '/v1/machines/{machine_id}/mouse'
 export type ClickOptions = CallOptions & {
   readonly button?: MouseButton | undefined
-  /** 2 is a double click. */
+  /** 2 is a double-click. */
   readonly count?: number | undefined
 }
 type Drag = Body<`POST ${typeof at}/drag`>
 type Scroll = Body<`POST ${typeof at}/scroll`>
 
-/** The pointer. Coordinates are pixels of the display as it is now, from its top left corner. */
+/** The pointer. Coordinates are pixels of the current display, from its top-left corner. */
 export class Mouse {
   readonly #input: Input
 
@@ -24,7 +24,7 @@ export class Mouse {
     await this.#input.send(`POST ${at}/move`, { x, y }, options)
   }
 
-  /** Clicks at a point, or without one where the pointer is. */
+  /** Clicks at a point, or at the current pointer position. */
   async click(x: number, y: number, options?: ClickOptions): Promise<void>
   async click(options?: ClickOptions): Promise<void>
   async click(...args: ClickArguments): Promise<void> {
@@ -50,12 +50,12 @@ export class Mouse {
     await this.#input.send(`POST ${at}/click`, { button, up: true }, options)
   }
 
-  /** Drags to a point with a button held, from where the pointer is or from another point. */
+  /** Drags to a point with a button held, from the current pointer position or from `from`. */
   async drag(to: Point, { signal, ...rest }: Omit<Drag, 'to'> & CallOptions = {}): Promise<void> {
     await this.#input.send(`POST ${at}/drag`, { to, ...rest }, { signal })
   }
 
-  /** Turns the wheel: `amount` notches in a direction, at a point or where the pointer is. */
+  /** Turns the wheel by `amount` notches, at a point or at the current pointer position. */
   async scroll(
     direction: Scroll['direction'],
     { signal, ...rest }: Omit<Scroll, 'direction'> & CallOptions = {},

@@ -1,37 +1,37 @@
 export type ComputerOptions = {
-  /** Default: the variable COMPUTER_API_KEY. A browser that is signed in needs none. */
+  /** Default: the variable COMPUTER_API_KEY. Not needed in a signed-in browser. */
   readonly apiKey?: string | undefined
   /** Default: COMPUTER_BASE_URL, else the page's own origin, else http://127.0.0.1:7080. */
   readonly baseUrl?: string | undefined
-  /** The real-time gateway. Default: what the server tells. */
+  /** URL of the real-time gateway. Default: as reported by the server. */
   readonly gatewayUrl?: string | undefined
   /** Default: the global one. */
   readonly fetch?: typeof globalThis.fetch | undefined
-  /** Default: the global one. Without any, or with null, waits and machine events poll. */
+  /** Default: the global one. Without one, or with null, waits and machine events poll. */
   readonly WebSocket?: WebSocketConstructor | null | undefined
-  /** Tries after the first, for rate limits and connections that fail. Default: 4. */
+  /** Retries after rate limits and failed connections. Default: 4. */
   readonly maxRetries?: number | undefined
-  /** What typing and clicking is done as. A page that a person drives says `human`. Default: `agent`. */
+  /** Session type for input. Use `human` in a page that a person controls. Default: `agent`. */
   readonly sessionType?: 'agent' | 'human' | undefined
-  /** How long `compute_unavailable` is waited through, such as while a desktop starts. Default: 60 s. */
+  /** How long to retry `compute_unavailable`, for example while a desktop starts. Default: 60 s. */
   readonly unavailableTimeoutMs?: number | undefined
 }
 
-/** What every call takes beside its own values. */
+/** Options of every call. */
 export type CallOptions = {
-  /** Ends the call, its waits and its retries. */
+  /** Aborts the call, its waits and its retries. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** For calls that start work which goes on in the server. */
+/** Options of calls that start a long-running operation on the server. */
 export type WaitOptions = CallOptions & {
-  /** false: answer at once, while the work goes on. */
+  /** Set to false to return before the operation completes. */
   readonly wait?: boolean | undefined
-  /** How long to wait before `timed_out`. Default: 5 minutes. */
+  /** Maximum wait before `timed_out`. Default: 5 minutes. */
   readonly timeoutMs?: number | undefined
 }
 
-/** As much of a WebSocket as the SDK uses; that of browsers, Node, Deno, Bun and `ws` all fit. */
+/** The parts of WebSocket that the SDK uses. Browsers, Node, Deno, Bun and `ws` all provide them. */
 export type WebSocketLike = {
   readonly readyState: number
   binaryType: string
@@ -61,7 +61,7 @@ export function configure(options: ComputerOptions): Configuration {
     apiKey: options.apiKey ?? variable('COMPUTER_API_KEY'),
     baseUrl: baseUrl.replace(/\/+$/, ''),
     gatewayUrl: options.gatewayUrl ?? variable('COMPUTER_GATEWAY_URL'),
-    // Looked up at each call: a test or a polyfill may replace the global one later.
+    // Resolved at each call, because a polyfill or test may replace the global one later.
     fetch: options.fetch ?? ((...request) => globalThis.fetch(...request)),
     WebSocket:
       options.WebSocket === null
@@ -72,7 +72,7 @@ export function configure(options: ComputerOptions): Configuration {
   }
 }
 
-/** Deno asks before it tells a variable, and may say no. */
+/** Reading the environment throws in Deno without permission. */
 function variable(name: string): string | undefined {
   try {
     return (

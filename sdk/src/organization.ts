@@ -15,7 +15,7 @@ import type {
   Secret,
 } from './wire/records.ts'
 
-/** Small resources of the organization: plain calls, as the API has them. */
+/* The resources of an organization that need no more than plain API calls. */
 
 export class ApiKeys {
   readonly #transport: Transport
@@ -24,12 +24,12 @@ export class ApiKeys {
     this.#transport = transport
   }
 
-  /** Its secret is in this answer alone. */
+  /** Returns the secret of the key, which cannot be read again. */
   async create(body: Body<'POST /v1/api-keys'>, options: CallOptions = {}): Promise<CreatedApiKey> {
     return this.#transport.call('POST /v1/api-keys', { body, creates: true }, options)
   }
 
-  /** Newest first, revoked ones too. */
+  /** Newest first, including revoked keys. */
   list({ signal, ...query }: PageOptions & CallOptions = {}): List<ApiKey> {
     return this.#transport.list('GET /v1/api-keys', { query }, { signal })
   }
@@ -72,7 +72,7 @@ export class Invitations {
     this.#transport = transport
   }
 
-  /** Invites a person by email, for 7 days and one use. */
+  /** Invites a person by email. The invitation can be used once, within 7 days. */
   async create(
     body: Body<'POST /v1/invitations'>,
     options: CallOptions = {},
@@ -80,7 +80,7 @@ export class Invitations {
     return this.#transport.call('POST /v1/invitations', { body, creates: true }, options)
   }
 
-  /** The pending ones unless another state is named. */
+  /** Pending invitations, unless `state` says otherwise. */
   list({ signal, ...query }: Query<'GET /v1/invitations'> & CallOptions = {}): List<Invitation> {
     return this.#transport.list('GET /v1/invitations', { query }, { signal })
   }
@@ -90,7 +90,7 @@ export class Invitations {
     return this.#transport.call('DELETE /v1/invitations/{invitation_id}', { params }, options)
   }
 
-  /** Accepts an invitation of the address of the person who is signed in. */
+  /** Accepts an invitation sent to the address of the signed-in person. */
   async accept(token: string, options: CallOptions = {}) {
     return this.#transport.call('POST /v1/invitations/accept', { body: { token } }, options)
   }
@@ -137,13 +137,13 @@ export class AuditEvents {
     this.#transport = transport
   }
 
-  /** Who did what, newest first. */
+  /** Newest first. */
   list({ signal, ...query }: Query<'GET /v1/audit-events'> & CallOptions = {}): List<AuditEvent> {
     return this.#transport.list('GET /v1/audit-events', { query }, { signal })
   }
 }
 
-/** What machines are made from. */
+/** The images that machines can be created from. */
 export class Images {
   readonly #transport: Transport
 
@@ -156,8 +156,8 @@ export class Images {
   }
 }
 
-/** Every published port of the organization; publish with `machine.ports`. */
-export class AllPorts {
+/** All published ports of the organization. Publish with `machine.ports`. */
+export class OrganizationPorts {
   readonly #transport: Transport
 
   constructor(transport: Transport) {
@@ -169,8 +169,8 @@ export class AllPorts {
   }
 }
 
-/** The name of every secret of the organization; store with `machine.secrets`. */
-export class AllSecrets {
+/** The names of all secrets of the organization. Store with `machine.secrets`. */
+export class OrganizationSecrets {
   readonly #transport: Transport
 
   constructor(transport: Transport) {

@@ -5,17 +5,17 @@ export type Page<T> = {
   readonly hasMore: boolean
 }
 
-/** Where a list begins, and in what pieces it is read. */
+/** The position and size of a page. */
 export type PageOptions = {
-  /** How many a page has: 1 to 100. Default: 25. */
+  /** Page size, 1 to 100. Default: 25. */
   readonly limit?: number | undefined
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   readonly cursor?: string | undefined
 }
 
 /**
- * A list. `for await` goes over all of it, page by page as needed; `await` gives the first page
- * alone, whose `nextCursor` is the `cursor` of the next.
+ * A paginated list. `for await` iterates over all items, fetching pages as needed; `await` returns only
+ * the first page, whose `nextCursor` is the `cursor` of the next.
  */
 export class List<T> implements AsyncIterable<T>, PromiseLike<Page<T>> {
   readonly #read: (cursor: string | undefined) => Promise<Page<T>>
@@ -26,7 +26,7 @@ export class List<T> implements AsyncIterable<T>, PromiseLike<Page<T>> {
     this.#from = from
   }
 
-  // oxlint-disable-next-line unicorn/no-thenable -- awaiting a list is reading its first page.
+  // oxlint-disable-next-line unicorn/no-thenable -- awaiting a list reads its first page.
   then<A = Page<T>, B = never>(
     fulfilled?: ((page: Page<T>) => A | PromiseLike<A>) | null,
     rejected?: ((error: unknown) => B | PromiseLike<B>) | null,
@@ -44,7 +44,7 @@ export class List<T> implements AsyncIterable<T>, PromiseLike<Page<T>> {
     }
   }
 
-  /** Everything, in one array. */
+  /** All items in one array. */
   async all(): Promise<T[]> {
     const items: T[] = []
     for await (const item of this) items.push(item)

@@ -4,9 +4,9 @@ import type { Body, Transport } from './transport.ts'
 import type { Preview } from './wire/records.ts'
 
 const path = '/v1/machines/{machine_id}/ports'
-type Publish = Omit<Body<`POST ${typeof path}`>, 'port'>
+type PublishOptions = Omit<Body<`POST ${typeof path}`>, 'port'>
 
-/** The ports of a machine that are published, each at a hostname of its own. */
+/** The published ports of a machine, each at its own hostname. */
 export class Ports {
   readonly #transport: Transport
   readonly #params: { readonly machineId: string }
@@ -16,8 +16,11 @@ export class Ports {
     this.#params = { machineId }
   }
 
-  /** Publishes one; nothing has to be listening yet. One that is published already is answered. */
-  async publish(port: number, { signal, ...rest }: Publish & CallOptions = {}): Promise<Preview> {
+  /** Publishes a port, or returns its existing preview. Nothing needs to be listening yet. */
+  async publish(
+    port: number,
+    { signal, ...rest }: PublishOptions & CallOptions = {},
+  ): Promise<Preview> {
     const input = { params: this.#params, body: { ...rest, port }, creates: true } as const
     return this.#transport.call(`POST ${path}`, input, { signal })
   }
@@ -32,7 +35,7 @@ export class Ports {
     return this.#transport.call(`GET ${path}/{preview_id}`, { params }, options)
   }
 
-  /** Its hostname answers no more and is never given again. */
+  /** Unpublishes a port. Its hostname is never reused. */
   async unpublish(previewId: string, options: CallOptions = {}): Promise<void> {
     const params = { ...this.#params, previewId }
     await this.#transport.call(`DELETE ${path}/{preview_id}`, { params }, options)

@@ -11,10 +11,10 @@ type Signal = NonNullable<Body<`POST ${typeof path}/{process_id}/signal`>['signa
 type LogQuery = Query<`GET ${typeof path}/{process_id}/logs`>
 type Stream = NonNullable<LogQuery['stream']>
 
-/** As long as one call to the server may be held. */
-const holdSeconds = 60
+/** The longest long-poll that the server allows. */
+const longPollSeconds = 60
 
-/** Commands of a machine that go on without their caller. */
+/** Background commands of a machine. */
 export class Processes {
   readonly #client: Client
   readonly #params: { readonly machineId: string }
@@ -30,7 +30,7 @@ export class Processes {
     return this.#client.transport.call(`POST ${path}`, input, { signal })
   }
 
-  /** Those that run and the last 100 that have exited, newest first. */
+  /** Running processes and the last 100 exited ones, newest first. */
   async list(options: CallOptions = {}): Promise<readonly Process[]> {
     const { data } = await this.#client.transport.call(
       `GET ${path}`,
@@ -45,16 +45,16 @@ export class Processes {
     return this.#client.transport.call(`GET ${path}/{process_id}`, { params }, options)
   }
 
-  /** Resolves when it has exited, however long that takes. */
+  /** Resolves once the process has exited, however long that takes. */
   async wait(processId: string, options: CallOptions = {}): Promise<Process> {
-    const input = { params: { ...this.#params, processId }, query: { wait: holdSeconds } }
+    const input = { params: { ...this.#params, processId }, query: { wait: longPollSeconds } }
     for (;;) {
       const process = await this.#client.transport.call(`GET ${path}/{process_id}`, input, options)
       if (process.state === 'exited') return process
     }
   }
 
-  /** A piece of what it wrote, from an offset. */
+  /** Reads part of the output, from an offset. */
   async readLog(
     processId: string,
     { signal, ...query }: LogQuery & CallOptions = {},
@@ -67,17 +67,17 @@ export class Processes {
     )
   }
 
-  /** What it wrote and writes, piece by piece, until it has exited and all of it was read. */
+  /** Streams the output from the beginning until the process has exited. */
   async *logs(
     processId: string,
     { stream = 'stdout', signal }: CallOptions & { readonly stream?: Stream | undefined } = {},
   ): AsyncGenerator<string, void, void> {
     for (let offset = 0; ;) {
-      const query = { stream, offset, wait: holdSeconds }
-      const piece = await this.readLog(processId, { ...query, signal })
-      if (piece.content !== '') yield piece.content
-      if (piece.eof) return
-      offset = piece.nextOffset
+      const query = { stream, offset, wait: longPollSeconds }
+      const chunk = await this.readLog(processId, { ...query, signal })
+      if (chunk.content !== '') yield chunk.content
+      if (chunk.eof) return
+      offset = chunk.nextOffset
     }
   }
 

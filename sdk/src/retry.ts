@@ -1,28 +1,28 @@
 import type { ApiError } from './errors.ts'
 
-/** What decides whether a call that failed may be sent again, and when. */
+/** A failed attempt, with everything that decides whether and when to retry. */
 export type Attempt = {
   readonly error: ApiError
-  /** From the answer's retry-after, in seconds. */
+  /** From the response's Retry-After header, in seconds. */
   readonly retryAfter: number | undefined
-  /** How many went before. */
+  /** Number of earlier attempts. */
   readonly number: number
   readonly elapsedMs: number
-  /** Sending it twice does it once. */
+  /** The request is idempotent. */
   readonly isRepeatable: boolean
   readonly maxRetries: number
   readonly unavailableTimeoutMs: number
 }
 
-/** A server that asks for more patience than this has its error shown instead. */
-const longestRetryAfterSeconds = 60
-/** An idempotent call that is under way elsewhere: as long as the longest of them. */
-const underWayTimeoutMs = 150_000
+/** Above this, report the error instead of waiting. */
+const maxRetryAfterSeconds = 60
+/** Covers the longest call, for a retry while the first request is still in progress. */
+const inProgressTimeoutMs = 150_000
 
-/** The pause before the next try, or null if there is none. */
+/** The delay before the next attempt, or null to give up. */
 export function retryDelayMs(attempt: Attempt): number | null {
   const { error, retryAfter, number, elapsedMs } = attempt
-  if (retryAfter !== undefined && retryAfter > longestRetryAfterSeconds) return null
+  if (retryAfter !== undefined && retryAfter > maxRetryAfterSeconds) return null
   const pause = retryAfter === undefined ? backoffMs(number) : jitter(retryAfter * 1000)
   switch (error.status) {
     case 0:
@@ -32,28 +32,28 @@ export function retryDelayMs(attempt: Attempt): number | null {
     case 429:
       return number < attempt.maxRetries ? pause : null
     case 503:
-      // Without retry-after nobody promises that nothing was done yet.
+      // Without Retry-After the request may have had an effect.
       if (retryAfter === undefined && !attempt.isRepeatable) return null
       return elapsedMs + pause < attempt.unavailableTimeoutMs ? pause : null
     case 409:
       if (retryAfter === undefined || !attempt.isRepeatable) return null
-      return elapsedMs + pause < underWayTimeoutMs ? pause : null
+      return elapsedMs + pause < inProgressTimeoutMs ? pause : null
     default:
       return null
   }
 }
 
-/** Doubles from a quarter of a second to five. */
+/** Exponential backoff from 250 ms to 5 s, with jitter. */
 export function backoffMs(number: number): number {
   return jitter(Math.min(250 * 2 ** number, 5000) / 1.5)
 }
 
-/** Many that failed together do not come back together. Never earlier than asked. */
+/** Spreads simultaneous retries. Only ever adds to the delay. */
 function jitter(ms: number): number {
   return ms * (1 + Math.random() / 2)
 }
 
-/** Resolves after a while; rejects with the signal's reason when it aborts. */
+/** Resolves after a delay; rejects with the signal's reason if it aborts first. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
   const { promise, resolve, reject } = deferred()
@@ -79,7 +79,7 @@ export function deferred<T = void>() {
   return { promise, resolve, reject }
 }
 
-/** The promise's outcome, or the signal's reason if that comes first. The promise goes on. */
+/** Settles like the promise, or rejects with the signal's reason if it aborts first. */
 export async function abortable<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (!signal) return promise
   signal.throwIfAborted()

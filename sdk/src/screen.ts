@@ -5,12 +5,12 @@ import type { CallOptions } from './options.ts'
 import type { InputLease, MachineState } from './wire/records.ts'
 
 export type ScreenOptions = CallOptions & {
-  /** Look alone: the session can never type or click. */
+  /** Open a view-only session, which can never type or click. */
   readonly viewOnly?: boolean | undefined
   readonly onMessage?: ((message: ScreenMessage) => void) | undefined
 }
 
-/** What the server tells beside the picture. */
+/** Messages of the server besides the RFB stream. */
 export type ScreenMessage =
   | { readonly type: 'ready'; readonly width: number; readonly height: number }
   | ({ readonly type: 'lease' } & InputLease)
@@ -18,11 +18,11 @@ export type ScreenMessage =
   | { readonly type: 'machine'; readonly state: MachineState }
 
 /**
- * The live screen of a machine, in the shape of a WebSocket that carries RFB 3.8 and nothing else: give
- * it to noVNC, `new RFB(element, screen)`, or to any RFB client. While this program holds the input
- * lease of the machine, what is typed and clicked there goes through.
+ * The live screen of a machine as a WebSocket-like channel of plain RFB 3.8: pass it to noVNC,
+ * `new RFB(element, screen)`, or to any RFB client. Input from the client takes effect while this
+ * program holds the input lease.
  *
- * One connection is one conversation: when it closes, open another and begin a new one.
+ * An RFB connection cannot be resumed: after it closes, open a new screen.
  */
 export class Screen {
   onopen: ((event: { readonly type: 'open' }) => void) | null = null
@@ -39,32 +39,32 @@ export class Screen {
   readonly sessionId: string
   readonly #socket: Socket
   readonly #onMessage: ScreenOptions['onMessage']
-  readonly #release: () => void
+  readonly #stopFences: () => void
   #isClosed = false
   #listener: Listener | null = null
-  #waiting: ArrayBuffer[] = []
+  #queued: ArrayBuffer[] = []
 
-  /** Use `machine.screen()`. */
+  /** Obtain screens from `machine.screen()`. */
   constructor(
     socket: Socket,
     sessionId: string,
     options: {
       readonly onMessage: ScreenOptions['onMessage']
       readonly onFence: (listener: (fence: number) => void) => () => void
-      readonly onEnd: () => void
+      readonly onClosed: () => void
     },
   ) {
     this.#socket = socket
     this.sessionId = sessionId
     this.#onMessage = options.onMessage
-    this.#release = options.onFence((fence) =>
+    this.#stopFences = options.onFence((fence) =>
       socket.send(JSON.stringify({ type: 'input_fence', fence })),
     )
-    socket.deliver((frame) => this.#take(frame))
+    socket.deliver((frame) => this.#receive(frame))
     void socket.closed.then((code) => {
-      this.#release()
+      this.#stopFences()
       this.#isClosed = true
-      options.onEnd()
+      options.onClosed()
       this.onclose?.({ code, reason: '', wasClean: code === 1000 })
     })
   }
@@ -72,10 +72,10 @@ export class Screen {
   get onmessage(): Listener | null {
     return this.#listener
   }
-  /** The server speaks first: whoever listens is told what came before. */
+  /** Messages that arrived before the listener was set are delivered now. */
   set onmessage(listener: Listener | null) {
     this.#listener = listener
-    for (const data of listener ? this.#waiting.splice(0) : []) listener?.({ data })
+    for (const data of listener ? this.#queued.splice(0) : []) listener?.({ data })
   }
 
   get readyState(): number {
@@ -95,13 +95,13 @@ export class Screen {
     this.close()
   }
 
-  #take(frame: Frame): void {
+  #receive(frame: Frame): void {
     if (typeof frame === 'string') {
       this.#onMessage?.(toCamel(JSON.parse(frame)) as ScreenMessage)
       return
     }
     if (this.#listener) this.#listener({ data: frame.buffer })
-    else this.#waiting.push(frame.buffer)
+    else this.#queued.push(frame.buffer)
   }
 }
 
@@ -131,8 +131,8 @@ export async function openScreen(
     return new Screen(socket, session.id, {
       onMessage,
       onFence: (listener) => (viewOnly ? () => {} : input.onFence(listener)),
-      // It ends by itself a day later if this does not reach the server.
-      onEnd: () => void closeView().catch(() => {}),
+      // If this fails, the session expires a day later.
+      onClosed: () => void closeView().catch(() => {}),
     })
   } catch (error) {
     await closeView().catch(() => {})

@@ -5,7 +5,7 @@ import type { Secret } from './wire/records.ts'
 
 const path = '/v1/machines/{machine_id}/secrets'
 
-/** The secrets of a machine: variables of every login in it. No answer carries a value. */
+/** The secrets of a machine, set as environment variables at every login. Values cannot be read. */
 export class Secrets {
   readonly #transport: Transport
   readonly #params: { readonly machineId: string }
@@ -15,7 +15,7 @@ export class Secrets {
     this.#params = { machineId }
   }
 
-  /** Stores or replaces one. A running machine has it within seconds. */
+  /** Stores or replaces a secret. A running machine receives it within seconds. */
   async put(name: string, value: string, options: CallOptions = {}): Promise<Secret> {
     const input = { params: this.#params, body: { name, value } }
     return this.#transport.call(`PUT ${path}`, input, options)

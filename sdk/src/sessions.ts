@@ -3,7 +3,7 @@ import type { List } from './pages.ts'
 import type { Body, Query, Transport } from './transport.ts'
 import type { Session } from './wire/records.ts'
 
-/** Who looks at and drives which machine. The SDK opens its own at the first need. */
+/** Sessions that view or control machines. The SDK opens its own as needed. */
 export class Sessions {
   readonly #transport: Transport
 
@@ -20,7 +20,7 @@ export class Sessions {
     return this.#transport.list('GET /v1/sessions', { query }, { signal })
   }
 
-  /** Closes one for ever; the input lease it holds is released. */
+  /** Closes a session permanently and releases its input lease. */
   async close(sessionId: string, options: CallOptions = {}): Promise<Session> {
     return this.#transport.call(
       'DELETE /v1/sessions/{session_id}',

@@ -16,7 +16,7 @@ export class Snapshots {
     this.#client = client
   }
 
-  /** Captures the disk of a running machine, which keeps running. Resolves when it is ready. */
+  /** Captures the disk of a running machine, which keeps running. Resolves once the snapshot is ready. */
   async create(body: Body<'POST /v1/snapshots'>, options: WaitOptions = {}): Promise<Snapshot> {
     const { signal } = options
     const input = { body, creates: true } as const
@@ -34,7 +34,7 @@ export class Snapshots {
     return this.#client.transport.call('GET /v1/snapshots/{snapshot_id}', { params }, options)
   }
 
-  /** Deletes the newest snapshot of a machine. Resolves when it is gone. */
+  /** Deletes the newest snapshot of a machine. Resolves once it is gone. */
   async delete(snapshotId: string, options: WaitOptions = {}): Promise<void> {
     const { signal } = options
     const deleted = await this.#client.transport.call(
@@ -46,32 +46,32 @@ export class Snapshots {
     await waitFor(
       this.#client,
       {
-        what: `the deletion of snapshot ${snapshotId}`,
+        description: `the deletion of snapshot ${snapshotId}`,
         machineId: deleted.machineId,
-        look: () => isGone(() => this.get(snapshotId, { signal })),
+        check: () => isGone(() => this.get(snapshotId, { signal })),
       },
       options,
     )
   }
 
-  /** Resolves when it is ready; `operation_failed` if it could not be taken. */
+  /** Resolves once it is ready; fails with `operation_failed` if the capture failed. */
   async waitUntilReady(snapshotId: string, options: WaitOptions = {}): Promise<Snapshot> {
     const first = await this.get(snapshotId, options)
-    const look = async () => {
+    const check = async () => {
       const snapshot = await this.get(snapshotId, options)
       if (snapshot.state === 'error') throw failed(`snapshot ${snapshotId}`, snapshot.error)
       return snapshot.state === 'pending' ? undefined : snapshot
     }
-    const what = `snapshot ${snapshotId}`
-    return waitFor(this.#client, { what, machineId: first.machineId, look }, options)
+    const description = `snapshot ${snapshotId}`
+    return waitFor(this.#client, { description, machineId: first.machineId, check }, options)
   }
 }
 
-export function failed(what: string, reason: string | null): ApiError {
-  return new ApiError('operation_failed', `${what} failed: ${reason ?? 'no reason is known'}`)
+export function failed(subject: string, reason: string | null): ApiError {
+  return new ApiError('operation_failed', `${subject} failed: ${reason ?? 'unknown reason'}`)
 }
 
-/** True once reading it finds nothing. */
+/** True once the read fails with `not_found`. */
 export async function isGone(read: () => Promise<unknown>): Promise<true | undefined> {
   try {
     await read()

@@ -8,7 +8,7 @@ import type { Template } from './wire/records.ts'
 
 const one = '/v1/templates/{template_id}'
 
-/** What many machines begin from. */
+/** The templates that machines can be created from. */
 export class Templates {
   readonly #client: Client
 
@@ -16,7 +16,7 @@ export class Templates {
     this.#client = client
   }
 
-  /** Makes one of a snapshot, of a running machine, or of an image and a size. */
+  /** Creates a template from a snapshot, a running machine, or an image and a size. */
   async create(body: Body<'POST /v1/templates'>, options: WaitOptions = {}): Promise<Template> {
     const { signal } = options
     const input = { body, creates: true } as const
@@ -42,19 +42,23 @@ export class Templates {
     return this.#client.transport.call(`PATCH ${one}`, { params: { templateId }, body }, options)
   }
 
-  /** Machines made from it keep their disks and run on. */
+  /** Deletes a template. Machines created from it are not affected. */
   async delete(templateId: string, options: CallOptions = {}): Promise<void> {
     await this.#client.transport.call(`DELETE ${one}`, { params: { templateId } }, options)
   }
 
-  /** Resolves when machines can be made from it; `operation_failed` if it could not be made. */
+  /** Resolves once it is ready; fails with `operation_failed` if the capture failed. */
   async waitUntilReady(templateId: string, options: WaitOptions = {}): Promise<Template> {
     const { sourceMachineId: machineId } = await this.get(templateId, options)
-    const look = async () => {
+    const check = async () => {
       const template = await this.get(templateId, options)
       if (template.state === 'error') throw failed(`template ${templateId}`, template.error)
       return template.state === 'ready' ? template : undefined
     }
-    return waitFor(this.#client, { what: `template ${templateId}`, machineId, look }, options)
+    return waitFor(
+      this.#client,
+      { description: `template ${templateId}`, machineId, check },
+      options,
+    )
   }
 }

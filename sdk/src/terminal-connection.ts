@@ -1,65 +1,64 @@
 import { ApiError } from './errors.ts'
 import { finalError, type Gateway, type Socket } from './gateway.ts'
 import type { CallOptions } from './options.ts'
-import { backoffMs, deferred, pause } from './retry.ts'
+import { isTransient, Reconnection } from './reconnection.ts'
+import { deferred } from './retry.ts'
 
 export type AttachOptions = CallOptions & {
-  /** The size of the terminal that shows it. */
+  /** The size of the local terminal. */
   readonly size?: { readonly cols: number; readonly rows: number } | undefined
   /**
-   * The connection broke off and stands again. The last 256 KiB of output follow once more, so nothing
-   * is lost: clear the screen they are shown on.
+   * Called after a reconnection. The server sends the last 256 KiB of output again, so clear the local
+   * screen.
    */
   readonly onReattach?: (() => void) | undefined
 }
 
-/** Reconnecting goes on for as long before the error is shown. */
-const patienceMs = 120_000
-/** What is typed while there is no connection waits for it, up to here. */
-const maxWaiting = 256
+/** Bound on writes queued while disconnected. */
+const maxQueuedWrites = 256
 
 /**
- * A client of a pty. `for await` over it gives the bytes that it shows, as they come, and ends when its
- * command has exited. A connection that breaks off is made again.
+ * A client of a pty. `for await` yields its output and ends when its command has exited. Reconnects
+ * automatically after a lost connection.
  */
 export class TerminalConnection implements AsyncIterable<Uint8Array> {
-  /** The exit code of its command. Rejects if the connection ends before it for another reason. */
+  /** The exit code of its command. Rejects if the connection ends for another reason. */
   readonly exited: Promise<number>
   readonly #gateway: Gateway
   readonly #path: string
-  readonly #isThere: () => Promise<boolean>
+  readonly #exists: () => Promise<boolean>
   readonly #options: AttachOptions
-  readonly #closing = new AbortController()
+  readonly #closed = new AbortController()
   readonly #exit = deferred<number>()
   #output: Uint8Array[] = []
   #arrived = deferred()
-  #waiting: (string | Uint8Array<ArrayBuffer>)[] = []
+  #queuedWrites: (string | Uint8Array<ArrayBuffer>)[] = []
   #size: AttachOptions['size']
   #socket: Socket | undefined
-  #end: { readonly error: Error | undefined } | undefined
+  #result: { readonly error: Error | undefined } | undefined
 
   constructor(
     gateway: Gateway,
     path: string,
-    isThere: () => Promise<boolean>,
+    exists: () => Promise<boolean>,
     options: AttachOptions,
   ) {
     this.#gateway = gateway
     this.#path = path
-    this.#isThere = isThere
+    this.#exists = exists
     this.#options = options
     this.#size = options.size
     this.exited = this.#exit.promise
-    // Whoever iterates learns of a failure there.
+    // A failure also surfaces through iteration.
     this.exited.catch(() => {})
     void this.#run()
   }
 
-  /** Types into it. */
+  /** Sends input. */
   write(data: string | Uint8Array<ArrayBuffer>): void {
     const bytes = typeof data === 'string' ? new TextEncoder().encode(data) : data
     if (this.#socket?.isOpen) this.#socket.send(bytes)
-    else if (this.#waiting.length < maxWaiting) this.#waiting.push(bytes)
+    else if (this.#queuedWrites.length < maxQueuedWrites) this.#queuedWrites.push(bytes)
   }
 
   resize(cols: number, rows: number): void {
@@ -67,9 +66,9 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
     this.#socket?.send(JSON.stringify({ type: 'resize', cols, rows }))
   }
 
-  /** Lets go of it. It lives on, and can be attached to again. */
+  /** Detaches. The terminal keeps running and can be attached to again. */
   close(): void {
-    this.#closing.abort(new ApiError('connection_failed', 'the connection was closed here'))
+    this.#closed.abort(new ApiError('connection_failed', 'the connection was closed by the client'))
     this.#socket?.close()
   }
 
@@ -81,8 +80,8 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
     try {
       for (;;) {
         while (this.#output.length > 0) yield this.#output.shift()!
-        if (this.#end?.error) throw this.#end.error
-        if (this.#end) return
+        if (this.#result?.error) throw this.#result.error
+        if (this.#result) return
         this.#arrived = deferred()
         await this.#arrived.promise
       }
@@ -93,71 +92,63 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
 
   async #run(): Promise<void> {
     const { signal } = this.#options
-    const ending = signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal
+    const combined = signal ? AbortSignal.any([signal, this.#closed.signal]) : this.#closed.signal
     try {
-      const exitCode = await this.#connectUntilExit(ending)
+      const exitCode = await this.#connectUntilExit(combined)
       this.#exit.resolve(exitCode)
-      this.#end = { error: undefined }
+      this.#result = { error: undefined }
     } catch (error) {
       this.#exit.reject(error as Error)
-      // Closing it here is no failure of whoever reads it.
-      this.#end = { error: this.#closing.signal.aborted ? undefined : (error as Error) }
+      // Closing it locally is not an error for the reader.
+      this.#result = { error: this.#closed.signal.aborted ? undefined : (error as Error) }
     }
     this.#arrived.resolve()
   }
 
   async #connectUntilExit(signal: AbortSignal): Promise<number> {
-    let goodAt = Date.now()
+    const reconnection = new Reconnection(signal)
     let wasAttached = false
-    for (let failures = 0; ; failures++) {
+    for (;;) {
       signal.throwIfAborted()
-      const socket = await this.#connect(signal, goodAt)
+      const socket = await reconnection.attempt(() => this.#connect(signal))
       if (socket) {
         const { exitCode, isAttached } = await this.#read(socket, wasAttached)
         if (exitCode !== undefined) return exitCode
         signal.throwIfAborted()
         const error = finalError(await socket.closed)
-        // The client it has is ourselves, whose connection the server does not know to be broken yet.
-        const isOwn = error?.code === 'conflict' && wasAttached && Date.now() - goodAt < patienceMs
+        // The conflict is with our own lost connection, which the server has not noticed yet.
+        const isOwn = error?.code === 'conflict' && wasAttached && !reconnection.isTimedOut
         if (error && !isOwn) throw error
         wasAttached ||= isAttached
-        if (isAttached) {
-          goodAt = Date.now()
-          failures = 0
-        }
+        if (isAttached) reconnection.succeeded()
       }
-      await pause(backoffMs(failures), signal)
+      await reconnection.pause()
     }
   }
 
-  /** Undefined if it cannot be had just now. */
-  async #connect(signal: AbortSignal, goodAt: number): Promise<Socket | undefined> {
+  async #connect(signal: AbortSignal): Promise<Socket> {
     try {
       const socket = await this.#gateway.connect(this.#path, signal)
       this.#socket = socket
       if (this.#size) socket.send(JSON.stringify({ type: 'resize', ...this.#size }))
-      for (const bytes of this.#waiting.splice(0)) socket.send(bytes)
+      for (const bytes of this.#queuedWrites.splice(0)) socket.send(bytes)
       return socket
     } catch (error) {
       signal.throwIfAborted()
-      if (!isPassing(error) || Date.now() - goodAt > patienceMs) throw error
-      // A handshake does not say why it was refused; the list of terminals does, if it can be had.
-      const isThere = await this.#isThere().catch((reason: unknown) => {
-        if (isPassing(reason)) return true
-        throw reason
-      })
-      if (!isThere) throw new ApiError('not_found', 'the terminal is gone', { cause: error })
-      return undefined
+      // A failed handshake gives no reason, so ask whether the terminal still exists.
+      if (isTransient(error) && !(await this.#exists()))
+        throw new ApiError('not_found', 'the terminal no longer exists', { cause: error })
+      throw error
     }
   }
 
-  /** Until the connection ends: whether it got as far as the pty, and the exit code if that is why. */
+  /** Reads until the connection ends. Returns whether any frame arrived, and the exit code if known. */
   async #read(socket: Socket, wasAttached: boolean) {
     let exitCode: number | undefined
     let isAttached = false
     for await (const frame of socket) {
       if (!isAttached && wasAttached) {
-        // What nobody has read yet comes once more, and would be shown twice.
+        // The server sends unread output again; drop it to avoid duplicates.
         this.#output = []
         this.#options.onReattach?.()
       }
@@ -172,12 +163,4 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
     }
     return { exitCode, isAttached }
   }
-}
-
-/** What a connection that comes and goes may mend. */
-function isPassing(error: unknown): boolean {
-  return (
-    error instanceof ApiError &&
-    (error.code === 'connection_failed' || error.code === 'compute_unavailable')
-  )
 }

@@ -6,12 +6,12 @@ import type { Body } from './transport.ts'
 import type { Terminal } from './wire/records.ts'
 
 const path = '/v1/machines/{machine_id}/terminals'
-type Open = Omit<Body<`POST ${typeof path}`>, 'command'> & {
+type OpenOptions = Omit<Body<`POST ${typeof path}`>, 'command'> & {
   /** Default: the user's login shell. */
   readonly command?: Command | undefined
 }
 
-/** The ptys of a machine. They live on without a client. */
+/** The terminals (ptys) of a machine. They keep running without a client. */
 export class Terminals {
   readonly #client: Client
   readonly #params: { readonly machineId: string }
@@ -21,13 +21,13 @@ export class Terminals {
     this.#params = { machineId }
   }
 
-  async open({ signal, command, ...rest }: Open & CallOptions = {}): Promise<Terminal> {
+  async open({ signal, command, ...rest }: OpenOptions & CallOptions = {}): Promise<Terminal> {
     const body = { ...rest, ...(command !== undefined && { command: argv(command) }) }
     const input = { params: this.#params, body, creates: true } as const
     return this.#client.transport.call(`POST ${path}`, input, { signal })
   }
 
-  /** Those that are open, newest first. */
+  /** Open terminals, newest first. */
   async list(options: CallOptions = {}): Promise<readonly Terminal[]> {
     const { data } = await this.#client.transport.call(
       `GET ${path}`,
@@ -37,12 +37,12 @@ export class Terminals {
     return data
   }
 
-  /** Connects to one: what it shows, what is typed into it, and how it ends. */
+  /** Connects to a terminal: its output, its input and its exit code. */
   attach(terminalId: string, options: AttachOptions = {}): TerminalConnection {
     const { machineId } = this.#params
     const channel = `/v1/machines/${machineId}/terminals/${terminalId}`
-    const isThere = async () => (await this.list(options)).some(({ id }) => id === terminalId)
-    return new TerminalConnection(this.#client.gateway, channel, isThere, options)
+    const exists = async () => (await this.list(options)).some(({ id }) => id === terminalId)
+    return new TerminalConnection(this.#client.gateway, channel, exists, options)
   }
 
   async resize(
@@ -55,7 +55,7 @@ export class Terminals {
     return this.#client.transport.call(`PATCH ${path}/{terminal_id}`, input, options)
   }
 
-  /** Kills what runs in it, and closes it. */
+  /** Kills the processes of a terminal and closes it. */
   async kill(terminalId: string, options: CallOptions = {}): Promise<void> {
     const params = { ...this.#params, terminalId }
     await this.#client.transport.call(`DELETE ${path}/{terminal_id}`, { params }, options)

@@ -7,24 +7,25 @@ import type { ErrorEnvelope } from './wire/records.ts'
 import type { Routes } from './wire/routes.ts'
 
 export type Route = keyof Routes
-export type Input<R extends Route> = Routes[R]['input']
-export type Output<R extends Route> = Routes[R]['output']
-export type Query<R extends Route> = Input<R> extends { query?: infer Q } ? NonNullable<Q> : never
-export type Body<R extends Route> = Input<R> extends { body?: infer B } ? NonNullable<B> : never
-/** An endpoint that answers with pages. */
+export type CallInput<R extends Route> = Routes[R]['input']
+type Output<R extends Route> = Routes[R]['output']
+export type Query<R extends Route> =
+  CallInput<R> extends { query?: infer Q } ? NonNullable<Q> : never
+export type Body<R extends Route> = CallInput<R> extends { body?: infer B } ? NonNullable<B> : never
+/** An endpoint that returns pages. */
 type ListRoute = {
   [R in Route]: Output<R> extends Page<unknown> ? R : never
 }[Route]
 type Item<R extends ListRoute> = Output<R>['data'][number]
 
 export type RequestOptions = CallOptions & {
-  /** As the API spells them. */
+  /** Additional HTTP headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** A body that is bytes, in place of one of JSON. */
+  /** A binary body, instead of a JSON one. */
   readonly content?: Content | undefined
-  /** Sending it twice does it once. Default: every call but a POST that creates nothing. */
+  /** The request is idempotent. Default: true, except for a POST without idempotency key. */
   readonly isRepeatable?: boolean | undefined
-  /** How long one try may take. Default: 150 s; none for an answer that is streamed. */
+  /** Time limit of each attempt. Default: 150 s. */
   readonly tryTimeoutMs?: number | undefined
 }
 
@@ -37,10 +38,10 @@ type AnyInput = {
   readonly creates?: true
 }
 
-/** Longer than the server holds any answer of its own accord. */
+/** Longer than the server delays any response. */
 const defaultTryTimeoutMs = 150_000
 
-/** Sends calls to the API: credentials, names, retries and errors are its business. */
+/** Sends calls to the API; handles credentials, key names, retries and errors. */
 export class Transport {
   readonly configuration: Configuration
 
@@ -48,26 +49,27 @@ export class Transport {
     this.configuration = configuration
   }
 
-  /** Calls an endpoint: the route is its method and path in the contract. */
+  /** Calls an endpoint. The route is its method and path in the contract. */
   async call<R extends Route>(
     route: R,
-    input: Input<R>,
+    input: CallInput<R>,
     options: RequestOptions = {},
   ): Promise<Output<R>> {
     const read = (response: Response) => response.text()
     const text = await this.#send(route, input, options, read).catch((error: unknown) => {
-      // The try whose answer was lost had deleted it.
-      const isDone = error instanceof ApiError && error.code === 'not_found' && hadLostAnswer(error)
+      // An earlier attempt, whose response was lost, deleted the resource.
+      const isDone =
+        error instanceof ApiError && error.code === 'not_found' && hadLostResponse(error)
       if (isDone && route.startsWith('DELETE ')) return ''
       throw error
     })
     return (text === '' ? undefined : toCamel(JSON.parse(text))) as Output<R>
   }
 
-  /** The list that an endpoint answers with page by page. */
+  /** Lists the items of a paginated endpoint. */
   list<R extends ListRoute>(
     route: R,
-    input: Input<R> & { readonly query?: { readonly cursor?: string | undefined } },
+    input: CallInput<R> & { readonly query?: { readonly cursor?: string | undefined } },
     options: RequestOptions = {},
   ): List<Item<R>> {
     const read = async (cursor: string | undefined) => {
@@ -77,10 +79,10 @@ export class Transport {
     return new List(read, input.query?.cursor)
   }
 
-  /** Calls an endpoint for the bytes form of its answer; `read` is part of what is tried again. */
+  /** Requests the binary form of a response. Retries include `read`. */
   async bytes<R extends Route, T>(
     route: R,
-    input: Input<R>,
+    input: CallInput<R>,
     accept: string,
     read: (response: Response) => Promise<T> | T,
     options: RequestOptions = {},
@@ -100,7 +102,7 @@ export class Transport {
     const isRepeatable = options.isRepeatable ?? (method !== 'POST' || input.creates === true)
     const { maxRetries, unavailableTimeoutMs } = this.configuration
     const startedAt = Date.now()
-    let isLost = false
+    let hasLostResponse = false
     for (let number = 0; ; number++) {
       const result = await this.#try(url, init, options, read)
       if ('value' in result) return result.value
@@ -108,10 +110,10 @@ export class Transport {
       const attempt = { ...result, number, elapsedMs, isRepeatable }
       const delay = retryDelayMs({ ...attempt, maxRetries, unavailableTimeoutMs })
       if (delay === null) {
-        if (isLost) lostBefore.add(result.error)
+        if (hasLostResponse) errorsAfterLostResponse.add(result.error)
         throw result.error
       }
-      isLost ||= result.error.code === 'connection_failed'
+      hasLostResponse ||= result.error.code === 'connection_failed'
       await pause(delay, options.signal)
     }
   }
@@ -134,13 +136,13 @@ export class Transport {
       if (response.ok) return { value: await read(response) }
       const retryAfter = Number(response.headers.get('retry-after') ?? NaN)
       return {
-        error: await refusal(response),
+        error: await readError(response),
         retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined,
       }
     } catch (cause) {
       signal?.throwIfAborted()
       if (cause instanceof ApiError) throw cause
-      const message = `no answer from ${this.configuration.baseUrl}: ${reasonOf(cause)}`
+      const message = `no response from ${this.configuration.baseUrl}: ${reasonOf(cause)}`
       return { error: new ApiError('connection_failed', message, { cause }), retryAfter: undefined }
     }
   }
@@ -152,12 +154,12 @@ export class Transport {
       ...(input.creates && { 'idempotency-key': randomKey() }),
       ...headers,
     }
-    // Some runtimes throw at `credentials`, and only a page has cookies.
+    // Only pages have cookies, and some runtimes reject the option.
     const cookies = 'document' in globalThis ? { credentials: 'include' as const } : {}
     if (content !== undefined) {
       const type = { 'content-type': 'application/octet-stream' }
-      // A stream is sent while it is read. Node would keep all of it for a redirect, unless that is an
-      // error and there is no window; nobody waits for one.
+      // Stream the body. Node would buffer all of it for a redirect, unless redirects are errors and
+      // there is no window.
       const once = { duplex: 'half', redirect: 'error', window: null }
       const duplex = content instanceof ReadableStream ? once : {}
       return { ...cookies, ...duplex, headers: { ...type, ...all }, body: content } as RequestInit
@@ -168,15 +170,15 @@ export class Transport {
   }
 }
 
-const lostBefore = new WeakSet<ApiError>()
+const errorsAfterLostResponse = new WeakSet<ApiError>()
 
-/** An earlier try of the same call got no answer: it may have done what this one was refused for. */
-export function hadLostAnswer(error: ApiError): boolean {
-  return lostBefore.has(error)
+/** True if the response of an earlier attempt was lost, so that attempt may have taken effect. */
+export function hadLostResponse(error: ApiError): boolean {
+  return errorsAfterLostResponse.has(error)
 }
 
-/** The error an answer stands for. One that is not the API's own, such as a proxy's, has no envelope. */
-async function refusal(response: Response): Promise<ApiError> {
+/** Reads the error of a response. Responses of proxies have no error envelope. */
+async function readError(response: Response): Promise<ApiError> {
   const { status } = response
   const text = await response.text()
   try {
@@ -185,7 +187,7 @@ async function refusal(response: Response): Promise<ApiError> {
   } catch {
     const code = status === 503 ? 'compute_unavailable' : 'connection_failed'
     const requestId = response.headers.get('x-request-id')
-    return new ApiError(code, `the server answered ${status} without saying why`, {
+    return new ApiError(code, `unexpected response from the server (HTTP ${status})`, {
       status,
       requestId,
     })
@@ -209,13 +211,13 @@ function search(query: AnyInput['query']): string {
   return pairs.size > 0 ? `?${pairs}` : ''
 }
 
-/** Not randomUUID: a page that is served without https has none. */
+/** crypto.randomUUID is not available in pages without https. */
 function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** fetch says "fetch failed" and hides why in the cause. */
+/** fetch reports "fetch failed" and keeps the reason in the cause. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause } = error

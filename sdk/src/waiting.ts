@@ -5,58 +5,59 @@ import { deferred, pause } from './retry.ts'
 
 const defaultTimeoutMs = 300_000
 
-export type Awaited<T> = {
-  /** Names what is waited for, for `timed_out`. */
-  readonly what: string
-  /** The machine whose events tell when to look again, if it is one machine's business. */
+type Condition<T> = {
+  /** For the message of `timed_out`. */
+  readonly description: string
+  /** The machine whose events trigger a check, if any. */
   readonly machineId: string | null
-  /** Undefined while it has not happened. Throws when it cannot happen any more. */
-  readonly look: () => Promise<T | undefined>
+  /** Resolves to undefined while the condition does not hold. Throws if it never will. */
+  readonly check: () => Promise<T | undefined>
 }
 
 /**
- * Waits for something to happen in the server. Events of the machine say when to look again; looking
- * now and then goes on beside them, so that it works without a gateway as well.
+ * Waits until a condition holds on the server. Events of the machine trigger checks; polling continues
+ * besides, so that it works without the gateway as well.
  */
 export async function waitFor<T>(
   client: Client,
-  { what, machineId, look }: Awaited<T>,
+  { description, machineId, check }: Condition<T>,
   { signal, timeoutMs = defaultTimeoutMs }: WaitOptions,
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs
-  const ending = new AbortController()
-  const hints = new Hints()
+  const stopListening = new AbortController()
+  const wakeup = new Wakeup()
   let isListening = false
   try {
     for (let number = 0; ; number++) {
-      const hint = hints.next()
-      const found = await look()
+      const woken = wakeup.next()
+      const found = await check()
       if (found !== undefined) return found
-      const leftMs = deadline - Date.now()
-      if (leftMs <= 0) {
+      const remainingMs = deadline - Date.now()
+      if (remainingMs <= 0) {
         throw new ApiError(
           'timed_out',
-          `${what} did not happen within ${timeoutMs} ms; it may still`,
+          `${description} took longer than ${timeoutMs} ms; it may still complete`,
         )
       }
       if (!isListening && machineId) {
         isListening = true
-        void listen(client, machineId, hints, ending.signal)
+        void listen(client, machineId, wakeup, stopListening.signal)
       }
-      await firstOf(hint, Math.min(hints.areComing ? 5000 : pollMs(number), leftMs), signal)
+      const intervalMs = wakeup.isConnected ? 5000 : pollMs(number)
+      await waitAtMost(woken, Math.min(intervalMs, remainingMs), signal)
     }
   } finally {
-    ending.abort()
+    stopListening.abort()
   }
 }
 
-/** A tenth of a second, growing to two. */
+/** From 100 ms, growing to 2 s. */
 function pollMs(number: number): number {
   return Math.min(100 * 1.5 ** number, 2000)
 }
 
-class Hints {
-  areComing = false
+class Wakeup {
+  isConnected = false
   #next = deferred()
 
   next(): Promise<void> {
@@ -64,7 +65,7 @@ class Hints {
     return this.#next.promise
   }
 
-  give(): void {
+  notify(): void {
     this.#next.resolve()
   }
 }
@@ -72,32 +73,32 @@ class Hints {
 async function listen(
   client: Client,
   machineId: string,
-  hints: Hints,
+  wakeup: Wakeup,
   signal: AbortSignal,
 ): Promise<void> {
   if (!client.gateway.isUsable) return
   try {
     const socket = await client.gateway.connect(`/v1/machines/${machineId}/events`, signal)
-    hints.areComing = true
-    // Something may have happened before the connection stood.
-    hints.give()
-    for await (const _ of socket) hints.give()
+    wakeup.isConnected = true
+    // Events may have been missed before the connection was open.
+    wakeup.notify()
+    for await (const _ of socket) wakeup.notify()
   } catch {
-    // The gateway is out of reach: looking goes on without it.
+    // The gateway cannot be reached; polling continues.
   } finally {
-    hints.areComing = false
-    hints.give()
+    wakeup.isConnected = false
+    wakeup.notify()
   }
 }
 
-async function firstOf(hint: Promise<void>, ms: number, signal?: AbortSignal): Promise<void> {
-  const over = new AbortController()
-  const bound = signal ? AbortSignal.any([signal, over.signal]) : over.signal
+async function waitAtMost(woken: Promise<void>, ms: number, signal?: AbortSignal): Promise<void> {
+  const done = new AbortController()
+  const bound = signal ? AbortSignal.any([signal, done.signal]) : done.signal
   const pausing = pause(ms, bound)
   try {
-    await Promise.race([hint, pausing])
+    await Promise.race([woken, pausing])
   } finally {
     pausing.catch(() => {})
-    over.abort(new Error('no longer waited for'))
+    done.abort(new Error('wait ended'))
   }
 }

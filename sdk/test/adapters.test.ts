@@ -13,7 +13,7 @@ const network = createNetwork()
 const machine = await server.connect({ fetch: network.fetch }).machines.create()
 await machine.display.resize(1920, 1200)
 
-/** What of a call's body says something; the grant and the defaults do not. */
+/** The mouse and keyboard calls with their bodies, without the lease calls. */
 async function inputsOf(work: () => Promise<unknown>): Promise<unknown[]> {
   network.sent.splice(0)
   await work()
@@ -25,7 +25,7 @@ async function inputsOf(work: () => Promise<unknown>): Promise<unknown[]> {
     ])
 }
 
-test('every pixel of a view leads into the display and back to itself', () => {
+test('every view pixel maps into the display and back to itself', () => {
   for (const [width, height] of [
     [3840, 2160],
     [1281, 799],
@@ -50,7 +50,7 @@ test('every pixel of a view leads into the display and back to itself', () => {
   assert.deepEqual(toDisplay(whole, { x: 1279, y: 7 }), { x: 1279, y: 7 })
 })
 
-test('pictures are decoded, made smaller and encoded as another program reads them', async () => {
+test('images are decoded, scaled and encoded such that another program can read them', async () => {
   const [width, height] = [40, 30]
   const noise = Buffer.from(
     Array.from({ length: width * height * 3 }, (_, index) => (index * 7919) % 256),
@@ -79,7 +79,7 @@ test('pictures are decoded, made smaller and encoded as another program reads th
   assert.deepEqual([...small.rgba], Array.from({ length: 4 }, () => [150, 150, 150, 255]).flat())
 })
 
-test("Anthropic's actions do what they say, at the place they mean", async () => {
+test('every Anthropic action maps to the right input at the right point', async () => {
   const { tool, execute } = await anthropicComputerTool(machine)
   const { display_width_px: width, display_height_px: height } = tool
   assert.deepEqual(
@@ -142,10 +142,10 @@ test("Anthropic's actions do what they say, at the place they mean", async () =>
   assert.ok(zoomed?.type === 'image')
   const picture = await sharp(Buffer.from(zoomed.source.data, 'base64')).metadata()
   assert.ok(picture.width! > 99 && picture.height! > 49)
-  await assert.rejects(execute({ action: 'dance' }), /dance is no action/)
+  await assert.rejects(execute({ action: 'dance' }), /unknown action: dance/)
 })
 
-test("OpenAI's actions do what they say, at the place they mean", async () => {
+test('every OpenAI action maps to the right input at the right point', async () => {
   const { tool, execute } = await openAiComputerTool(machine)
   const { display_width: width, display_height: height } = tool
   const at = { x: 100, y: 200 }

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 
 const repoDir = fileURLToPath(new URL('../../', import.meta.url))
 
-/** The sources, with the paths that several calls of a file share put in their place. */
+/** The sources, with shared path constants substituted. */
 async function sources(): Promise<string> {
   const texts: string[] = []
   for await (const path of glob(`${repoDir}sdk/src/*.ts`)) {
@@ -19,7 +19,7 @@ async function sources(): Promise<string> {
   return texts.join('\n')
 }
 
-test('every endpoint of the contract is called by something in the SDK', async () => {
+test('the SDK calls every endpoint of the contract', async () => {
   const text = await sources()
   const routes = Object.values(endpoints).flatMap((group) =>
     Object.values(group).map(({ method, path }) => `${method} ${path}`),
@@ -33,7 +33,7 @@ test('every endpoint of the contract is called by something in the SDK', async (
   )
 })
 
-test('the types of the SDK are those of the contract', async () => {
+test('the generated types match the contract', async () => {
   const check = [`${repoDir}scripts/generate-sdk-types.ts`, '--check']
   const path = `${repoDir}node_modules/.bin:${process.env['PATH']}`
   await promisify(execFile)(process.execPath, check, { env: { ...process.env, PATH: path } })

@@ -5,7 +5,7 @@ import { startServer } from './server.ts'
 
 const server = await startServer({ after })
 
-/** WebSockets that a test breaks off as a network would. */
+/** WebSockets that a test can disconnect, as a network would. */
 function breakable() {
   const open = new Set<WebSocket>()
   const Breakable = class extends WebSocket {
@@ -18,8 +18,8 @@ function breakable() {
   return { WebSocket: Breakable, breakOff: () => open.forEach((socket) => socket.close()), open }
 }
 
-for (const how of ['a connection that breaks off', 'polling'] as const) {
-  test(`events come in order, each once, over ${how}`, async () => {
+for (const how of ['a connection that is lost', 'polling'] as const) {
+  test(`events arrive in order, each once, over ${how}`, async () => {
     const { WebSocket, breakOff } = breakable()
     const computer = server.connect({ WebSocket: how === 'polling' ? null : WebSocket })
     const machine = await computer.machines.create({ start: false })
@@ -33,7 +33,7 @@ for (const how of ['a connection that breaks off', 'polling'] as const) {
     for await (const event of subscription) {
       seen.push(event)
       if (seen.length === log.length) break
-      // What happens while there is no connection is not missed.
+      // Events during a disconnection are not missed.
       breakOff()
     }
     assert.deepEqual(seen, log)
@@ -44,7 +44,7 @@ for (const how of ['a connection that breaks off', 'polling'] as const) {
   })
 }
 
-test('a subscription begins when it is ready, and ends with its signal', async () => {
+test('a subscription starts when ready and ends when its signal aborts', async () => {
   const machine = await server.connect().machines.create({ start: false })
   const ending = new AbortController()
   const subscription = machine.events.subscribe({ signal: ending.signal })
@@ -73,7 +73,7 @@ test('leaving the loop closes the connection', async () => {
   assert.equal(open.size, 0)
 })
 
-test("the organization's events go on where they were", async () => {
+test('organization events resume where they were', async () => {
   const { WebSocket, breakOff } = breakable()
   const computer = server.connect({ WebSocket })
   const subscription = computer.events.subscribe()
@@ -98,9 +98,9 @@ test("the organization's events go on where they were", async () => {
 
 test('a subscription ends with its machine', async () => {
   const computer = server.connect()
-  for (const wish of [{}, { WebSocket: null }]) {
+  for (const options of [{}, { WebSocket: null }]) {
     const { id } = await computer.machines.create({ start: false })
-    const machine = await server.connect(wish).machines.get(id)
+    const machine = await server.connect(options).machines.get(id)
     const subscription = machine.events.subscribe()
     await subscription.ready
     const deleting = machine.delete()
@@ -109,7 +109,7 @@ test('a subscription ends with its machine', async () => {
   }
 })
 
-test('a machine that is not there has no events', async () => {
+test('subscribing to the events of an unknown machine fails', async () => {
   const machine = await server.connect().machines.create({ start: false })
   await machine.delete()
   await assert.rejects(machine.events.subscribe().ready, { code: 'not_found' })

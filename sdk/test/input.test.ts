@@ -31,7 +31,7 @@ test('the first call that types or clicks opens a session and acquires the lease
   assert.deepEqual([holder?.sessionId, holder?.type], [session?.id, 'agent'])
 })
 
-test('the lease is renewed at half its time, and typing goes on through it', async () => {
+test('the lease is renewed at half its lifetime, without interrupting input', async () => {
   const network = createNetwork()
   const machine = await server.connect({ fetch: network.fetch }).machines.create()
   const granted = await machine.input.acquire({ ttlSeconds: 5 })
@@ -44,13 +44,13 @@ test('the lease is renewed at half its time, and typing goes on through it', asy
   assert.ok(network.count(leases(machine.id)) >= 2)
 })
 
-test('a lost lease is never acquired again; the next input surfaces the conflict', async () => {
+test('a lost lease is never reacquired automatically; the next input reports the conflict', async () => {
   const network = createNetwork()
   const machine = await server.connect({ fetch: network.fetch }).machines.create()
   await machine.input.acquire({ ttlSeconds: 5 })
   const { sessionId } = await server.lease(machine.id, { force: true })
 
-  // The renewal is refused, and is the last one.
+  // The renewal is refused, and no other follows.
   await eventually(async () => {
     const renewal = network.sent.findLast(({ what }) => what === leases(machine.id))
     return renewal?.status === 409 || undefined
@@ -59,7 +59,7 @@ test('a lost lease is never acquired again; the next input surfaces the conflict
   const asked = network.count(leases(machine.id))
   const refused = { code: 'conflict', message: new RegExp(sessionId) }
   await assert.rejects(machine.mouse.click(1, 1), refused)
-  // Nobody holds it any more: it is not taken for that.
+  // Even a free lease is not reacquired.
   await server.call('DELETE', `/v1/machines/${machine.id}/input-lease?session_id=${sessionId}`)
   await assert.rejects(machine.keyboard.type('a'), { code: 'conflict' })
   assert.equal(network.count(leases(machine.id)), asked)
@@ -69,7 +69,7 @@ test('a lost lease is never acquired again; the next input surfaces the conflict
   assert.equal(machine.input.state, 'held')
 })
 
-test('a takeover that no renewal has noticed yet shows at the next input', async () => {
+test('the next input reports a takeover that no renewal has noticed yet', async () => {
   const machine = await server.connect().machines.create()
   await machine.mouse.click(1, 1)
   await server.lease(machine.id, { force: true })
@@ -79,7 +79,7 @@ test('a takeover that no renewal has noticed yet shows at the next input', async
   await machine.mouse.click(1, 1)
 })
 
-test('a lease that another holds is a conflict, which later may be none', async () => {
+test('input conflicts while another session holds the lease, and works once it is released', async () => {
   const machine = await server.connect().machines.create()
   const { sessionId } = await server.lease(machine.id)
   await assert.rejects(machine.mouse.click(1, 1), { code: 'conflict' })
@@ -88,7 +88,7 @@ test('a lease that another holds is a conflict, which later may be none', async 
   await machine.mouse.click(1, 1)
 })
 
-test('a session that somebody closed is replaced when the lease is asked for again', async () => {
+test('a session closed elsewhere is replaced by the next acquire', async () => {
   const machine = await server.connect().machines.create()
   await machine.mouse.click(1, 1)
   const { id } = await machine.input.session()
@@ -99,7 +99,7 @@ test('a session that somebody closed is replaced when the lease is asked for aga
   assert.notEqual((await machine.input.session()).id, id)
 })
 
-test('leaving the scope closes the session and frees the lease', async () => {
+test('leaving the scope closes the session and releases the lease', async () => {
   const computer = server.connect()
   const { id } = await computer.machines.create()
   {
@@ -119,7 +119,7 @@ test('leaving the scope closes the session and frees the lease', async () => {
   assert.equal((await machine.input.holder()).holder, null)
 })
 
-test('an acquire whose session is closed meanwhile keeps no grant', async () => {
+test('an acquire whose session is closed meanwhile keeps no lease', async () => {
   const network = createNetwork()
   const machine = await server.connect({ fetch: network.fetch }).machines.create()
   const fences: number[] = []
@@ -131,7 +131,7 @@ test('an acquire whose session is closed meanwhile keeps no grant', async () => 
   goOn()
   await acquiring
   assert.equal(machine.input.state, 'none')
-  // Who is told of no fence renews none.
+  // Without a fence nothing is renewed.
   assert.deepEqual(fences, [])
   assert.equal(network.count('POST /v1/sessions'), 1)
   assert.equal((await machine.input.holder()).holder, null)
@@ -139,7 +139,7 @@ test('an acquire whose session is closed meanwhile keeps no grant', async () => 
   assert.equal(fences.length, 1)
 })
 
-test('an acquire that is refused because its session was closed here opens no other', async () => {
+test('an acquire that fails because its session was closed locally opens no new one', async () => {
   const network = createNetwork()
   const machine = await server.connect({ fetch: network.fetch }).machines.create()
   await machine.mouse.click(1, 1)
@@ -156,7 +156,7 @@ test('an acquire that is refused because its session was closed here opens no ot
   assert.equal((await machine.input.holder()).holder, null)
 })
 
-test('a session that is being replaced is closed with the rest', async () => {
+test('a session that is being replaced is closed on dispose', async () => {
   const network = createNetwork()
   const machine = await server.connect({ fetch: network.fetch }).machines.create()
   await machine.mouse.click(1, 1)
@@ -176,7 +176,7 @@ test('a session that is being replaced is closed with the rest', async () => {
   assert.equal(machine.input.state, 'none')
 })
 
-test('a restart is not hindered by our own lease, and typing goes on after it', async () => {
+test('a restart works while the client holds the lease, and input works afterwards', async () => {
   const machine = await server.connect().machines.create()
   await machine.mouse.click(1, 1)
   await machine.restart()
@@ -186,7 +186,7 @@ test('a restart is not hindered by our own lease, and typing goes on after it', 
   await machine.mouse.click(1, 1)
 })
 
-/** Keeps the next such request, or the answer to it, on its way until it may go on. */
+/** Delays the next matching request, or its response, until released. */
 function hold(network: Network, matches: string, what: 'request' | 'answer') {
   const reached = Promise.withResolvers<void>()
   const going = Promise.withResolvers<void>()

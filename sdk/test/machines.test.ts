@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startServer } from './server.ts'
 
-test('a machine is created, driven, looked at and deleted', async (t) => {
+test('a machine is created, controlled, inspected and deleted', async (t) => {
   const { connect } = await startServer(t)
   const computer = connect()
 

@@ -1,12 +1,12 @@
-/** A network between a client and its server that does what a test wants done to a request. */
+/** A network between client and server in which a test can intercept requests. */
 export type Network = {
   readonly fetch: typeof globalThis.fetch
-  /** What was sent, in order: method and path, with its headers and body. */
+  /** All requests in order. */
   readonly sent: Sent[]
-  /** Does something to the next request that `matches`, in place of sending it as it is. */
-  next(matches: string, fate: (send: () => Promise<Response>) => Promise<Response>): void
-  /** Requests whose method and path begin so. */
-  count(begin: string): number
+  /** Intercepts the next request whose method and path contain `matches`. */
+  next(matches: string, intercept: (send: () => Promise<Response>) => Promise<Response>): void
+  /** Number of requests whose method and path start with `prefix`. */
+  count(prefix: string): number
 }
 export type Sent = {
   readonly what: string
@@ -17,34 +17,34 @@ export type Sent = {
 
 export function createNetwork(): Network {
   const sent: Sent[] = []
-  const fates: { matches: string; fate: Parameters<Network['next']>[1] }[] = []
+  const interceptors: { matches: string; intercept: Parameters<Network['next']>[1] }[] = []
   const fetch = async (url: string, init: RequestInit): Promise<Response> => {
     const { pathname } = new URL(url)
     const what = `${init.method} ${pathname}`
     const entry: Sent = { what, headers: new Headers(init.headers), body: init.body, status: null }
     sent.push(entry)
     const send = () => globalThis.fetch(url, init)
-    const index = fates.findIndex(({ matches }) => what.includes(matches))
-    const response = await (index < 0 ? send() : fates.splice(index, 1)[0]!.fate(send))
+    const index = interceptors.findIndex(({ matches }) => what.includes(matches))
+    const response = await (index < 0 ? send() : interceptors.splice(index, 1)[0]!.intercept(send))
     entry.status = response.status
     return response
   }
   return {
     fetch: fetch as typeof globalThis.fetch,
     sent,
-    next: (matches, fate) => void fates.push({ matches, fate }),
-    count: (begin) => sent.filter(({ what }) => what.startsWith(begin)).length,
+    next: (matches, intercept) => void interceptors.push({ matches, intercept }),
+    count: (prefix) => sent.filter(({ what }) => what.startsWith(prefix)).length,
   }
 }
 
-/** The server does it, and its answer gets lost. */
+/** The server handles the request, but the response is lost. */
 export async function lose(send: () => Promise<Response>): Promise<Response> {
   await (await send()).arrayBuffer()
   throw new TypeError('fetch failed', { cause: new Error('other side closed') })
 }
 
-/** An answer that the server did not give. */
+/** A response made up by the test. */
 export function answer(status: number, code: string, headers: Record<string, string> = {}) {
-  const error = { code, message: 'a test says so', request_id: 'req_1' }
+  const error = { code, message: 'simulated by the test', request_id: 'req_1' }
   return async () => new Response(JSON.stringify({ error }), { status, headers })
 }

@@ -25,7 +25,7 @@ const { width }: { width: number } = await machine.screenshot()
 await machine.mouse.click(1, 1)
 const { tool } = await anthropicComputerTool(machine)
 const other = (await openAiComputerTool(machine)).tool
-// @ts-expect-error: no machine has such a size
+// @ts-expect-error: not a valid size
 const wrong = () => computer.machines.create({ size: 'enormous' })
 try {
   await computer.machines.get('mch_01kaj0v3m8q4t2x6y9z1b5c7d3')
@@ -36,7 +36,7 @@ try {
 await machine.delete()
 `
 
-test('what is published installs, has its types and runs in an empty project', async () => {
+test('the published package installs, type-checks and runs in an empty project', async () => {
   const env = {
     ...process.env,
     PATH: `${repoDir}node_modules/.bin:${process.env['PATH']}`,

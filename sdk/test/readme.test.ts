@@ -10,7 +10,7 @@ const repoDir = fileURLToPath(new URL('../../', import.meta.url))
 const server = await startServer({ after })
 
 for (const path of ['README.md', 'sdk/README.md']) {
-  test(`the first program of ${path} runs as it stands there`, async () => {
+  test(`the first program of ${path} runs unmodified`, async () => {
     const text = await readFile(repoDir + path, 'utf8')
     const program = /```ts\n([^]*?)```/.exec(text)?.[1]
     assert.ok(program)

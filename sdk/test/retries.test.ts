@@ -8,7 +8,7 @@ import { startServer } from './server.ts'
 
 const server = await startServer({ after })
 
-test('a creation whose answer is lost is sent again with its key, and is done once', async () => {
+test('a creation whose response is lost is retried with its idempotency key, and happens once', async () => {
   const network = createNetwork()
   const computer = server.connect({ fetch: network.fetch })
   network.next('POST /v1/machines', lose)
@@ -25,7 +25,7 @@ test('a creation whose answer is lost is sent again with its key, and is done on
   )
 })
 
-test('a change of state whose answer is lost is waited for', async () => {
+test('a state change whose response is lost is still waited for', async () => {
   const network = createNetwork()
   const computer = server.connect({ fetch: network.fetch })
   const machine = await computer.machines.create()
@@ -38,7 +38,7 @@ test('a change of state whose answer is lost is waited for', async () => {
   await assert.rejects(machine.refresh(), { code: 'not_found' })
 })
 
-test('what could happen twice is not sent twice', async () => {
+test('a request that is not idempotent is not retried', async () => {
   const network = createNetwork()
   const machine = await server.connect({ fetch: network.fetch }).machines.create()
   network.next('/exec', lose)
@@ -57,7 +57,7 @@ test('what could happen twice is not sent twice', async () => {
   await assert.rejects(machine.exec('true'), { code: 'compute_unavailable' })
 })
 
-test('compute_unavailable and rate limits are waited through, up to a bound', async () => {
+test('compute_unavailable and rate limits are retried, up to a limit', async () => {
   const network = createNetwork()
   const computer = server.connect({ fetch: network.fetch, unavailableTimeoutMs: 500 })
   const machine = await computer.machines.create()
@@ -72,7 +72,7 @@ test('compute_unavailable and rate limits are waited through, up to a bound', as
   await assert.rejects(machine.display.get(), { code: 'rate_limited', requestId: 'req_1' })
 })
 
-test('a server that is not there is named, after some tries', async () => {
+test('an unreachable server is named in the error, after some retries', async () => {
   const closed = createServer().listen(0, '127.0.0.1')
   await once(closed, 'listening')
   const { port } = closed.address() as AddressInfo
@@ -85,14 +85,14 @@ test('a server that is not there is named, after some tries', async () => {
   })
 })
 
-test('an answer that is not of the API is an error of the connection', async () => {
+test('a response that is not from the API is a connection error', async () => {
   const network = createNetwork()
   const computer = server.connect({ fetch: network.fetch, maxRetries: 0 })
   network.next('/me', async () => new Response('<html>Bad gateway</html>', { status: 502 }))
   await assert.rejects(computer.me(), { code: 'connection_failed', status: 502 })
 })
 
-test('a signal ends a call, its retries and its pauses', async () => {
+test('a signal aborts a call, its retries and its pauses', async () => {
   const network = createNetwork()
   const computer = server.connect({ fetch: network.fetch })
   const ending = new AbortController()
@@ -109,7 +109,7 @@ test('a signal ends a call, its retries and its pauses', async () => {
   await assert.rejects(computer.me({ signal: pausing.signal }), /enough of that/)
 })
 
-test('an error says what the API said of it', async () => {
+test('an error carries all fields of the API error', async () => {
   const computer = server.connect()
   await assert.rejects(computer.machines.create({ name: 'Not A Name' }), (error: ApiError) => {
     assert.ok(error instanceof ApiError)
@@ -125,7 +125,7 @@ test('an error says what the API said of it', async () => {
   await assert.rejects(server.connect({ apiKey: 'wrong' }).me(), { code: 'unauthenticated' })
 })
 
-test('a quota that declines a call is told in numbers', async (t) => {
+test('a quota error carries its numbers', async (t) => {
   const poor = await startServer(t, { plan: 'free' })
   const computer = poor.connect()
   await computer.machines.create({ start: false })

@@ -7,7 +7,7 @@ import { startServer } from './server.ts'
 const server = await startServer({ after })
 const machine = await server.connect().machines.create()
 
-/** What noVNC asks of a channel before it takes it for one. */
+/** The properties that noVNC requires of a channel. */
 const channelProperties = [
   'send',
   'close',
@@ -19,14 +19,14 @@ const channelProperties = [
   'readyState',
 ]
 
-test('the screen is a channel of RFB alone, and tells the rest beside it', async () => {
-  const told: ScreenMessage[] = []
-  const screen = await machine.screen({ onMessage: (message) => told.push(message) })
+test('the screen is a pure RFB channel, with other messages delivered separately', async () => {
+  const messages: ScreenMessage[] = []
+  const screen = await machine.screen({ onMessage: (message) => messages.push(message) })
   const own = [...Object.keys(screen), ...Object.getOwnPropertyNames(Object.getPrototypeOf(screen))]
   for (const property of channelProperties) assert.ok(own.includes(property), property)
 
-  // What the server says before somebody listens is not lost.
-  await eventually(async () => told.some(({ type }) => type === 'ready') || undefined)
+  // Messages that arrive before a listener is set are not lost.
+  await eventually(async () => messages.some(({ type }) => type === 'ready') || undefined)
   const greeting = Promise.withResolvers<string>()
   screen.onmessage = ({ data }) => greeting.resolve(Buffer.from(data).toString('latin1'))
   assert.equal(await greeting.promise, 'RFB 003.008\n')
@@ -36,7 +36,7 @@ test('the screen is a channel of RFB alone, and tells the rest beside it', async
   screen.onclose = ({ code }) => closed.resolve(code)
   await machine.mouse.click(1, 1)
   await eventually(async () => {
-    const leases = told.filter((message) => message.type === 'lease')
+    const leases = messages.filter((message) => message.type === 'lease')
     return leases.some(({ holder }) => holder?.sessionId === screen.sessionId) || undefined
   })
   screen.close()
@@ -44,7 +44,7 @@ test('the screen is a channel of RFB alone, and tells the rest beside it', async
   assert.equal(screen.readyState, 3)
 })
 
-test('a session that only looks is closed with its screen', async () => {
+test('a view-only session is closed with its screen', async () => {
   const { id } = await server.machine()
   const other = await server.connect().machines.get(id)
   const screen = await other.screen({ viewOnly: true })

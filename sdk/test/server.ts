@@ -4,9 +4,7 @@ import { startTestServer } from '../../server/test/harness.ts'
 import { Computer } from '../src/index.ts'
 import type { ComputerOptions } from '../src/index.ts'
 
-export type SdkServer = Awaited<ReturnType<typeof startServer>>
-
-/** A real server and gateway over the fake engine, on ports of their own, and clients of it. */
+/** Starts a real server and gateway over the fake engine, on free ports. */
 export async function startServer(
   t: Lifetime,
   options: Parameters<typeof startTestServer>[1] = {},
@@ -14,7 +12,7 @@ export async function startServer(
   const computers: Computer[] = []
   t.after(async () => {
     for (const computer of computers) await computer[Symbol.asyncDispose]()
-    // A call that ends before it is sent leaves a connection that says nothing, and is waited for.
+    // An aborted call can leave an idle connection, which would delay the shutdown.
     server.http.server.closeAllConnections()
   })
   const server = await startTestServer(t, options)
@@ -26,9 +24,9 @@ export async function startServer(
     gateway,
     baseUrl,
     gatewayUrl,
-    /** A client with the owner's key, ended with the test. */
-    connect(wish: ComputerOptions = {}): Computer {
-      const computer = new Computer({ apiKey: server.key, baseUrl, gatewayUrl, ...wish })
+    /** A client with the owner's key, disposed of after the test. */
+    connect(overrides: ComputerOptions = {}): Computer {
+      const computer = new Computer({ apiKey: server.key, baseUrl, gatewayUrl, ...overrides })
       computers.push(computer)
       return computer
     },

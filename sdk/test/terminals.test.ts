@@ -9,7 +9,7 @@ const server = await startServer({ after })
 const machine = await server.connect().machines.create()
 const fail = () => Promise.reject(new TypeError('fetch failed'))
 
-/** WebSockets that a test breaks off as a network would, and the bytes that each received. */
+/** WebSockets that a test can disconnect, as a network would, and the bytes that each received. */
 function breakable() {
   const sockets: WebSocket[] = []
   const received: string[] = []
@@ -26,7 +26,7 @@ function breakable() {
   return { sockets, received, Breakable }
 }
 
-test('a terminal is opened, typed into and read until its command has exited', async () => {
+test('a terminal is opened, written to and read until its command has exited', async () => {
   const { id } = await machine.terminals.open()
   const terminal = machine.terminals.attach(id, { size: { cols: 100, rows: 30 } })
   terminal.write('echo hällo\r')
@@ -50,7 +50,7 @@ test('terminals are listed, resized and killed', async () => {
   assert.deepEqual(await machine.terminals.list(), [])
 })
 
-test('a connection that breaks off with its server is made again, and shows the last output again', async () => {
+test('a lost connection is re-established, and the last output is sent again', async () => {
   const { sockets, Breakable } = breakable()
   const network = createNetwork()
   const computer = server.connect({ WebSocket: Breakable, fetch: network.fetch, maxRetries: 0 })
@@ -76,7 +76,7 @@ test('a connection that breaks off with its server is made again, and shows the 
   await terminals.kill(id)
 })
 
-test('output that nobody had read when the connection broke off is shown once', async () => {
+test('output that was unread when the connection was lost is delivered once', async () => {
   const { sockets, received, Breakable } = breakable()
   const { terminals } = await server.connect({ WebSocket: Breakable }).machines.get(machine.id)
   const { id } = await terminals.open()
@@ -93,12 +93,12 @@ test('output that nobody had read when the connection broke off is shown once', 
   assert.equal(shown, received[1])
 })
 
-test('a terminal that is not there is not waited for', async () => {
+test('attaching to an unknown terminal fails at once', async () => {
   const gone = machine.terminals.attach('trm_01kaj0v3m8q4t2x6y9z1b5c7d3')
   await assert.rejects(gone.exited, { code: 'not_found' })
   await assert.rejects(
     async () => {
-      for await (const _ of gone) assert.fail('there is nothing to show')
+      for await (const _ of gone) assert.fail('an unknown terminal has no output')
     },
     { code: 'not_found' },
   )
@@ -109,7 +109,7 @@ test('a background command is started, read, written to, signalled and waited fo
   const { id } = await processes.start(['cat'])
   await processes.write(id, 'through', { eof: true })
   let output = ''
-  for await (const piece of processes.logs(id)) output += piece
+  for await (const chunk of processes.logs(id)) output += chunk
   assert.equal(output, 'through')
   assert.equal((await processes.wait(id)).exitCode, 0)
   const other = await processes.start(['cat'])

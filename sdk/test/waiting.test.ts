@@ -6,12 +6,12 @@ import { startServer } from './server.ts'
 
 const server = await startServer({ after })
 
-for (const [how, wish] of [
+for (const [how, options] of [
   ['by events', {}],
   ['by polling', { WebSocket: null }],
 ] as const) {
   test(`captures, forks and restores are waited for ${how}`, async () => {
-    const computer = server.connect(wish)
+    const computer = server.connect(options)
     const machine = await computer.machines.create()
     await machine.files.write('plan.txt', 'the good plan')
 
@@ -45,13 +45,13 @@ for (const [how, wish] of [
   })
 }
 
-test('a snapshot that cannot be taken is an error that says why', async () => {
+test('waiting for a snapshot that fails is an error with the reason', async () => {
   const machine = await server.connect().machines.create()
   server.engine.controls.failNext('capture', { retryable: false })
   await assert.rejects(machine.snapshots.create(), { code: 'operation_failed' })
 })
 
-test('nothing is waited for when that is not wanted', async () => {
+test('wait: false returns before the operation completes', async () => {
   const machine = await server.connect().machines.create()
   const capture = server.engine.controls.hangNext('capture')
   const snapshot = await machine.snapshots.create({ wait: false })
@@ -59,7 +59,7 @@ test('nothing is waited for when that is not wanted', async () => {
   capture.release()
 })
 
-test('waiting ends with its time or its signal', async (t) => {
+test('waiting ends with its timeout or its signal', async (t) => {
   const network = createNetwork()
   const machine = await server.connect({ fetch: network.fetch }).machines.create()
   const capture = server.engine.controls.hangNext('capture')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readConfig } from './config.ts'
 
-test('what people meet in a browser and in mails follows from the base URL', () => {
+test('the addresses for browsers and mails follow from the base URL', () => {
   const { origins, trustProxy, signup, signupPlan, smtpUrl, ...config } = readConfig({})
   assert.deepEqual([origins, trustProxy, smtpUrl], [null, [], null])
   assert.deepEqual([signup, signupPlan], ['open', 'free'])
@@ -14,7 +14,7 @@ test('what people meet in a browser and in mails follows from the base URL', () 
   assert.equal(other.mailFrom, 'computer@computer.example.com')
 })
 
-test('lists are read by commas', () => {
+test('lists are separated by commas', () => {
   const { origins, trustProxy } = readConfig({
     COMPUTER_ORIGINS: 'https://a.example, http://localhost:5173',
     COMPUTER_TRUST_PROXY: '127.0.0.1, ::1, 10.0.0.0/8,fd00::/8',
@@ -23,7 +23,7 @@ test('lists are read by commas', () => {
   assert.deepEqual(trustProxy, ['127.0.0.1', '::1', '10.0.0.0/8', 'fd00::/8'])
 })
 
-test('what cannot be meant is refused by the name of its variable', () => {
+test('an invalid value is refused by the name of its variable', () => {
   const bad: [variable: string, values: readonly string[]][] = [
     [
       'COMPUTER_ORIGINS',

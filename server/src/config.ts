@@ -1,70 +1,7 @@
-import { isIP } from 'node:net'
-import { z } from 'zod'
+import type { z } from 'zod'
+import { environment } from './environment.ts'
 
-const commaList = (item: z.ZodType<string, string>) =>
-  z
-    .string()
-    .transform((text) => text.split(',').map((part) => part.trim()))
-    .pipe(z.array(item))
-const origin = z.string().refine(isOrigin, 'must be like https://computer.example.com')
-const network = z.string().refine(isAddressOrNetwork, 'must be an IP address or a CIDR')
-const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
-
-const port = z.coerce.number().int().min(0).max(65535)
-/** The part of the environment that is about previews (docs/previews.md). */
-const previewEnvironment = {
-  COMPUTER_PREVIEW_DOMAIN: z
-    .string()
-    .max(200)
-    .regex(
-      /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
-      'must be a domain in lower case, such as preview.example.com',
-    )
-    .optional(),
-  COMPUTER_PREVIEW_PORT: z.coerce.number().int().min(0).max(65_535).default(7082),
-  COMPUTER_PREVIEW_PUBLIC_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
-  COMPUTER_PREVIEW_CERT: z.string().optional(),
-  COMPUTER_PREVIEW_KEY: z.string().optional(),
-}
-
-const environment = z.object({
-  COMPUTER_DATA: z.string().startsWith('/').default('/var/lib/computer'),
-  COMPUTER_IMAGE_CACHE: z.string().startsWith('/').optional(),
-  COMPUTER_BIND: z.string().default('127.0.0.1'),
-  COMPUTER_API_PORT: port.default(7080),
-  COMPUTER_GATEWAY_PORT: port.default(7081),
-  COMPUTER_BASE_URL: httpUrl.optional(),
-  COMPUTER_GATEWAY_URL: z.url().optional(),
-  COMPUTER_DASHBOARD_URL: httpUrl.optional(),
-  COMPUTER_ORIGINS: commaList(origin).optional(),
-  COMPUTER_TRUST_PROXY: commaList(network).optional(),
-  COMPUTER_SIGNUP: z.enum(['open', 'closed']).default('open'),
-  COMPUTER_SIGNUP_PLAN: z
-    .enum(['free', 'developer', 'pro', 'startup', 'enterprise'])
-    .default('free'),
-  COMPUTER_SMTP_URL: z
-    .url({ protocol: /^smtps?$/, error: 'must be smtp:// or smtps://' })
-    .optional(),
-  COMPUTER_MAIL_FROM: z
-    .string()
-    .regex(/^[^\r\n]*@[^\r\n]*$/, 'must be an address that mail is sent from')
-    .optional(),
-  ...previewEnvironment,
-  COMPUTER_REGION: z.string().min(1).max(63).default('local'),
-  COMPUTER_UID_BASE: z.coerce.number().int().min(65_536).default(1_000_000),
-  COMPUTER_POOL_SIZE_GB: z.coerce.number().int().min(5).optional(),
-  COMPUTER_POOL_SOURCE: z.string().startsWith('/dev/').optional(),
-  COMPUTER_NETWORK: z.cidrv4().optional(),
-  COMPUTER_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
-  COMPUTER_SECRETS_KEYRING: z.string().startsWith('/').optional(),
-  DATABASE_URL: z.string().optional(),
-  ENGINE_URL: z.url().optional(),
-  ENGINE_CERT: z.string().optional(),
-  ENGINE_KEY: z.string().optional(),
-  ENGINE_SERVER_CERT: z.string().optional(),
-})
-
-/** Everything the environment decides. Read once, at the start of each process. */
+/** The configuration, read from the environment once at the start of each process. */
 export type Config = {
   readonly dataDir: string
   readonly imageCacheDir: string
@@ -73,26 +10,24 @@ export type Config = {
   readonly gatewayPort: number
   readonly baseUrl: string
   readonly gatewayUrl: string
-  /** Where people use the service in a browser; links in mails lead there. */
   readonly dashboardUrl: string
-  /** Origins whose pages may use the browser's cookie; null: those the server itself is reached at. */
+  /** Origins whose pages may use the browser's cookie. Null: those of the server itself. */
   readonly origins: readonly string[] | null
-  /** Addresses and networks of proxies whose x-forwarded headers are believed. */
   readonly trustProxy: readonly string[]
-  /** Closed: an account needs an invitation. */
   readonly signup: 'open' | 'closed'
   readonly signupPlan: string
-  /** The mail server; null: no mail is sent. */
+  /** Null: no mail is sent. */
   readonly smtpUrl: string | null
   readonly mailFrom: string
+  /** Null: ports cannot be published. */
   readonly previews: PreviewConfig | null
   readonly region: string
   /** First host uid that machines may be mapped to; machine number n starts 65,536 × n above it. */
   readonly uidBase: number
-  /** An existing Incus server; null: the private daemon of the data folder. */
+  /** Null: the private daemon of the data folder. */
   readonly engine: {
     readonly url: string
-    /** Files: the client's certificate and key, and the server's own unless an authority signed it. */
+    /** Paths of files. */
     readonly cert: string
     readonly key: string
     readonly serverCert: string | null
@@ -100,22 +35,21 @@ export type Config = {
   readonly poolSizeGb: number | null
   readonly poolSource: string | null
   readonly networkCidr: string | null
-  /** The file with the keys that secrets are encrypted with; without it there are no secrets. */
   readonly keyringPath: string
-  /** An external Postgres; null: the embedded one of the data folder. */
+  /** Null: the embedded Postgres of the data folder. */
   readonly databaseUrl: string | null
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
 }
 
-/** Where previews answer; null: no port can be published. */
+/** How previews are served. */
 export type PreviewConfig = {
   readonly domain: string
-  /** What the gateway listens on for them, and what their addresses say. */
+  /** The gateway listens on `port`; the addresses of previews contain `publicPort`. */
   readonly port: number
   readonly publicPort: number
   /**
-   * `files`: a wildcard certificate. `authority`: our own local one, for `localhost`. `proxy`: a
-   * trusted proxy before us has the certificate, and nobody else is served.
+   * `files`: a wildcard certificate. `authority`: our local authority, for `localhost`. `proxy`: a
+   * trusted proxy has the certificate, and all other clients are refused.
    */
   readonly tls:
     | { readonly by: 'files'; readonly cert: string; readonly key: string }
@@ -123,19 +57,21 @@ export type PreviewConfig = {
     | { readonly by: 'proxy' }
 }
 
-/** Throws an Error that names every variable that is wrong. */
+/** Throws an Error that names every invalid variable. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const parsed = environment.safeParse(env)
   if (!parsed.success) {
     const problems = parsed.error.issues.map(
       (issue) => `  ${issue.path.join('.')}: ${issue.message}`,
     )
-    throw new Error(`the environment cannot be used:\n${problems.join('\n')}`)
+    throw new Error(`invalid environment variables:\n${problems.join('\n')}`)
   }
   const values = parsed.data
   const { ENGINE_URL: url, ENGINE_CERT: cert, ENGINE_KEY: key } = values
   if (url && !(cert && key)) {
-    throw new Error('ENGINE_URL needs ENGINE_CERT and ENGINE_KEY: files of a client certificate')
+    throw new Error(
+      'ENGINE_URL requires ENGINE_CERT and ENGINE_KEY, the files of a client certificate',
+    )
   }
   const baseUrl = values.COMPUTER_BASE_URL ?? `http://127.0.0.1:${values.COMPUTER_API_PORT}`
   return {
@@ -170,11 +106,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
 }
 
-type PreviewValues = z.output<z.ZodObject<typeof previewEnvironment>>
+type Values = z.output<typeof environment>
 
-/** Throws an Error that says what is missing. */
 function readPreviewConfig(
-  values: PreviewValues,
+  values: Values,
   { baseUrl, trustsProxy }: { readonly baseUrl: string; readonly trustsProxy: boolean },
 ): PreviewConfig | null {
   const { COMPUTER_PREVIEW_DOMAIN: domain, COMPUTER_PREVIEW_PORT: port } = values
@@ -185,38 +120,23 @@ function readPreviewConfig(
   return { domain, port, publicPort, tls }
 }
 
-function chooseTls(
-  values: PreviewValues,
-  domain: string,
-  trustsProxy: boolean,
-): PreviewConfig['tls'] {
+function chooseTls(values: Values, domain: string, trustsProxy: boolean): PreviewConfig['tls'] {
   const { COMPUTER_PREVIEW_CERT: cert, COMPUTER_PREVIEW_KEY: key } = values
   if (cert && key) return { by: 'files', cert, key }
-  if (cert || key) throw new Error('COMPUTER_PREVIEW_CERT and COMPUTER_PREVIEW_KEY go together')
+  if (cert || key)
+    throw new Error('COMPUTER_PREVIEW_CERT and COMPUTER_PREVIEW_KEY must be set together')
   if (domain === 'localhost' || domain.endsWith('.localhost')) return { by: 'authority' }
   if (trustsProxy) return { by: 'proxy' }
   throw new Error(
-    'COMPUTER_PREVIEW_DOMAIN needs a certificate for its names: COMPUTER_PREVIEW_CERT and COMPUTER_PREVIEW_KEY, or COMPUTER_TRUST_PROXY with the proxy that has one',
+    'COMPUTER_PREVIEW_DOMAIN requires a wildcard certificate: set COMPUTER_PREVIEW_CERT and COMPUTER_PREVIEW_KEY, or COMPUTER_TRUST_PROXY if a proxy has it',
   )
 }
 
-/** A preview may set cookies for the whole domain, which must reach nothing but previews. */
+/** A preview may set cookies for its whole domain, so that domain must serve previews only. */
 function requireApart(domain: string, dashboardHost: string): void {
   const isWithin = dashboardHost === domain || dashboardHost.endsWith(`.${domain}`)
   if (!isWithin || dashboardHost === 'localhost') return
   throw new Error(
     `COMPUTER_PREVIEW_DOMAIN must not be ${domain}: cookies of previews would reach ${dashboardHost}, where people sign in`,
   )
-}
-
-/** Exactly what a browser sends as Origin: no path, no default port, lower case. */
-function isOrigin(text: string): boolean {
-  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
-}
-
-function isAddressOrNetwork(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/')
-  const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
-  if (bits === 0 || rest.length > 0) return false
-  return prefix === undefined || (/^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits)
 }

@@ -1,13 +1,14 @@
 import { userInfo } from 'node:os'
-import pg from 'pg'
 import { pino } from 'pino'
 import { readConfig } from './config.ts'
 import { Changes } from './db/changes.ts'
 import { openDatabase } from './db/database.ts'
+import { isUndefinedTable } from './db/errors.ts'
+import { findDatabaseDelay } from './db/readiness.ts'
 import type { Operator } from './domain/operator/users.ts'
-import { runAdminCommand, type AdminAnswer } from './host/admin/commands.ts'
-import { readRequest, type AdminRequest } from './host/admin/request.ts'
-import { databaseUrl, findDatabaseDelay } from './host/postgres.ts'
+import { runAdminCommand } from './host/admin/commands.ts'
+import { readRequest, type AdminAnswer, type AdminRequest } from './host/admin/request.ts'
+import { databaseUrl } from './host/postgres.ts'
 
 /*
  * What `computer admin …` runs: one command on the database of a server, which may be running.
@@ -17,7 +18,7 @@ const [request = '', format] = process.argv.slice(2)
 try {
   process.exitCode = await main(readRequest(request))
 } catch (error) {
-  complain(isWithoutTables(error) ? 'the database is empty; start the server first' : error)
+  complain(isUndefinedTable(error) ? 'the database is empty; start the server first' : error)
   process.exitCode = 1
 }
 
@@ -58,9 +59,4 @@ function print({ json, text }: AdminAnswer): void {
 
 function complain(error: unknown): void {
   console.error(`computer: ${error instanceof Error ? error.message : error}`)
-}
-
-/** No server ever started on it. */
-function isWithoutTables(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '42P01'
 }

@@ -17,7 +17,7 @@ export function throttle(everyMs: number): () => Promise<void> {
  * Runs the work on each call, one run at a time; calls during a run are coalesced into one more run
  * after it. The work must not throw.
  */
-export function oneAtATime(work: () => Promise<void>): () => void {
+export function coalesce(work: () => Promise<void>): () => void {
   let isRunning = false
   let isCalledAgain = false
 

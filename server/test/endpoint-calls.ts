@@ -22,7 +22,7 @@ export function withRequests(requests: Requests) {
   })
 }
 
-/** A call that nothing but its refusal comes of: enough to see whether a caller is let in. */
+/** An invalid request: how it is refused shows whether the caller is authorized. */
 export const hopelessRequest: EndpointRequest = {
   query: 'unknown_parameter=1',
   ids: Object.fromEntries(
@@ -35,14 +35,25 @@ export const hopelessRequest: EndpointRequest = {
 export function send(
   call: Call,
   endpoint: Endpoint,
-  { ids = {}, query, body }: EndpointRequest,
+  request: EndpointRequest,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name]!)
-  return call(endpoint.method, query ? `${path}?${query}` : path, body, headers)
+  return call(endpoint.method, pathOf(endpoint, request), request.body, headers)
 }
 
-export function assertRefused(answer: Answer, code: keyof typeof errorStatus, what: string): void {
+export function pathOf(
+  { path }: Pick<Endpoint, 'path'>,
+  { ids = {}, query }: EndpointRequest,
+): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name]!)
+  return query ? `${filled}?${query}` : filled
+}
+
+export function assertRefused(
+  answer: Pick<Answer, 'status' | 'body'>,
+  code: keyof typeof errorStatus,
+  what: string,
+): void {
   const { error } = ErrorEnvelope.strict().parse(answer.body)
   assert.deepEqual([answer.status, error.code], [errorStatus[code], code], what)
 }

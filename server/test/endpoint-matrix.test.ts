@@ -1,5 +1,6 @@
 import {
   ApiKeyScope,
+  channels,
   Role,
   rolePermissions,
   scopePermissions,
@@ -15,25 +16,27 @@ import { disableUser } from '../src/domain/operator/users.ts'
 import { ownOrigin } from './browser.ts'
 import type { Answer } from './call.ts'
 import { addColleague, emailOf, membershipOf } from './colleague.ts'
-import { allEndpoints, assertRefused, hopelessRequest, send } from './endpoint-calls.ts'
+import { allEndpoints, assertRefused, hopelessRequest, pathOf, send } from './endpoint-calls.ts'
+import { HandshakeRefused, startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
 
 /*
- * Who may do what: every endpoint of the contract, asked by every kind of caller, answers as the
- * tables of roles and scopes say.
+ * The permission matrix: every endpoint and every channel of the contract, called by every kind of
+ * caller, answers as the tables of roles and scopes say.
  */
 
 const server = await startTestServer({ after }, { worker: false })
+const gateway = await startTestGateway({ after }, server.app)
 const owner = await server.user('owner')
 const asOwner = server.as(owner)
 const { db } = server.app
 
 type Headers = Record<string, string>
-/** By what somebody calls, and what that lets them do; null: it is no credential. */
-type Caller = { readonly headers: Headers; readonly may: Standing | null }
-type Standing = { readonly by: 'key' | 'browser'; readonly permissions: readonly Permission[] }
+/** A credential and what it allows; null if it is not valid. */
+type Caller = { readonly headers: Headers; readonly may: Access | null }
+type Access = { readonly by: 'key' | 'browser'; readonly permissions: readonly Permission[] }
 
-test('nobody, and what looks like a credential and is none', async () => {
+test('no credential, and strings that look like one', async () => {
   const { key } = server
   const broken = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
   const session = await cookieOf(owner)
@@ -52,7 +55,7 @@ test('nobody, and what looks like a credential and is none', async () => {
   for (const headers of none) await expectMatrix({ headers, may: null })
 })
 
-test('keys that expired or were revoked, and browser sessions that did', async () => {
+test('expired and revoked API keys and browser sessions', async () => {
   const [revoked, expired] = [await server.apiKey(), await server.apiKey()]
   await asOwner('DELETE', `/v1/api-keys/${revoked.id}`)
   const past = sql<Date>`now() - interval '1 second'`
@@ -90,7 +93,7 @@ for (const role of Role.options) {
   })
 }
 
-test('a key whose creator was demoted does what is left to them', async () => {
+test('a key whose creator was demoted keeps only what the new role allows', async () => {
   const creator = await server.user('owner')
   const { headers } = await keyOf(creator, ApiKeyScope.options, 'owner')
   const membership = await membershipOf(server, creator)
@@ -101,7 +104,7 @@ test('a key whose creator was demoted does what is left to them', async () => {
   }
 })
 
-test('who was removed or left has lost the organization, and their keys are worth nothing', async () => {
+test('a member who was removed or left loses the organization, and their keys stop working', async () => {
   const removed = await addColleague(server, owner, 'admin')
   const left = await addColleague(server, owner, 'admin')
   const membership = await membershipOf(server, removed)
@@ -116,13 +119,13 @@ test('who was removed or left has lost the organization, and their keys are wort
     await expectMatrix(key)
     assert.equal((await go()).status, 204)
     await expectMatrix({ ...key, may: null })
-    // Their browser goes on in the organization that they own.
+    // Their browser session continues in the organization that they own.
     const permissions = rolePermissions.owner
     await expectMatrix({ headers: browser.headers, may: { by: 'browser', permissions } })
   }
 })
 
-test('an account that is disabled, in a browser and by its keys', async () => {
+test('a disabled account, in a browser and by its keys', async () => {
   const user = await server.user('admin')
   const key = await keyOf(user, ApiKeyScope.options, 'admin')
   const browser = await cookieOf(user)
@@ -139,10 +142,25 @@ async function expectMatrix({ headers, may }: Caller): Promise<void> {
     assertRefused(answer, expected, `${name} by ${JSON.stringify({ headers, may })}`)
     if (expected === 'unauthenticated') assert.equal(answer.headers['www-authenticate'], 'Bearer')
   }
+  for (const [name, channel] of Object.entries(channels)) {
+    const refusal = await connectInVain(pathOf(channel, hopelessRequest), headers)
+    assertRefused(refusal, predict(channel, may), `${name} by ${JSON.stringify({ headers, may })}`)
+  }
 }
 
-/** Whoever is let in learns that the request is hopeless. */
-function predict({ requires }: Endpoint, may: Standing | null) {
+async function connectInVain(path: string, sent: Headers): Promise<HandshakeRefused> {
+  // The cookie works from pages of the same host as the gateway.
+  const headers = sent['origin'] ? { ...sent, origin: gateway.origin } : sent
+  const refusal: unknown = await gateway.connect(path, { headers }).then(
+    () => assert.fail(`the handshake at ${path} was accepted`),
+    (error: unknown) => error,
+  )
+  if (refusal instanceof HandshakeRefused) return refusal
+  throw refusal
+}
+
+/** Authorized callers learn that the request is invalid. */
+function predict({ requires }: Pick<Endpoint, 'requires'>, may: Access | null) {
   if (requires === 'public') return 'invalid_request'
   if (may === null) return 'unauthenticated'
   const isOpen =
@@ -151,7 +169,7 @@ function predict({ requires }: Endpoint, may: Standing | null) {
   return isOpen ? 'invalid_request' : 'permission_denied'
 }
 
-function byKey(scopes: readonly ApiKeyScope[], role: Role): Standing {
+function byKey(scopes: readonly ApiKeyScope[], role: Role): Access {
   const granted = scopes.flatMap((scope) => scopePermissions[scope])
   return { by: 'key', permissions: rolePermissions[role].filter((one) => granted.includes(one)) }
 }

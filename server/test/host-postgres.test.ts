@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import pg from 'pg'
+import { waitReady } from '../src/db/readiness.ts'
 import {
   databaseUrl,
   ensureCluster,
   postgresCommand,
   findPostmaster,
-  waitReady,
 } from '../src/host/postgres.ts'
 
 test('what was committed is there after the server is killed', async (t) => {

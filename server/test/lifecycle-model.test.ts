@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { soakSize } from '../../scripts/soak/sizes.ts'
+import { soakSeed, soakSize } from '../../scripts/soak/sizes.ts'
 import type { MachineDriver } from '../src/drivers/machine-driver.ts'
 import { startTestServer } from './harness.ts'
 import {
@@ -19,11 +19,11 @@ import { checkMeters } from './meter-checks.ts'
 import { onDisksOf } from './disks.ts'
 
 /*
- * Rounds of concurrent calls on one machine, checked against a model. COMPUTER_TEST_SEED repeats the
- * calls of an earlier run; how they interleave is up to the scheduler.
+ * Rounds of concurrent calls on one machine, checked against a model. The seed repeats the calls of an
+ * earlier run; how they interleave is up to the scheduler.
  */
 
-const seed = Number(process.env['COMPUTER_TEST_SEED'] ?? randomInt(2 ** 32))
+const seed = soakSeed(randomInt(2 ** 32))
 const { rounds } = soakSize('lifecycle')
 const callsAtOnce = 8
 /** Machines tested side by side, each with its own share of the rounds. */

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { databaseUrl, ensureCluster, postgresCommand, waitReady } from '../src/host/postgres.ts'
+import { waitReady } from '../src/db/readiness.ts'
+import { databaseUrl, ensureCluster, postgresCommand } from '../src/host/postgres.ts'
 
 export type TestPostgres = {
   url(database: string): string

@@ -105,7 +105,7 @@ test('a batch that may have been summed with others is not written again', async
   await using traffic = new Traffic(app)
   const target = { machine_id: one.id, organization_id: organizationId }
   const served = (bytes: number) =>
-    traffic.served(target as Parameters<Traffic['served']>[0], bytes)
+    traffic.countServed(target as Parameters<Traffic['countServed']>[0], bytes)
   served(50)
   await sql`alter table egress_counts rename to egress_away`.execute(db)
   await traffic.flush()

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
 
-/* A connection to the gateway ends when what it stands on does: within a second, with a code that says why. */
+/* A connection to the gateway closes within a second of losing its authorization, with a code for the reason. */
 
 const server = await startTestServer({ after })
 const gateway = await startTestGateway({ after }, server.app)
@@ -15,7 +15,7 @@ async function follow(secret: string, path = '/v1/events') {
   return gateway.connect(path, { headers: { authorization: `Bearer ${secret}` } })
 }
 
-test('a key that is revoked or expires', async () => {
+test('a key that is revoked or expires closes its connections', async () => {
   const revoked = await server.apiKey()
   const first = await follow(revoked.secret)
   await owner('DELETE', `/v1/api-keys/${revoked.id}`)
@@ -31,7 +31,7 @@ test('a key that is revoked or expires', async () => {
   assert.equal((await second.closed).code, 4401)
 })
 
-test('a creator who is removed, and one whose account is disabled', async () => {
+test('a creator who is removed or disabled closes the connections of their keys', async () => {
   const removed = await server.user('member')
   const first = await follow((await server.apiKey({ creator: removed })).secret)
   const { body } = await owner('GET', '/v1/members?limit=100')
@@ -51,16 +51,35 @@ test('a creator who is removed, and one whose account is disabled', async () => 
   assert.equal((await second.closed).code, 4401)
 })
 
-test('a machine that is deleted', async () => {
+test('a lost permission closes the channels that require it, and no others', async () => {
+  const { id } = await server.machine()
+  const key = await server.apiKey({ scopes: ['machines:control'] })
+  const terminal = await key.call('POST', `/v1/machines/${id}/terminals`, {})
+  const controlling = await follow(key.secret, `/v1/machines/${id}/terminals/${terminal.body.id}`)
+  const reading = await Promise.all(
+    ['/v1/events', `/v1/machines/${id}/events`, `/v1/machines/${id}/screen`].map((path) =>
+      follow(key.secret, path),
+    ),
+  )
+  await db
+    .updateTable('api_keys')
+    .set({ scopes: ['machines:read'] })
+    .where('id', '=', key.id)
+    .execute()
+  assert.equal((await controlling.closed).code, 4403)
+  for (const { socket } of reading) assert.equal(socket.readyState, socket.OPEN)
+})
+
+test('a deleted machine closes its channels', async () => {
   const { id } = await server.machine({ start: false })
   const client = await follow(server.key, `/v1/machines/${id}/events`)
   await server.call('DELETE', `/v1/machines/${id}`)
   assert.equal((await client.closed).code, 4404)
-  // Its last event had been sent by then.
+  // Its last event was sent before the close.
   assert.equal(client.controls.at(-1)!['type'], 'machine.deleted')
 })
 
-test('others stay', async () => {
+test('other connections stay open', async () => {
   const doomed = await server.apiKey()
   const bystander = await follow(server.key)
   const client = await follow(doomed.secret)

@@ -1,6 +1,6 @@
 import type { GuestInputEvent } from '@computer/contract/guest-streams'
 import type { Geometry, Rectangle } from '../src/gateway/rfb/tile.ts'
-import { RfbViewer } from '../src/gateway/rfb/viewer.ts'
+import { RfbSession } from '../src/gateway/rfb/session.ts'
 import { RfbClient, type RfbClientOptions } from './rfb-client.ts'
 
 export type ViewingOptions = RfbClientOptions & {
@@ -18,7 +18,7 @@ export async function startViewing(options: ViewingOptions = {}) {
   const sent: Buffer[] = []
   const counts = { wanted: 0 }
   const client: RfbClient = new RfbClient((bytes) => viewer.receive(bytes), options)
-  const viewer = new RfbViewer({
+  const viewer = new RfbSession({
     name,
     geometry,
     send: (bytes) => {

@@ -2,12 +2,12 @@ import { Command } from '@commander-js/extra-typings'
 import { runServerProgram } from '../server-program.ts'
 
 export const down = new Command('down')
-  .description('Stop the server of this host, if it runs, and shut all its machines down.')
+  .description('Stop the server on this host and shut down all its machines.')
   .addHelpText(
     'after',
     `
-Machines shut down cleanly, or have the plug pulled after 30 seconds. Their disks are
-kept: after the next start they are there, stopped.`,
+Machines that do not shut down within 30 seconds are powered off. Their disks are kept;
+after the next start of the server the machines are stopped.`,
   )
   .action(async () => {
     process.exitCode = await runServerProgram('main-down.ts')

@@ -5,14 +5,14 @@ import { writeJson } from '../output.ts'
 import { printable } from '../text.ts'
 
 export const events = clientCommand('events')
-  .description('Show what happened to a machine, and with --follow what happens.')
-  .argument('[machine]', 'its id or name; without it, --follow shows all machines')
-  .option('-f, --follow', 'stay, and show events as they come')
-  .option('-n, --limit <count>', 'how many to begin with', parseCount, 25)
+  .description('Show the past events of a machine, and with --follow new ones as they occur.')
+  .argument('[machine]', 'machine ID or name; with --follow, all machines by default')
+  .option('-f, --follow', 'keep running and print events as they occur')
+  .option('-n, --limit <count>', 'number of past events to show', parseCount, 25)
   .addHelpText(
     'after',
     `
-Oldest first. With --json there is one event in each line.
+Prints the oldest event first. With --json, each line is one event.
 ${examples('computer events first', 'computer events --follow --json | jq .type')}`,
   )
   .action(async (ref, options) => {
@@ -20,7 +20,8 @@ ${examples('computer events first', 'computer events --follow --json | jq .type'
     const show = (event: MachineEvent) =>
       options.json ? writeJson(event) : console.log(lineOf(event, ref === undefined))
     if (ref === undefined) {
-      if (!options.follow) throw new ApiError('invalid_request', 'name a machine, or --follow all')
+      if (!options.follow)
+        throw new ApiError('invalid_request', 'pass a machine, or use --follow for all machines')
       for await (const event of computer.events.subscribe()) show(event)
       return
     }
@@ -32,7 +33,7 @@ ${examples('computer events first', 'computer events --follow --json | jq .type'
     for await (const event of machine.events.subscribe({ afterSequence })) show(event)
   })
 
-/** Oldest first. */
+/** The newest `count` events, oldest first. */
 async function newest({ events: log }: Machine, count: number): Promise<MachineEvent[]> {
   const found: MachineEvent[] = []
   for await (const event of log.list({ limit: Math.min(count, 100) })) {

@@ -4,18 +4,18 @@ import { examples, parseCount } from '../command.ts'
 import { readConnection } from '../config.ts'
 
 export const mcp = new Command('mcp')
-  .description('Serve machines to a model, as an MCP server.')
-  .option('--read-only', 'offer only what looks and changes nothing')
-  .option('--profile <name>', 'use this profile of `computer login`')
-  .option('--http', 'serve streamable HTTP; each client sends its own key')
-  .option('--host <address>', 'where to listen (default: 127.0.0.1)')
-  .option('--port <port>', 'where to listen (default: 7090)', parseCount)
-  .option('--allow-host <names...>', 'names that clients reach this server by')
+  .description('Run an MCP server that gives a model access to machines.')
+  .option('--read-only', 'offer only tools that change nothing')
+  .option('--profile <name>', 'profile to use, as saved by `computer login`')
+  .option('--http', 'serve streamable HTTP; each client sends its own API key')
+  .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
+  .option('--port <port>', 'port to listen on (default: 7090)', parseCount)
+  .option('--allow-host <names...>', 'host names that clients may use to reach this server')
   .addHelpText(
     'after',
     `
-Without --http it talks over standard input and output with the one program that started
-it, which names this command in its settings, and acts with the key of the profile.
+Without --http it speaks MCP over standard input and output with the program that started
+it, and uses the API key of the profile. Name this command in that program's settings.
 ${examples('computer mcp', 'computer mcp --read-only', 'computer mcp --http --port 7090')}`,
   )
   .action(async ({ http, profile, readOnly, host, port, allowHost: allowedHosts }) => {
@@ -29,19 +29,19 @@ ${examples('computer mcp', 'computer mcp --read-only', 'computer mcp --http --po
     process.exit()
   })
 
-/** Not in the bundle of the command line, which few run for this: it is a package of its own. */
+/** A separate package, so that the CLI bundle stays small for users without MCP. */
 async function loadServer() {
   try {
     return await import('@computer/mcp')
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause
     const message =
-      '@computer/mcp is not installed: install it beside this command line, or run `npx @computer/mcp`'
+      '@computer/mcp is not installed; install it next to @computer/cli, or run `npx @computer/mcp`'
     throw new ApiError('unsupported_operation', message, { cause })
   }
 }
 
-/** The clients bring their keys, so none has to be known here. */
+/** Clients send their own keys, so a missing profile is not an error. */
 async function readBaseUrl(profile: string | undefined): Promise<string | undefined> {
   try {
     return (await readConnection(profile)).baseUrl

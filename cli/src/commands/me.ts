@@ -5,13 +5,13 @@ import { readConnection } from '../config.ts'
 import { showRecord } from '../output.ts'
 
 export const me = clientCommand('me')
-  .description('Show who you are to the server, and what you may do.')
+  .description('Show the current server, organization, API key and its permissions.')
   .action(async (options) => {
     const { apiKey, baseUrl, profile } = await readConnection(options.profile)
     await using computer = await openClient(apiKey, baseUrl)
     const lines = {
       server: () => baseUrl,
-      profile: () => profile ?? 'none: COMPUTER_API_KEY is used',
+      profile: () => profile ?? 'none (using COMPUTER_API_KEY)',
       organization: ({ organization }: Principal) => `${organization.name} (${organization.id})`,
       plan: ({ organization }: Principal) => organization.planId,
       key: ({ apiKey: key }: Principal) => key && `${key.name} (${key.id})`,

@@ -11,24 +11,29 @@ const formats = ['png', 'jpeg', 'webp'] as const
 type Format = (typeof formats)[number]
 
 export const screenshot = clientCommand('screenshot')
-  .description('Save a picture of the desktop of a machine.')
-  .argument('<machine>', 'its id or name')
-  .argument('[file]', 'where to; - is standard output (default: NAME.png)')
-  .addOption(new Option('--format <format>', "default: the file's own").choices(formats))
-  .option('--quality <percent>', 'of jpeg and webp (default: 80)', parseCount)
+  .description('Save a screenshot of the desktop of a machine.')
+  .argument('<machine>', 'machine ID or name')
+  .argument('[file]', 'output file, or - for standard output (default: NAME.png)')
+  .addOption(
+    new Option('--format <format>', 'image format (default: from the file name)').choices(formats),
+  )
+  .option('--quality <percent>', 'jpeg and webp quality (default: 80)', parseCount)
   .addHelpText(
     'after',
     `
-A desktop that is still starting is waited for.
+Waits for a desktop that is still starting.
 ${examples('computer screenshot first', 'computer screenshot first - --format webp > now.webp')}`,
   )
   .action(async (ref, file, options) => {
     if (file === '-' && process.stdout.isTTY)
-      throw new ApiError('invalid_request', 'a picture is nothing for a terminal: name a file')
+      throw new ApiError(
+        'invalid_request',
+        'refusing to write image data to a terminal; pass a file name',
+      )
     const format = options.format ?? formatOf(file)
     await using computer = await connect(options)
     const machine = await findMachine(computer, ref)
-    const { bytes, width, height } = await spin(`Looking at ${machine.name}`, () =>
+    const { bytes, width, height } = await spin(`Capturing ${machine.name}`, () =>
       machine.screenshot({ format, quality: options.quality }),
     )
     if (file === '-') {

@@ -2,20 +2,20 @@ import { Command } from '@commander-js/extra-typings'
 import { runServerProgram } from '../server-program.ts'
 
 export const up = new Command('up')
-  .description('Start the server on this host and stay with it; Ctrl-C stops it.')
+  .description('Run the server on this host in the foreground; Ctrl-C stops it.')
   .addHelpText(
     'after',
     `
-Starts Postgres, the engine, the API, the gateway and the worker, and starts again
-what dies. The first start makes an owner and keeps its API key in the data folder,
-in owner.key. When the server stops, machines run on; the next start finds them.`,
+Starts Postgres, the engine, the API, the gateway and the worker, and restarts any that
+exit. The first start creates an owner and stores its API key in owner.key in the data
+folder. Machines keep running when the server stops, and the next start adopts them.`,
   )
-  .option('--preview-domain <domain>', 'publish ports of machines at names below it')
-  .option('--preview-port <number>', 'port that previews are served at (default: 7082)')
-  .option('--preview-cert <file>', 'its wildcard certificate, read again when it changes')
-  .option('--preview-key <file>', 'the key of that certificate')
+  .option('--preview-domain <domain>', 'publish ports of machines as subdomains of this domain')
+  .option('--preview-port <number>', 'port to serve previews on (default: 7082)')
+  .option('--preview-cert <file>', 'wildcard certificate of the domain; reloaded when it changes')
+  .option('--preview-key <file>', 'private key of that certificate')
   .action(async (options) => {
-    // The server reads its environment alone, whoever starts it.
+    // The server is configured through its environment only.
     const { env } = process
     for (const [name, value] of Object.entries({
       COMPUTER_PREVIEW_DOMAIN: options.previewDomain,

@@ -1,18 +1,18 @@
 import type { z } from 'zod'
 import type { ClipboardSelection } from '@computer/contract'
-import { Refusal } from '../refusal.ts'
-import type { XSession } from '../x11/session.ts'
-import { predefinedAtom } from '../x11/session.ts'
+import { AgentError } from '../errors.ts'
+import { SerialQueue } from '../serial-queue.ts'
+import { predefinedAtom, type XSession } from '../x11/session.ts'
 import { SelectionOwner } from './selection-owner.ts'
 import { readSelection } from './selection-reader.ts'
 
 type Selection = z.output<typeof ClipboardSelection>
 
-/** The two selections. What was written here is owned here, and answered without asking X for it. */
+/** The two X selections. Text written here is owned by the agent and read back without asking X. */
 export class Clipboard {
   readonly #session: XSession
   readonly #owner: SelectionOwner
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #queue = new SerialQueue()
 
   constructor(session: XSession) {
     this.#session = session
@@ -23,30 +23,31 @@ export class Clipboard {
     return this.#owner.own(this.#atomOf(selection), Buffer.from(text, 'utf8'))
   }
 
-  /** Empty when nobody owns it, or what its owner has is not text. */
+  /** Empty if the selection has no owner or holds no text. */
   async read(selection: Selection): Promise<string> {
     return (await this.#read(selection)).text
   }
 
-  /** What a program inside has, undefined when what is there was written here. */
-  async readOthers(selection: Selection): Promise<string | undefined> {
+  /** The text of another program; undefined if the agent itself owns the selection. */
+  async readForeign(selection: Selection): Promise<string | undefined> {
     const { text, isOurs } = await this.#read(selection)
     return isOurs ? undefined : text
   }
 
   #read(selection: Selection): Promise<{ readonly text: string; readonly isOurs: boolean }> {
-    const read = this.#turn.then(async () => {
+    return this.#queue.run(async () => {
       const atom = this.#atomOf(selection)
       await this.#session.x.sync()
       const own = this.#owner.contentOf(atom)
       const bytes = own ?? (await readSelection(this.#session, this.#owner.window, atom))
       if (bytes.length > maxBytes) {
-        throw new Refusal('precondition_failed', `the clipboard holds more than ${maxBytes} bytes`)
+        throw new AgentError(
+          'precondition_failed',
+          `the clipboard holds more than ${maxBytes} bytes`,
+        )
       }
       return { text: bytes.toString('utf8'), isOurs: own !== undefined }
     })
-    this.#turn = read.catch(() => {})
-    return read
   }
 
   #atomOf(selection: Selection): number {
@@ -54,5 +55,5 @@ export class Clipboard {
   }
 }
 
-/** What one write of the longest text can put there. */
+/** The longest text that one write accepts, as UTF-8. */
 const maxBytes = 3 * 4 * 1024 * 1024

@@ -1,101 +1,101 @@
 import type { Display } from '@computer/contract'
-import { desktopDown } from '../refusal.ts'
+import { desktopDown } from '../errors.ts'
 import { getWindowAttributes } from '../x11/requests.ts'
 import { openSession, readWords, type XSession } from '../x11/session.ts'
 import { Clipboard } from './clipboard.ts'
 import { Keyboard } from './keyboard.ts'
-import { releaseLeftovers } from './leftovers.ts'
+import { releaseStuckInput } from './stuck-input.ts'
 import { Pointer } from './pointer.ts'
-import { Screen } from './screen.ts'
+import { Screenshots } from './screenshots.ts'
 
-/** What lives as long as one X server: when it restarts, nothing is pressed, owned or mapped. */
-export type Seat = {
-  readonly session: XSession
-  readonly screen: Screen
+/** Lives as long as one X server: after its restart nothing is pressed, owned or mapped. */
+export type DesktopSession = {
+  readonly xSession: XSession
+  readonly screenshots: Screenshots
   readonly pointer: Pointer
   readonly keyboard: Keyboard
   readonly clipboard: Clipboard
 }
 
-/** The machine's desktop, over one X connection that is opened when it is needed and kept. */
+/** The machine's desktop, over one X connection that is opened on demand and kept. */
 export class Desktop {
   readonly #xSocketPath: string
-  #seat: Promise<Seat> | undefined
-  #up: Seat | undefined
+  #session: Promise<DesktopSession> | undefined
+  /** The session whose desktop was found up. */
+  #up: DesktopSession | undefined
 
   constructor(options: { readonly xSocketPath: string }) {
     this.#xSocketPath = options.xSocketPath
   }
 
   /** The size is zero while there is no X server. */
-  async read(): Promise<Display> {
+  async readState(): Promise<Display> {
     try {
-      const seat = await this.#connect()
-      const up = await this.#isUp(seat)
-      return { ...seat.session.size, up }
+      const session = await this.#connect()
+      const up = await this.#isUp(session)
+      return { ...session.xSession.size, up }
     } catch {
       return { width: 0, height: 0, up: false }
     }
   }
 
-  /** The seat of a desktop that answers. */
-  async use(): Promise<Seat> {
-    const seat = await this.#connect().catch((error: unknown) => {
-      throw desktopDown(`the display does not answer: ${(error as Error).message}`)
+  /** The session, once the desktop is up. Throws before. */
+  async requireUp(): Promise<DesktopSession> {
+    const session = await this.#connect().catch((error: unknown) => {
+      throw desktopDown(`the display does not respond: ${(error as Error).message}`)
     })
-    if (!(await this.#isUp(seat))) throw desktopDown('the desktop has not started yet')
-    return seat
+    if (!(await this.#isUp(session))) throw desktopDown('the desktop has not started yet')
+    return session
   }
 
-  /** The seat if there is an X server, whatever its desktop does. */
-  current(): Promise<Seat | undefined> {
+  /** The session if there is an X server, whether or not its desktop is up. */
+  current(): Promise<DesktopSession | undefined> {
     return this.#connect().catch(() => undefined)
   }
 
-  #connect(): Promise<Seat> {
-    this.#seat ??= this.#open().catch((error: unknown) => {
-      this.#seat = undefined
+  #connect(): Promise<DesktopSession> {
+    this.#session ??= this.#open().catch((error: unknown) => {
+      this.#session = undefined
       throw error
     })
-    return this.#seat
+    return this.#session
   }
 
-  async #open(): Promise<Seat> {
-    const session = await openSession(this.#xSocketPath)
-    void session.x.closed.then(() => {
-      this.#seat = undefined
+  async #open(): Promise<DesktopSession> {
+    const xSession = await openSession(this.#xSocketPath)
+    void xSession.x.closed.then(() => {
+      this.#session = undefined
       this.#up = undefined
     })
-    await releaseLeftovers(session)
-    const pointer = new Pointer(session)
-    const keyboard = new Keyboard(session)
+    await releaseStuckInput(xSession)
     return {
-      session,
-      screen: new Screen(session),
-      pointer,
-      keyboard,
-      clipboard: new Clipboard(session),
+      xSession,
+      screenshots: new Screenshots(xSession),
+      pointer: new Pointer(xSession),
+      keyboard: new Keyboard(xSession),
+      clipboard: new Clipboard(xSession),
     }
   }
 
   /**
-   * Whether somebody who looks would see a desktop: a window manager, and a backdrop and a panel on
-   * the screen. Once it was, it stays: what its user later closes or replaces is their affair.
+   * Whether the screen shows a desktop: it has a window manager, a backdrop and a panel. Once up, a
+   * desktop stays up: its user may close or replace any of them.
    */
-  async #isUp(seat: Seat): Promise<boolean> {
-    if (this.#up === seat) return true
-    const managed = await hasWindowManager(seat.session)
-    const isLate = performance.now() - seat.session.openedAtMs > patienceMs
-    if (!isLate && !(managed && (await hasFurniture(seat.session)))) return false
-    this.#up = seat
+  async #isUp(session: DesktopSession): Promise<boolean> {
+    if (this.#up === session) return true
+    const { xSession } = session
+    const isManaged = await hasWindowManager(xSession)
+    const isLate = performance.now() - xSession.openedAtMs > maxStartMs
+    if (!isLate && !(isManaged && (await hasBackdropAndPanel(xSession)))) return false
+    this.#up = session
     return true
   }
 }
 
-/** A desktop other than ours may have neither; after so long it is as up as it will be. */
-const patienceMs = 30_000
+/** Other desktops may have no backdrop or panel, so after this time any desktop counts as up. */
+const maxStartMs = 30_000
 
-/** By EWMH: the window named on the root names itself. */
+/** As EWMH defines it: the root names a window, which names itself. */
 async function hasWindowManager(session: XSession): Promise<boolean> {
   const property = session.atoms._NET_SUPPORTING_WM_CHECK
   const [check] = await readWords(session, session.root, property)
@@ -104,7 +104,7 @@ async function hasWindowManager(session: XSession): Promise<boolean> {
   return own === check
 }
 
-async function hasFurniture(session: XSession): Promise<boolean> {
+async function hasBackdropAndPanel(session: XSession): Promise<boolean> {
   const { atoms, root } = session
   const windows = await readWords(session, root, atoms._NET_CLIENT_LIST)
   const kinds = new Set<number>()

@@ -2,7 +2,7 @@ import type { Point } from '@computer/contract'
 import { extensionRequest, pair } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
 
-/** XTEST's FakeInput: `detail` is the keycode or the button; motion is absolute. */
+/** XTEST's FakeInput. `detail` is the keycode or the button; motion is absolute. */
 export function fakeInput(
   session: XSession,
   kind: number,

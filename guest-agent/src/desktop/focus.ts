@@ -4,10 +4,10 @@ import { getInputFocus, queryPointer, queryTree, selectEvents, sendEvent } from 
 import { readWords, type XSession } from '../x11/session.ts'
 
 /**
- * Waits until the program with the keyboard focus has read every event sent so far: it is pinged
- * (EWMH) and answers in the order of its events. Programs that do not answer pings get a fixed time
- * instead. `rounds` above one also lets a program's other X connections catch up: Chromium reads the
- * keymap over one of them.
+ * Waits until the program with the keyboard focus has read every event sent so far: a ping (EWMH)
+ * is answered in the order of its events. A program that does not support pings gets a fixed time
+ * instead. More than one round lets the program's other X connections catch up too: Chromium reads
+ * the keymap over one of them.
  */
 export async function waitForReader(session: XSession, rounds = 1): Promise<void> {
   const window = await findPingable(session)
@@ -21,8 +21,8 @@ export async function waitForReader(session: XSession, rounds = 1): Promise<void
 }
 
 /**
- * Waits, for a moment at most, until the window under the pointer has the focus: a window manager
- * moves it some time after the click, and keys sent at once would go to the window before.
+ * Waits, for a limited time, until the window under the pointer has the focus: the window manager
+ * moves the focus some time after a click, and keys sent at once would go to the previous window.
  */
 export async function waitForFocus(session: XSession, clickedAtMs: number): Promise<void> {
   const { x, root } = session
@@ -42,7 +42,7 @@ async function topLevelOf(session: XSession, window: number): Promise<number | u
       at = parent
     }
   } catch {
-    // The window went away while we looked.
+    // The window was closed in the meantime.
   }
   return undefined
 }
@@ -63,7 +63,7 @@ async function findPingable(session: XSession): Promise<number | undefined> {
       window = (await x.ask(queryTree(window))).readUInt32LE(12)
     }
   } catch {
-    // The window went away while we looked.
+    // The window was closed in the meantime.
   }
   return undefined
 }

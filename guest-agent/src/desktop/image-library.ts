@@ -1,4 +1,4 @@
-/** Loaded with the first picture. One thread an image: the machine has other things to do. */
+/** Loads sharp on first use. One thread per image, because the machine has other work to do. */
 export function loadSharp(): Promise<typeof import('sharp')> {
   sharpModule ??= import('sharp').then((module) => {
     module.default.cache(false)

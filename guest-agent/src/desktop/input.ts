@@ -1,7 +1,7 @@
 import type { Display } from '@computer/contract'
 import type { GuestAction, GuestInput } from '@computer/contract/guest'
-import type { Fence, Grant } from '../fence.ts'
-import type { Desktop, Seat } from './desktop.ts'
+import type { Fence, FenceGrant } from '../fence.ts'
+import type { Desktop, DesktopSession } from './desktop.ts'
 import { waitForFocus } from './focus.ts'
 import { resizeDisplay } from './resize.ts'
 
@@ -11,34 +11,34 @@ export type InputHost = {
   readonly rfbSocketPath: string
 }
 
-/** Does one input under its fence. The new geometry after a resize, else nothing. */
+/** Performs one input under its fence. Returns the new geometry after a resize. */
 export function performInput(host: InputHost, input: GuestInput): Promise<{ display?: Display }> {
   return host.fence.input(input.fence, async (grant) => {
-    const seat = await host.desktop.use()
+    const session = await host.desktop.requireUp()
     grant.check()
-    return act(host, seat, grant, input.action)
+    return act(host, session, grant, input.action)
   })
 }
 
-/** What has to be done before a new fence is answered: see Fence. */
-export async function settle(desktop: Desktop): Promise<void> {
-  const seat = await desktop.current()
-  if (!seat) return
-  seat.pointer.releaseAll()
-  seat.keyboard.releaseAll()
-  // A display that went away has nothing pressed.
-  await seat.session.x.sync().catch(() => {})
+/** Releases what is pressed, and waits until all input sent so far has taken effect: see Fence. */
+export async function releaseInput(desktop: Desktop): Promise<void> {
+  const session = await desktop.current()
+  if (!session) return
+  session.pointer.releaseAll()
+  session.keyboard.releaseAll()
+  // If the display is gone, nothing is pressed.
+  await session.xSession.x.sync().catch(() => {})
 }
 
 async function act(
   host: InputHost,
-  seat: Seat,
-  grant: Grant,
+  session: DesktopSession,
+  grant: FenceGrant,
   action: GuestAction,
 ): Promise<{ display?: Display }> {
-  const { pointer, keyboard, clipboard, session } = seat
+  const { pointer, keyboard, clipboard, xSession } = session
   if (action.type === 'type' || action.type === 'key' || action.type === 'hotkey') {
-    await waitForFocus(session, pointer.lastPressAtMs)
+    await waitForFocus(xSession, pointer.lastPressAtMs)
     grant.check()
   }
   switch (action.type) {
@@ -67,8 +67,8 @@ async function act(
       await clipboard.write(action.selection, action.text)
       return {}
     case 'resize': {
-      await resizeDisplay(session, host.rfbSocketPath, action)
-      return { display: { ...session.size, up: true } }
+      await resizeDisplay(xSession, host.rfbSocketPath, action)
+      return { display: { ...xSession.size, up: true } }
     }
   }
 }

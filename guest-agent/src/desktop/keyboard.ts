@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { HotkeyBody, KeyBody, TypeBody } from '@computer/contract'
 import type { z } from 'zod'
-import type { Grant } from '../fence.ts'
+import type { FenceGrant } from '../fence.ts'
 import { eventCode } from '../x11/events.ts'
 import { queryKeymap, queryPointer } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
@@ -16,20 +16,21 @@ import {
   keysymOfName,
   type Keysym,
 } from './keysyms.ts'
-import type { Presser } from './pointer.ts'
+import type { InputOwner } from './pointer.ts'
 
 /**
- * The keyboard. Programs look a keycode up when they get to its event, which may be long after it
- * was sent. So what a keycode of ours means is changed only when no event of its earlier meaning
- * can be unread, and used only when the focused program can have noticed: `waitForReader` on both
- * sides of every change. Text that the layout has needs none of it.
+ * The keyboard. A program looks up a keycode when it processes its event, which may be long after
+ * the event was sent. So the meaning of one of the agent's own keycodes changes only when no event
+ * with the earlier meaning can be unread, and the new one is used only when the focused program has
+ * had the chance to notice: `waitForReader` comes before and after every change. Text that the
+ * layout can type needs none of this.
  */
 export class Keyboard {
   readonly #session: XSession
   readonly #keymap: Keymap
   readonly #held = new Set<number>()
-  /** What viewers hold: the keycode that went down for a keysym, whatever the map says later. */
-  readonly #pressed = new Map<Keysym, { readonly keycode: number; readonly by: Presser }>()
+  /** Keysyms that viewers hold, with the keycode that was pressed: the map may change meanwhile. */
+  readonly #pressed = new Map<Keysym, { readonly keycode: number; readonly owner: InputOwner }>()
   #hasUnreadSpares = false
 
   constructor(session: XSession) {
@@ -37,7 +38,7 @@ export class Keyboard {
     this.#keymap = new Keymap(session)
   }
 
-  async key(grant: Grant, body: z.output<typeof KeyBody>): Promise<void> {
+  async key(grant: FenceGrant, body: z.output<typeof KeyBody>): Promise<void> {
     const [stroke] = await this.#prepare(grant, [keysymOfName(body.key)])
     const presses = body.down || !body.up
     const releases = body.up || !body.down
@@ -49,7 +50,7 @@ export class Keyboard {
     await this.#finish(stroke!.spare)
   }
 
-  async hotkey(grant: Grant, body: z.output<typeof HotkeyBody>): Promise<void> {
+  async hotkey(grant: FenceGrant, body: z.output<typeof HotkeyBody>): Promise<void> {
     const strokes = await this.#prepare(grant, body.keys.map(keysymOfName))
     const keycodes = strokes.map(({ keycode }) => keycode)
     const shift = this.#shift()
@@ -64,7 +65,7 @@ export class Keyboard {
     await this.#finish(strokes.some(({ spare }) => spare))
   }
 
-  async type(grant: Grant, body: z.output<typeof TypeBody>): Promise<void> {
+  async type(grant: FenceGrant, body: z.output<typeof TypeBody>): Promise<void> {
     const keysyms = [...body.text.replaceAll('\r\n', '\n')].map(keysymOfCharacter)
     await this.#keymap.refresh()
     grant.check()
@@ -83,10 +84,10 @@ export class Keyboard {
     }
   }
 
-  /** One keysym goes down, until `lift`: what a viewer sends, as it sends it. */
-  async press(grant: Grant, wanted: Keysym, by: Presser): Promise<void> {
+  /** Presses a viewer's keysym until `lift`. */
+  async press(grant: FenceGrant, wanted: Keysym, owner: InputOwner): Promise<void> {
     const pressed = this.#pressed.get(wanted)
-    // A viewer repeats it.
+    // A repeat by the viewer.
     if (pressed) return this.#press(grant, pressed.keycode)
     const [stroke] = await this.#prepare(grant, [wanted])
     const { keycode, spare } = stroke!
@@ -95,12 +96,12 @@ export class Keyboard {
     for (const shift of shifts?.keycodes ?? []) this.#send(shift, shifts!.down)
     this.#press(grant, keycode)
     for (const shift of shifts?.keycodes ?? []) this.#send(shift, !shifts!.down)
-    this.#pressed.set(wanted, { keycode, by })
+    this.#pressed.set(wanted, { keycode, owner })
     this.#hasUnreadSpares ||= spare
   }
 
-  /** One that is not down is no error: another holder's takeover may have released it. */
-  lift(grant: Grant, wanted: Keysym): void {
+  /** Does nothing if the keysym is not down: a takeover may have released it. */
+  lift(grant: FenceGrant, wanted: Keysym): void {
     const pressed = this.#pressed.get(wanted)
     if (!pressed) return
     grant.check()
@@ -113,16 +114,16 @@ export class Keyboard {
     for (const keycode of this.#held) this.#release(keycode)
   }
 
-  releaseOf(presser: Presser): void {
-    for (const [keysym, { keycode, by }] of this.#pressed) {
-      if (by !== presser) continue
+  releaseOwnedBy(owner: InputOwner): void {
+    for (const [keysym, { keycode, owner: holder }] of this.#pressed) {
+      if (holder !== owner) continue
       this.#pressed.delete(keysym)
       this.#release(keycode)
     }
   }
 
-  /** How to type these, after changing the keymap if it has not got them. */
-  async #prepare(grant: Grant, keysyms: readonly Keysym[]): Promise<Stroke[]> {
+  /** How to type these keysyms, after mapping those that are missing. */
+  async #prepare(grant: FenceGrant, keysyms: readonly Keysym[]): Promise<Stroke[]> {
     await this.#keymap.refresh()
     grant.check()
     if (this.#hasUnreadSpares && keysyms.some((wanted) => !this.#keymap.find(wanted))) {
@@ -141,13 +142,13 @@ export class Keyboard {
     return keysyms.map((wanted) => this.#keymap.find(wanted)!)
   }
 
-  /** Events of our own keycodes must have been read before anything else is done with them. */
+  /** Waits until events of the agent's own keycodes were read, so that their meaning may change. */
   async #finish(usedSpares: boolean): Promise<void> {
     await this.#session.x.sync()
     if (usedSpares) await waitForReader(this.#session)
   }
 
-  async #strike(grant: Grant, strokes: readonly Stroke[], delayMs: number): Promise<void> {
+  async #strike(grant: FenceGrant, strokes: readonly Stroke[], delayMs: number): Promise<void> {
     const shift = this.#shift()
     const perBatch = delayMs > 0 ? 1 : strokesPerBatch
     for (let start = 0; start < strokes.length; start += perBatch) {
@@ -168,8 +169,8 @@ export class Keyboard {
   }
 
   /**
-   * Lifts what would change the text (held modifiers, Caps Lock) and returns what puts it back.
-   * Num Lock stays: it changes no key that types text.
+   * Releases held modifiers and Caps Lock, which would change the text. Returns a function that
+   * restores them. Num Lock stays, because it changes no key that types text.
    */
   async #clearModifiers(): Promise<() => void> {
     const { x, root } = this.#session
@@ -193,8 +194,8 @@ export class Keyboard {
   }
 
   /**
-   * A viewer's layout may have a character on another level than ours: which Shift keys to put down,
-   * or to lift, around a stroke. Not within shortcuts, whose Shift is meant.
+   * The Shift keys to press or lift around a stroke, because a viewer's layout may have the
+   * character on another level. None within shortcuts, where Shift is part of the shortcut.
    */
   async #shiftsToChange(
     stroke: Stroke,
@@ -217,7 +218,7 @@ export class Keyboard {
     return this.#keymap.find(keysym.shift)?.keycode
   }
 
-  #press(grant: Grant, keycode: number): void {
+  #press(grant: FenceGrant, keycode: number): void {
     grant.check()
     this.#send(keycode, true)
     this.#held.add(keycode)
@@ -239,5 +240,5 @@ const lockMask = 1 << 1
 /** Control, Alt and Super. */
 const shortcutMask = (1 << 2) | (1 << 3) | (1 << 6)
 const strokesPerBatch = 50
-/** Programs that had grabbed a key of our range let go of it when they hear of its change. */
+/** Programs that grabbed keys of the range release them when they notice the first change. */
 const firstChangeMs = 60

@@ -6,22 +6,22 @@ import type { Keysym } from './keysyms.ts'
 export type Stroke = {
   readonly keycode: number
   readonly shift: boolean
-  /** One of our own keycodes, whose meaning may change once its events were read. */
+  /** A keycode of the agent's range, whose meaning may change once its events were read. */
   readonly spare: boolean
 }
 
 /**
- * The server's keymap, and a range of keycodes in it that is ours: what the layout cannot type is put
- * there, many keysyms in one request. The range holds the keys of multimedia keyboards, of which a
- * machine has none; it is contiguous, so that one request changes all of it and programs are told
- * once, and it is never left empty, so that the X server does not put a viewer's keysyms there.
+ * The server's keymap, and a range of keycodes reserved for the agent, to which it maps keysyms
+ * that the layout lacks. These are the keys of multimedia keyboards, which a machine does not have.
+ * The range is contiguous, so that one request changes all of it and programs are notified once; it
+ * is never left empty, so that the X server does not map other keysyms there.
  */
 export class Keymap {
   readonly #session: XSession
   #isStale = true
   #strokes = new Map<Keysym, Stroke>()
   #modifiers = new Set<number>()
-  /** Keysyms in our range, least recently used first. */
+  /** The keysyms in the agent's range, least recently used first. */
   #spares = new Map<Keysym, number>()
   #free: number[] = []
   #isReserved = false
@@ -31,12 +31,12 @@ export class Keymap {
     session.x.listen(eventCode.mappingNotify, () => (this.#isStale = true))
   }
 
-  /** Keycodes that are modifiers, the locks among them. */
+  /** The keycodes of modifiers, including locks. */
   get modifiers(): ReadonlySet<number> {
     return this.#modifiers
   }
 
-  /** Reads the map again if anybody changed it. */
+  /** Reads the map again if it was changed. */
   async refresh(): Promise<void> {
     const { x } = this.#session
     await x.sync()
@@ -69,7 +69,7 @@ export class Keymap {
     this.#free = spareKeycodes.filter((keycode) => !used.has(keycode))
   }
 
-  /** How to type a keysym with the map as it is. */
+  /** How to type a keysym with the present map. */
   find(keysym: Keysym): Stroke | undefined {
     const stroke = this.#strokes.get(keysym)
     if (stroke) return stroke
@@ -80,7 +80,7 @@ export class Keymap {
     return { keycode, shift: false, spare: true }
   }
 
-  /** How many of these can be typed after one change of the map. */
+  /** The end of the longest run from `start` that can be typed after one change of the map. */
   reach(keysyms: readonly Keysym[], start: number): number {
     const wanted = new Set<Keysym>()
     let end = start
@@ -94,8 +94,9 @@ export class Keymap {
   }
 
   /**
-   * Puts the missing ones of these keysyms (at most as many as `reach` said) into our range. The
-   * caller knows that no event of an earlier use is unread. True if programs need time to notice.
+   * Maps those of these keysyms that are missing, which must be no more than `reach` allows. No
+   * event of the range may be unread. Returns true if the map changed and programs need time to
+   * notice.
    */
   assign(keysyms: Iterable<Keysym>): boolean {
     const wanted = new Set([...keysyms].filter((keysym) => !this.#strokes.has(keysym)))
@@ -115,7 +116,7 @@ export class Keymap {
     return true
   }
 
-  /** True until the first `assign`: other programs may still grab what the range held before. */
+  /** Until the first change: other programs may still grab the keys that the range had before. */
   get isUnreserved(): boolean {
     return !this.#isReserved
   }
@@ -123,7 +124,7 @@ export class Keymap {
   #write(): void {
     this.#isReserved = true
     const byKeycode = new Map([...this.#spares].map(([keysym, keycode]) => [keycode, keysym]))
-    // The same on both levels: neither Shift nor Caps Lock changes it.
+    // The same on both levels, so that neither Shift nor Caps Lock changes it.
     const keysyms = spareKeycodes.flatMap((keycode) => {
       const keysym = byKeycode.get(keycode) ?? placeholder
       return [keysym, keysym]
@@ -133,10 +134,10 @@ export class Keymap {
 }
 
 const spareKeycodes = Array.from({ length: 40 }, (_, index) => 208 + index)
-/** Types nothing that anybody would miss: a private-use character. */
+/** A private-use character that no text needs. */
 const placeholder = 0x0100f8ff
 
-/** On the keypad's second level Num Lock counts, and Shift may undo it. */
+/** The keypad's second level depends on Num Lock, which Shift may reverse. */
 function isKeypad(keysym: Keysym): boolean {
   return keysym >= 0xff80 && keysym <= 0xffbd
 }

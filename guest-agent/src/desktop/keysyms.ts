@@ -1,6 +1,6 @@
 import { keyAliases } from '@computer/contract/keys'
-import keysymTable from 'x11/lib/keysyms.js'
-import { invalid } from '../refusal.ts'
+import { invalidRequest } from '../errors.ts'
+import keysymdef from './keysyms.json' with { type: 'json' }
 
 export type Keysym = number
 
@@ -9,22 +9,21 @@ export function keysymOfName(name: string): Keysym {
   const characters = [...name]
   if (characters.length === 1) return keysymOfCharacter(name)
   const keysym =
-    keysymTable[`XK_${keyAliases[name.toLowerCase()] ?? name}`]?.code ??
-    mediaKeysyms.get(name) ??
+    keysymByName.get(keyAliases[name.toLowerCase()] ?? name) ??
     functionKey(name) ??
     unicodeName(name)
-  if (keysym === undefined) throw invalid(`there is no key called ${name}`)
+  if (keysym === undefined) throw invalidRequest(`there is no key called ${name}`)
   return keysym
 }
 
-/** The keysym that types a character. Line ends and tabs are keys; other control characters none. */
+/** The keysym that types a character: that of a key for line ends, tabs and the like. */
 export function keysymOfCharacter(character: string): Keysym {
   const key = controlKeysyms[character]
   if (key !== undefined) return key
   const code = character.codePointAt(0)!
   if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
     const shown = code.toString(16).toUpperCase().padStart(4, '0')
-    throw invalid(`the control character U+${shown} cannot be typed`)
+    throw invalidRequest(`the control character U+${shown} cannot be typed`)
   }
   return code < 0x100 ? code : 0x01000000 + code
 }
@@ -61,35 +60,37 @@ const controlKeysyms: Readonly<Record<string, Keysym>> = {
   '\x7f': 0xffff,
 }
 
-/** The names beyond the core table that a desktop acts on. */
-const mediaKeysyms = new Map<string, Keysym>(
-  Object.entries({
-    XF86AudioLowerVolume: 0x1008ff11,
-    XF86AudioMute: 0x1008ff12,
-    XF86AudioRaiseVolume: 0x1008ff13,
-    XF86AudioPlay: 0x1008ff14,
-    XF86AudioStop: 0x1008ff15,
-    XF86AudioPrev: 0x1008ff16,
-    XF86AudioNext: 0x1008ff17,
-    XF86HomePage: 0x1008ff18,
-    XF86Mail: 0x1008ff19,
-    XF86Search: 0x1008ff1b,
-    XF86Calculator: 0x1008ff1d,
-    XF86Back: 0x1008ff26,
-    XF86Forward: 0x1008ff27,
-    XF86WWW: 0x1008ff2e,
-    XF86Favorites: 0x1008ff30,
-    XF86Copy: 0x1008ff57,
-    XF86Cut: 0x1008ff58,
-    XF86Explorer: 0x1008ff5d,
-    XF86Paste: 0x1008ff6d,
-    XF86Reload: 0x1008ff73,
-  }),
+/** The vendor keysyms that desktops act on. */
+const mediaKeysyms = {
+  XF86AudioLowerVolume: 0x1008ff11,
+  XF86AudioMute: 0x1008ff12,
+  XF86AudioRaiseVolume: 0x1008ff13,
+  XF86AudioPlay: 0x1008ff14,
+  XF86AudioStop: 0x1008ff15,
+  XF86AudioPrev: 0x1008ff16,
+  XF86AudioNext: 0x1008ff17,
+  XF86HomePage: 0x1008ff18,
+  XF86Mail: 0x1008ff19,
+  XF86Search: 0x1008ff1b,
+  XF86Calculator: 0x1008ff1d,
+  XF86Back: 0x1008ff26,
+  XF86Forward: 0x1008ff27,
+  XF86WWW: 0x1008ff2e,
+  XF86Favorites: 0x1008ff30,
+  XF86Copy: 0x1008ff57,
+  XF86Cut: 0x1008ff58,
+  XF86Explorer: 0x1008ff5d,
+  XF86Paste: 0x1008ff6d,
+  XF86Reload: 0x1008ff73,
+}
+
+const keysymByName = new Map<string, Keysym>(
+  Object.entries({ ...keysymdef.keysyms, ...mediaKeysyms }),
 )
 
 function functionKey(name: string): Keysym | undefined {
   const number = /^f(\d{1,2})$/.exec(name)?.[1]
-  return number === undefined ? undefined : keysymTable[`XK_F${number}`]?.code
+  return number === undefined ? undefined : keysymByName.get(`F${number}`)
 }
 
 function unicodeName(name: string): Keysym | undefined {

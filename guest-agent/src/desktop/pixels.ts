@@ -1,6 +1,6 @@
 /**
- * Turns the server's pixels (blue, green, red, unused) into red, green, blue: four pixels at a time,
- * so that each three words written are read from four.
+ * Converts the server's pixels (blue, green, red, unused) to red, green, blue: four pixels at a
+ * time, which are four words to read and three to write.
  */
 export function swapToRgb(source: Buffer, sourceOffset: number, target: Buffer): void {
   const pixels = target.length / 3

@@ -1,37 +1,37 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClickBody, DragBody, MouseButton, Point, ScrollBody } from '@computer/contract'
 import type { z } from 'zod'
-import type { Grant } from '../fence.ts'
-import { invalid } from '../refusal.ts'
+import type { FenceGrant } from '../fence.ts'
+import { invalidRequest } from '../errors.ts'
 import { eventCode } from '../x11/events.ts'
 import { queryPointer } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
 import { fakeInput } from './fake-input.ts'
 
-/** Whoever holds keys and buttons across calls and may go away: told apart by identity. */
-export type Presser = object
+/** A holder of keys and buttons, compared by identity, whose input can be released on its own. */
+export type InputOwner = object
 
 /**
- * The pointer. Every point is checked before the first event, so that a refused call moves nothing;
- * every event is preceded by a look at the fence, and a call returns when the server has done it.
+ * The pointer. Points are checked before the first event, so that a refused call moves nothing. The
+ * fence is checked before every event, and a call returns when the X server has processed it.
  */
 export class Pointer {
   readonly #session: XSession
-  /** By button, who holds it: nobody in particular when a call of the API pressed it. */
-  readonly #held = new Map<number, Presser | undefined>()
+  /** The owner of each pressed button; undefined if a call of the API pressed it. */
+  readonly #held = new Map<number, InputOwner | undefined>()
   lastPressAtMs = -Infinity
 
   constructor(session: XSession) {
     this.#session = session
   }
 
-  async move(grant: Grant, to: Point): Promise<void> {
+  async move(grant: FenceGrant, to: Point): Promise<void> {
     this.#checkInside(to)
     this.#moveTo(grant, to)
     await this.#session.x.sync()
   }
 
-  async click(grant: Grant, body: z.output<typeof ClickBody>): Promise<void> {
+  async click(grant: FenceGrant, body: z.output<typeof ClickBody>): Promise<void> {
     if (body.at) this.#checkInside(body.at)
     const button = buttonNumber[body.button]
     if (body.at) this.#moveTo(grant, body.at)
@@ -44,12 +44,12 @@ export class Pointer {
     await this.#session.x.sync()
   }
 
-  /** Presses, moves in equal steps, releases. Toolkits tell a drag by motion that takes some time. */
-  async drag(grant: Grant, body: z.output<typeof DragBody>): Promise<void> {
+  /** Presses, moves in equal steps, releases. Toolkits expect a drag to take some time. */
+  async drag(grant: FenceGrant, body: z.output<typeof DragBody>): Promise<void> {
     const { to, steps } = body
     this.#checkInside(to)
     if (body.from) this.#checkInside(body.from)
-    const from = body.from ?? (await this.#where())
+    const from = body.from ?? (await this.#position())
     const button = buttonNumber[body.button]
     const stepMs = Math.min(maxStepMs, longDragMs / steps)
 
@@ -72,7 +72,7 @@ export class Pointer {
       await wait(grant, settleMs)
       this.#button(grant, button, false)
     } catch (error) {
-      // Broken off: nobody else will let go of it.
+      // Interrupted: the caller will not release it.
       this.#release(button)
       throw error
     } finally {
@@ -80,7 +80,7 @@ export class Pointer {
     }
   }
 
-  async scroll(grant: Grant, body: z.output<typeof ScrollBody>): Promise<void> {
+  async scroll(grant: FenceGrant, body: z.output<typeof ScrollBody>): Promise<void> {
     if (body.at) {
       this.#checkInside(body.at)
       this.#moveTo(grant, body.at)
@@ -94,16 +94,16 @@ export class Pointer {
   }
 
   /**
-   * The state that a viewer tells: where the pointer is and every button, bit 0 the first. Buttons
-   * that others hold stay. Without waiting for the X server. A point outside the display is dropped.
+   * Applies a viewer's pointer state: the position and all buttons, bit 0 the first. Buttons of
+   * other owners stay. Does not wait for the X server. A point outside the display is dropped.
    */
-  follow(grant: Grant, state: Point & { readonly buttons: number }, by: Presser): void {
+  follow(grant: FenceGrant, state: Point & { readonly buttons: number }, owner: InputOwner): void {
     if (!this.#isInside(state)) return
     this.#moveTo(grant, state)
     for (let button = 1; button <= viewerButtons; button++) {
       const isDown = (state.buttons & (1 << (button - 1))) !== 0
-      if (isDown && !this.#held.has(button)) this.#button(grant, button, true, by)
-      if (!isDown && this.#held.get(button) === by) this.#button(grant, button, false)
+      if (isDown && !this.#held.has(button)) this.#button(grant, button, true, owner)
+      if (!isDown && this.#held.get(button) === owner) this.#button(grant, button, false)
     }
   }
 
@@ -111,20 +111,20 @@ export class Pointer {
     for (const button of this.#held.keys()) this.#release(button)
   }
 
-  releaseOf(presser: Presser): void {
-    for (const [button, by] of this.#held) if (by === presser) this.#release(button)
+  releaseOwnedBy(owner: InputOwner): void {
+    for (const [button, holder] of this.#held) if (holder === owner) this.#release(button)
   }
 
-  #moveTo(grant: Grant, { x, y }: Point): void {
+  #moveTo(grant: FenceGrant, { x, y }: Point): void {
     grant.check()
     this.#session.x.send(fakeInput(this.#session, eventCode.motionNotify, 0, { x, y }))
   }
 
-  #button(grant: Grant, button: number, down: boolean, by?: Presser): void {
+  #button(grant: FenceGrant, button: number, down: boolean, owner?: InputOwner): void {
     grant.check()
     if (!down) return this.#release(button)
     this.#session.x.send(fakeInput(this.#session, eventCode.buttonPress, button))
-    this.#held.set(button, by)
+    this.#held.set(button, owner)
     this.lastPressAtMs = performance.now()
   }
 
@@ -133,7 +133,7 @@ export class Pointer {
     this.#held.delete(button)
   }
 
-  async #where(): Promise<Point> {
+  async #position(): Promise<Point> {
     const reply = await this.#session.x.ask(queryPointer(this.#session.root))
     return { x: reply.readInt16LE(16), y: reply.readInt16LE(18) }
   }
@@ -146,11 +146,11 @@ export class Pointer {
   #checkInside({ x, y }: Point): void {
     const { width, height } = this.#session.size
     if (this.#isInside({ x, y })) return
-    throw invalid(`${x},${y} is outside the display, which is ${width}x${height}`)
+    throw invalidRequest(`${x},${y} is outside the display, which is ${width}x${height}`)
   }
 }
 
-/** Left, middle, right and the four ways of the wheel. */
+/** Left, middle, right and the four wheel directions. */
 const viewerButtons = 7
 const buttonNumber: Record<MouseButton, number> = { left: 1, middle: 2, right: 3 }
 const wheelButton = { up: 4, down: 5, left: 6, right: 7 } as const
@@ -159,7 +159,7 @@ const maxStepMs = 5
 const longDragMs = 1000
 const settleMs = 8
 
-async function wait(grant: Grant, ms: number): Promise<void> {
+async function wait(grant: FenceGrant, ms: number): Promise<void> {
   await pause(ms, undefined, { signal: grant.signal }).catch(() => {})
   grant.check()
 }

@@ -1,14 +1,14 @@
 import { connect } from 'node:net'
 import { on } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { desktopDown, Refusal } from '../refusal.ts'
+import { desktopDown, AgentError } from '../errors.ts'
 import type { XSession } from '../x11/session.ts'
 
-export type Size = { readonly width: number; readonly height: number }
+type Size = { readonly width: number; readonly height: number }
 
 /**
- * Gives the display another size, as a viewer would: by RFB's SetDesktopSize, which takes any
- * geometry, where RANDR needs a mode made first. Returns when the X server has it.
+ * Resizes the display through RFB's SetDesktopSize, which takes any geometry; RANDR would need a
+ * mode to be created first. Resolves when the X server has the new size.
  */
 export async function resizeDisplay(
   session: XSession,
@@ -18,29 +18,30 @@ export async function resizeDisplay(
   const { size, x } = session
   if (size.width === wanted.width && size.height === wanted.height) return
   await setDesktopSize(rfbSocketPath, wanted)
-  const deadline = performance.now() + effectMs
+  const deadline = performance.now() + resizeTimeoutMs
   for (;;) {
     await x.sync()
     if (size.width === wanted.width && size.height === wanted.height) return
-    if (performance.now() > deadline) throw desktopDown('the display did not take the new size')
+    if (performance.now() > deadline)
+      throw desktopDown('the display did not change to the new size; try again')
     await pause(2)
   }
 }
 
-const effectMs = 3000
-const answerMs = 5000
+const resizeTimeoutMs = 3000
+const rfbTimeoutMs = 5000
 const extendedDesktopSize = -308
 
 async function setDesktopSize(path: string, { width, height }: Size): Promise<void> {
   const socket = connect(path)
-  const timer = setTimeout(() => socket.destroy(new Error('no answer in time')), answerMs)
+  const timer = setTimeout(() => socket.destroy(new Error('no response in time')), rfbTimeoutMs)
   const read = reader(socket)
   try {
     await read(12)
     socket.write('RFB 003.008\n')
     const types = await read((await read(1))[0]!)
     const none = 1
-    if (!types.includes(none)) throw new Error('it asks for a password')
+    if (!types.includes(none)) throw new Error('the RFB server requires a password')
     socket.write(Buffer.from([none]))
     await read(4)
     const shared = 1
@@ -48,7 +49,7 @@ async function setDesktopSize(path: string, { width, height }: Size): Promise<vo
     const server = await read(24)
     await read(server.readUInt32BE(20))
 
-    // The geometry is told with the answer to a request for pixels: one pixel is the least.
+    // The server reports the geometry with an update, so it requests one, of a single pixel.
     socket.write(Buffer.concat([setEncodings(), updateRequest({ incremental: false })]))
     let layout = await readUpdate(read)
     while (!layout) layout = await readUpdate(read)
@@ -59,10 +60,10 @@ async function setDesktopSize(path: string, { width, height }: Size): Promise<vo
       const byThisClient = 1
       if (answer?.reason !== byThisClient) continue
       if (answer.status === 0) return
-      throw new Refusal('invalid_request', `the display cannot be ${width}x${height}`)
+      throw new AgentError('invalid_request', `the display does not support ${width}x${height}`)
     }
   } catch (error) {
-    if (error instanceof Refusal) throw error
+    if (error instanceof AgentError) throw error
     throw desktopDown(`the display could not be resized: ${(error as Error).message}`)
   } finally {
     clearTimeout(timer)
@@ -102,7 +103,7 @@ function setSize(width: number, height: number, screenId: number): Buffer {
 type Read = (length: number) => Promise<Buffer>
 type DesktopSize = { readonly reason: number; readonly status: number; readonly screenId: number }
 
-/** The next framebuffer update, other messages skipped: the geometry in it, if it tells one. */
+/** Skips to the next framebuffer update. Returns the geometry if the update reports one. */
 async function readUpdate(read: Read): Promise<DesktopSize | undefined> {
   for (;;) {
     const kind = (await read(1))[0]!
@@ -126,7 +127,7 @@ async function readUpdate(read: Read): Promise<DesktopSize | undefined> {
   return found
 }
 
-/** Exactly so many bytes from the stream, the rest kept for the next call. */
+/** Reads exactly as many bytes as each call asks for. */
 function reader(socket: ReturnType<typeof connect>): Read {
   const chunks = on(socket, 'data', { close: ['end', 'close'] })
   let buffered = Buffer.alloc(0)

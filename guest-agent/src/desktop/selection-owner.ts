@@ -1,4 +1,4 @@
-import { Refusal } from '../refusal.ts'
+import { AgentError } from '../errors.ts'
 import { eventCode, eventMask } from '../x11/events.ts'
 import {
   changeProperty,
@@ -10,24 +10,24 @@ import {
 } from '../x11/requests.ts'
 import { predefinedAtom, type XSession } from '../x11/session.ts'
 
-/** Owns selections and hands their text to whoever asks, in pieces (INCR) when it is long. */
+/** Owns selections and sends their text on request, in pieces (INCR) if it is long. */
 export class SelectionOwner {
   readonly #session: XSession
   /** By the selection's atom. */
   readonly #contents = new Map<number, Content>()
-  /** Rests of long texts, by window and property of who reads them. */
+  /** Long texts being sent, by window and property of the reader. */
   readonly #transfers = new Map<string, Transfer>()
   #window: number | undefined
 
   constructor(session: XSession) {
     this.#session = session
     const { x } = session
-    x.listen(eventCode.selectionRequest, (event) => this.#answer(event))
+    x.listen(eventCode.selectionRequest, (event) => this.#respond(event))
     x.listen(eventCode.selectionClear, (event) => this.#contents.delete(event.readUInt32LE(12)))
     x.listen(eventCode.propertyNotify, (event) => this.#continue(event))
   }
 
-  /** Hidden, ours, and made when it is first needed. */
+  /** The agent's hidden window, created on first use. */
   get window(): number {
     if (this.#window === undefined) {
       const { x, root } = this.#session
@@ -49,47 +49,47 @@ export class SelectionOwner {
     const owner = (await x.ask(getSelectionOwner(selection))).readUInt32LE(8)
     if (owner === this.#window) return
     this.#contents.delete(selection)
-    throw new Refusal('conflict', 'another program took the clipboard at the same moment')
+    throw new AgentError('conflict', 'another program took the clipboard concurrently; try again')
   }
 
-  /** A change of a property of ours comes back with the server's clock. */
+  /** The event for a property change carries the server's time. */
   async #serverTime(): Promise<number> {
     const { x, atoms } = this.#session
     const { window } = this
-    const noticed = Promise.withResolvers<number>()
+    const time = Promise.withResolvers<number>()
     const stop = x.listen(eventCode.propertyNotify, (event) => {
       if (event.readUInt32LE(4) === window && event.readUInt32LE(8) === atoms.TIMESTAMP) {
-        noticed.resolve(event.readUInt32LE(12))
+        time.resolve(event.readUInt32LE(12))
       }
     })
     const nothing = Buffer.alloc(0)
     x.send(changeProperty(window, atoms.TIMESTAMP, predefinedAtom.cardinal, 32, nothing, 'append'))
     try {
-      // Should the connection end first, the sync fails and the wait with it.
+      // If the connection ends first, the sync fails.
       await x.sync()
-      return await noticed.promise
+      return await time.promise
     } finally {
       stop()
     }
   }
 
-  #answer(event: Buffer): void {
-    const [time, , requestor, selection, target, asked] = [4, 8, 12, 16, 20, 24].map((offset) =>
-      event.readUInt32LE(offset),
+  #respond(event: Buffer): void {
+    const [time, , requestor, selection, target, requestedProperty] = [4, 8, 12, 16, 20, 24].map(
+      (offset) => event.readUInt32LE(offset),
     ) as [number, number, number, number, number, number]
-    // Clients of the first days name no property.
-    const property = asked || target
+    // Obsolete clients name no property.
+    const property = requestedProperty || target
     const content = this.#contents.get(selection)
-    const isGiven = content !== undefined && this.#give(content, requestor, target, property)
+    const isSent = content !== undefined && this.#sendContent(content, requestor, target, property)
 
     const notice = Buffer.alloc(32)
     notice[0] = eventCode.selectionNotify
-    const words = [time, requestor, selection, target, isGiven ? property : 0]
+    const words = [time, requestor, selection, target, isSent ? property : 0]
     words.forEach((word, index) => notice.writeUInt32LE(word, 4 + index * 4))
     this.#session.x.send(sendEvent(requestor, 0, notice))
   }
 
-  #give(content: Content, requestor: number, target: number, property: number): boolean {
+  #sendContent(content: Content, requestor: number, target: number, property: number): boolean {
     const { x, atoms } = this.#session
     if (target === atoms.TARGETS) {
       const targets = wordBytes([atoms.TARGETS, atoms.TIMESTAMP, ...this.#textTargets()])
@@ -103,7 +103,7 @@ export class SelectionOwner {
     }
     if (!this.#textTargets().includes(target)) return false
 
-    // STRING is Latin-1 by its definition; TEXT leaves the choice to the owner.
+    // STRING is defined as Latin-1; TEXT leaves the encoding to the owner.
     const isLatin = target === predefinedAtom.string
     const bytes = isLatin ? Buffer.from(content.bytes.toString('utf8'), 'latin1') : content.bytes
     const type = target === atoms.TEXT ? atoms.UTF8_STRING : target
@@ -115,13 +115,13 @@ export class SelectionOwner {
     x.send(changeProperty(requestor, property, atoms.INCR, 32, wordBytes([bytes.length])))
     const key = `${requestor} ${property}`
     clearTimeout(this.#transfers.get(key)?.timer)
-    const timer = setTimeout(() => this.#transfers.delete(key), abandonedMs)
+    const timer = setTimeout(() => this.#transfers.delete(key), transferTimeoutMs)
     timer.unref()
     this.#transfers.set(key, { bytes, type, sent: 0, timer })
     return true
   }
 
-  /** The reader deletes the property when it has read a piece; the last piece is empty. */
+  /** The reader deletes the property to request the next piece; the last piece is empty. */
   #continue(event: Buffer): void {
     const deleted = 1
     if (event[16] !== deleted) return
@@ -155,9 +155,9 @@ type Transfer = {
   sent: number
 }
 
-/** One request of the core protocol holds 256 KiB. */
+/** A request of the core protocol is limited to 256 KiB. */
 const pieceBytes = 192 * 1024
-const abandonedMs = 10_000
+const transferTimeoutMs = 10_000
 
 function wordBytes(words: readonly number[]): Buffer {
   const bytes = Buffer.alloc(words.length * 4)

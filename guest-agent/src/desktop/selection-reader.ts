@@ -1,4 +1,4 @@
-import { desktopDown, Refusal } from '../refusal.ts'
+import { desktopDown, AgentError } from '../errors.ts'
 import { eventCode } from '../x11/events.ts'
 import { convertSelection, getProperty, getSelectionOwner } from '../x11/requests.ts'
 import { predefinedAtom, type XSession } from '../x11/session.ts'
@@ -20,12 +20,12 @@ export async function readSelection(
   return Buffer.alloc(0)
 }
 
-/** How long an owner may take for each piece. */
-const answerMs = 3000
-const unanswered = 'the program that owns the clipboard does not answer'
+/** For each piece. */
+const ownerTimeoutMs = 3000
+const unresponsive = 'the program that owns the clipboard does not respond'
 const maxTotalBytes = 16 * 1024 * 1024
 
-/** Undefined if the owner does not have the selection in this form. */
+/** Undefined if the owner does not offer the selection in this form. */
 async function convert(
   session: XSession,
   window: number,
@@ -35,19 +35,19 @@ async function convert(
   const { x, atoms } = session
   const transfer = atoms._COMPUTER_TRANSFER
   const now = 0
-  // Listens from here on: pieces may come faster than they are awaited.
-  const written = arrivals(session, eventCode.propertyNotify, (event) => {
+  // Listens early, because pieces may arrive before they are awaited.
+  const written = collectEvents(session, eventCode.propertyNotify, (event) => {
     const isNew = event[16] === 0
     return isNew && event.readUInt32LE(4) === window && event.readUInt32LE(8) === transfer
   })
-  const answers = arrivals(session, eventCode.selectionNotify, (event) => {
+  const answers = collectEvents(session, eventCode.selectionNotify, (event) => {
     return event.readUInt32LE(8) === window && event.readUInt32LE(16) === target
   })
   try {
     x.send(convertSelection(window, selection, target, transfer, now))
     const answer = await answers.next()
     if (answer.readUInt32LE(20) === 0) return undefined
-    // Before the property is deleted, which is what brings the first piece.
+    // Before the property is deleted, which requests the first piece.
     written.clear()
     const first = await takeProperty(session, window, transfer)
     if (first.type !== atoms.INCR) return first.bytes
@@ -69,7 +69,7 @@ async function convert(
 
 type Property = { readonly type: number; readonly bytes: Buffer }
 
-/** Reads a property whole and deletes it, which tells its writer to go on. */
+/** Reads and deletes a property, which requests the next piece from its writer. */
 async function takeProperty(
   session: XSession,
   window: number,
@@ -81,33 +81,33 @@ async function takeProperty(
   return { type: reply.readUInt32LE(8), bytes: reply.subarray(32, 32 + length) }
 }
 
-/** Events that fit, kept until they are asked for; the wait for one is bounded. */
-function arrivals(session: XSession, code: number, fits: (event: Buffer) => boolean) {
-  const waiting: Buffer[] = []
+/** Collects matching events. `next` returns them in order and waits for one, with a time limit. */
+function collectEvents(session: XSession, code: number, matches: (event: Buffer) => boolean) {
+  const pending: Buffer[] = []
   let wake: (() => void) | undefined
   const stop = session.x.listen(code, (event) => {
-    if (!fits(event)) return
-    waiting.push(event)
+    if (!matches(event)) return
+    pending.push(event)
     wake?.()
   })
   return {
     stop,
-    clear: () => waiting.splice(0),
+    clear: () => pending.splice(0),
     next: async (): Promise<Buffer> => {
-      const arrived = waiting.shift()
-      if (arrived) return arrived
+      const first = pending.shift()
+      if (first) return first
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       wake = resolve
       const timer = setTimeout(() => {
-        reject(new Refusal('compute_unavailable', unanswered))
-      }, answerMs)
+        reject(new AgentError('compute_unavailable', unresponsive))
+      }, ownerTimeoutMs)
       try {
         await Promise.race([promise, session.x.closed])
       } finally {
         clearTimeout(timer)
       }
-      const event = waiting.shift()
-      if (!event) throw desktopDown('the display went away')
+      const event = pending.shift()
+      if (!event) throw desktopDown('the display went away; try again')
       return event
     },
   }

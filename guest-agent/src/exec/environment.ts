@@ -1,14 +1,19 @@
-import type { User } from '../users.ts'
+import type { User } from '../system/users.ts'
 
-/** Whose login it is, and what it finds beyond what is every user's. */
-export type LoginWish = {
+export type Login = { readonly user: User; readonly environment: Readonly<Record<string, string>> }
+
+export type LoginOptions = {
   readonly user: User
   readonly ownsDesktop: boolean
   readonly secrets: Readonly<Record<string, string>>
 }
 
-/** What a login of this user would find, plus the desktop for the user that owns it. */
-export function loginEnvironment({ user, ...options }: LoginWish): Record<string, string> {
+/** A user with the environment of a login shell, and access to the desktop if the user owns it. */
+export function makeLogin(options: LoginOptions): Login {
+  return { user: options.user, environment: loginEnvironment(options) }
+}
+
+function loginEnvironment({ user, ...options }: LoginOptions): Record<string, string> {
   return { ...baseEnvironment(user, options), ...options.secrets }
 }
 
@@ -35,7 +40,7 @@ function baseEnvironment(
   }
 }
 
-/** What the image says of its desktop in /etc/environment: themes, menus, defaults of programs. */
+/** What the image sets for its desktop in /etc/environment: themes, menus, defaults of programs. */
 function desktopSettings(): Record<string, string> {
   const names = ['XDG_CONFIG_DIRS', 'XDG_CURRENT_DESKTOP', 'XDG_MENU_PREFIX', 'NO_AT_BRIDGE']
   return Object.fromEntries(

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 
-/** The agent may be protected from the kernel's memory killer; what it runs must not be. */
+/** The agent may be protected from the OOM killer; the processes it starts must not be. */
 export function resetOomScore(child: ChildProcess): void {
   if (!isProtected) return
   try {

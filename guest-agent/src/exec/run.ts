@@ -1,38 +1,34 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { constants } from 'node:os'
-import { resolve } from 'node:path'
 import type { ExecBody, ExecResult } from '@computer/contract'
-import { withoutInherited } from '../descriptors.ts'
-import { invalid, Refusal } from '../refusal.ts'
-import { argvFor, checkCommand } from './command.ts'
-import { loginEnvironment, type LoginWish } from './environment.ts'
+import { maskHidden } from '../system/descriptors.ts'
+import { AgentError, invalidRequest } from '../errors.ts'
+import { argvFor, resolveCommand, type SpawnOptions } from './command.ts'
+import { makeLogin, type LoginOptions } from './environment.ts'
+import { drainSilenceMs, exitCodeOf, maxDrainMs } from './exit.ts'
 import { resetOomScore } from './oom-score.ts'
 import { TailBuffer } from './tail-buffer.ts'
-import type { WaitingShells } from './waiting-shells.ts'
+import type { ShellPool } from './shell-pool.ts'
 
-export type ExecRequest = Omit<ExecBody, 'user'> & LoginWish
+export type ExecRequest = Omit<ExecBody, 'user'> & LoginOptions
 
 /**
  * Runs a command in a session of its own and waits for it. A timeout, or `signal` (the caller went
- * away), kills its whole process group. A child left behind in the background keeps its pipes, and
- * what it writes later is thrown away: it is not killed for writing.
+ * away), kills its whole process group. A child left in the background keeps its pipes, so that
+ * writing does not kill it; its later output is discarded.
  */
 export async function runCommand(
-  shells: WaitingShells,
+  pool: ShellPool,
   request: ExecRequest,
   signal: AbortSignal,
 ): Promise<ExecResult> {
   const { user, command, stdin } = request
-  const cwd = resolve(user.home, request.cwd ?? '.')
-  const login = { user, environment: loginEnvironment(request) }
-  const environment: Record<string, string> = { ...login.environment, ...request.env }
-  checkCommand(user, command[0] ?? '', { cwd, path: environment.PATH ?? '' })
+  const login = makeLogin(request)
+  const options = resolveCommand(login, request)
   signal.throwIfAborted()
 
-  const isPlain = stdin === undefined && Object.keys(request.env ?? {}).length === 0
-  const waiting = isPlain ? shells.take(login, cwd, command) : undefined
-  const child =
-    waiting ?? (await startWithInput(argvFor(user, command), { cwd, environment, stdin }))
+  const canUsePool = stdin === undefined && Object.keys(request.env ?? {}).length === 0
+  const pooled = canUsePool ? pool.acquire(login, options.cwd, command) : undefined
+  const child = pooled ?? (await startWithInput(argvFor(user, command), options, stdin))
   const stdout = collect(child.stdout)
   const stderr = collect(child.stderr)
 
@@ -56,43 +52,39 @@ export async function runCommand(
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onGone)
-    // After the answer, which it would hold up.
-    if (isPlain) setTimeout(() => shells.prepare(login), 1).unref()
+    // After the response, which starting a shell would delay.
+    if (canUsePool) setTimeout(() => pool.warm(login), 1).unref()
   }
 }
 
 const streamBytes = 1024 * 1024
 const timeoutExitCode = 124
-/** How long an exited command's pipes may stay silent before a process it left behind is assumed. */
-const drainMs = 50
-const maxDrainMs = 1000
-
-type Place = { readonly cwd: string; readonly environment: Record<string, string> }
 
 async function startWithInput(
   argv: readonly [string, ...string[]],
-  { stdin, ...place }: Place & { readonly stdin: string | undefined },
+  options: SpawnOptions,
+  stdin: string | undefined,
 ): Promise<ChildProcess> {
   const child = await startCommand(argv, {
-    ...place,
+    ...options,
     stdin: stdin === undefined ? 'ignore' : 'pipe',
   })
-  // A command that does not read its input is not at fault.
+  // A command may exit without reading its input.
   child.stdin?.on('error', () => {})
   child.stdin?.end(stdin)
   return child
 }
 
-/** Starts it in a session of its own, with its output in pipes. */
+/** Starts a command in a session of its own, with its output in pipes. */
 export async function startCommand(
   argv: readonly [string, ...string[]],
-  { cwd, environment: env, stdin }: Place & { readonly stdin: 'ignore' | 'pipe' },
+  { cwd, environment: env, stdin }: SpawnOptions & { readonly stdin: 'ignore' | 'pipe' },
 ): Promise<ChildProcess> {
   const [file, ...args] = argv
   const stdio = [stdin, 'pipe', 'pipe'] as const
   let child: ChildProcess
   try {
-    child = spawn(file, args, { cwd, env, stdio: withoutInherited(stdio), detached: true })
+    child = spawn(file, args, { cwd, env, stdio: maskHidden(stdio), detached: true })
     await new Promise((done, fail) => child.once('spawn', done).once('error', fail))
   } catch (error) {
     throw startFailure(error as NodeJS.ErrnoException)
@@ -101,13 +93,14 @@ export async function startCommand(
   return child
 }
 
-function startFailure(error: NodeJS.ErrnoException): Refusal {
+function startFailure(error: NodeJS.ErrnoException): AgentError {
   if (error.code === 'EAGAIN' || error.code === 'ENOMEM') {
-    const message = 'the machine has no room for another process'
-    return new Refusal('compute_unavailable', message, { cause: error })
+    const message = 'the machine cannot start another process: it is out of memory or process ids'
+    return new AgentError('compute_unavailable', message, { cause: error })
   }
-  if (error.code === 'E2BIG') return invalid('the arguments and the environment are too long')
-  return invalid(`the command could not be started: ${error.message}`)
+  if (error.code === 'E2BIG')
+    return invalidRequest('the arguments and the environment are too long')
+  return invalidRequest(`the command could not be started: ${error.message}`)
 }
 
 function collect(stream: ChildProcess['stdout']): TailBuffer {
@@ -129,8 +122,8 @@ function killGroup(child: ChildProcess): void {
 function waitForExit(child: ChildProcess): Promise<number> {
   return new Promise((done) => {
     child.once('exit', (code, signal) => {
-      const exitCode = code ?? 128 + constants.signals[signal!]
-      const silence = setTimeout(abandon, drainMs)
+      const exitCode = exitCodeOf(code, signal)
+      const silence = setTimeout(abandon, drainSilenceMs)
       const deadline = setTimeout(abandon, maxDrainMs)
       const outputs = [child.stdout!, child.stderr!]
       for (const output of outputs) output.on('data', () => silence.refresh())

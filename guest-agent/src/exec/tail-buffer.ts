@@ -1,4 +1,4 @@
-/** Keeps the last `limit` bytes of a stream, in at most that much memory. */
+/** Keeps the last `limit` bytes of a stream, in no more memory than that. */
 export class TailBuffer {
   readonly #limit: number
   #ring: Buffer
@@ -15,7 +15,7 @@ export class TailBuffer {
 
   push(chunk: Buffer): void {
     if (this.#total < this.#limit) this.#grow(this.#total + chunk.length)
-    // Of a chunk longer than the ring only its end will be seen.
+    // Only the end of a chunk longer than the ring is kept.
     const skipped = Math.max(0, chunk.length - this.#ring.length)
     const at = (this.#total + skipped) % this.#ring.length
     const copied = chunk.copy(this.#ring, at, skipped)
@@ -29,7 +29,7 @@ export class TailBuffer {
     return Buffer.concat([this.#ring.subarray(at), this.#ring.subarray(0, at)])
   }
 
-  /** As UTF-8, invalid bytes replaced. A character cut by the limit is left out. */
+  /** As UTF-8, invalid bytes replaced. A character that the limit cut is dropped. */
   text(): string {
     if (!this.truncated) return this.#ring.toString('utf8', 0, this.#total)
     const bytes = this.bytes()

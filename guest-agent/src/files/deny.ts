@@ -1,11 +1,11 @@
 import { lstatSync, readdirSync, statSync, type BigIntStats } from 'node:fs'
 import { join, posix } from 'node:path'
-import { Refusal } from '../refusal.ts'
+import { AgentError } from '../errors.ts'
 
 /**
- * What the file routes never touch: credentials and sockets of the agent, the channel into the
- * machine, the agent itself, and the insides of processes, which hold secrets. Asked for the path as
- * it was written, for every hop on the way, and for what was really opened.
+ * The files that the file routes never touch: credentials and sockets of the agent, the channel
+ * into the machine, the agent itself, and the files of processes in /proc, which hold secrets. It
+ * is checked for the path as requested, for every hop on the way, and for the file that was opened.
  */
 export class DenyList {
   readonly #trees: readonly string[]
@@ -15,20 +15,20 @@ export class DenyList {
   }
 
   checkPath(path: string): void {
-    if (this.#trees.some((tree) => isWithin(path, tree))) throw refusal(path)
-    if (kernelPaths.some((denied) => isWithin(path, denied))) throw refusal(path)
-    // The kernel answers for a thread's number as for a process, though it lists none.
-    if (/^\/proc\/\d+(\/|$)/.test(path)) throw refusal(path)
+    if (this.#trees.some((tree) => isWithin(path, tree))) throw deniedError(path)
+    if (kernelPaths.some((kernelPath) => isWithin(path, kernelPath))) throw deniedError(path)
+    // Thread ids work like process ids here, although the kernel does not list them.
+    if (/^\/proc\/\d+(\/|$)/.test(path)) throw deniedError(path)
   }
 
-  /** The denied trees by identity, as they are now. */
-  look(): DeniedFiles {
+  /** The denied files by identity, as they are now. */
+  snapshot(): DeniedFiles {
     return new DeniedFiles(this.#trees)
   }
 }
 
-/** A hard link or a bind mount is the denied file under another name, and so is as closed. */
-export class DeniedFiles {
+/** Recognizes denied files by device and inode: under the name of a hard link or bind mount too. */
+class DeniedFiles {
   readonly #roots: readonly Root[]
   #within: Set<string> | undefined
   #above: Set<string> | undefined
@@ -43,14 +43,17 @@ export class DeniedFiles {
   check(path: string, stats: BigIntStats): void {
     if (!this.#roots.some((root) => root.stats.dev === stats.dev)) return
     this.#within ??= new Set(this.#roots.flatMap(identitiesWithin))
-    if (this.#within.has(identityOf(stats))) throw refusal(path)
+    if (this.#within.has(identityOf(stats))) throw deniedError(path)
   }
 
-  /** Refuses directories that lead to a denied one, which would go or move with them. */
+  /** Refuses ancestors of a denied file, which would be removed or moved with them. */
   checkAbove(path: string, stats: BigIntStats): void {
     this.#above ??= new Set(this.#roots.flatMap(identitiesAbove))
     if (!this.#above.has(identityOf(stats))) return
-    throw new Refusal('permission_denied', `${path} leads to what is not open to the file routes`)
+    throw new AgentError(
+      'permission_denied',
+      `${path} contains files that the file routes may not touch`,
+    )
   }
 }
 
@@ -94,7 +97,7 @@ function identitiesAbove({ path }: Root): string[] {
   }
 }
 
-/** What is gone between two looks holds nothing. */
+/** Empty for a directory that was removed in the meantime. */
 function readNames(directory: string): string[] {
   try {
     return readdirSync(directory)
@@ -108,6 +111,6 @@ function isWithin(path: string, tree: string): boolean {
   return path === tree || path.startsWith(`${tree}/`)
 }
 
-function refusal(path: string): Refusal {
-  return new Refusal('permission_denied', `${path} is not open to the file routes`)
+function deniedError(path: string): AgentError {
+  return new AgentError('permission_denied', `the file routes may not touch ${path}`)
 }

@@ -3,36 +3,35 @@ import type { BigIntStats } from 'node:fs'
 import { lstat, opendir, readlink } from 'node:fs/promises'
 import { posix } from 'node:path'
 import type { DirectoryEntry } from '@computer/contract'
-import { naming } from './failure.ts'
-import { walkIn, type FileSpace } from './space.ts'
-import { below, notDirectory, notFound, reopenable, type Entry } from './walk.ts'
+import { mapFileErrors } from './errors.ts'
+import { openPath, type FileSpace } from './space.ts'
+import { childPathBytes, notDirectory, notFound, fdPath, type Entry } from './walk.ts'
 
-export type ListRequest = {
+type ListRequest = {
   readonly path: string
   readonly limit: number
-  /** What `next` of the page before says. */
+  /** The previous page's `next`. */
   readonly after?: string | undefined
 }
 
-export type Listing = {
+type Listing = {
   readonly path: string
   readonly data: readonly DirectoryEntry[]
   readonly next: string | null
 }
 
 /**
- * A page of a directory, in the order of the bytes of its names. However long the directory is, no more
- * than a page of it is held.
+ * A page of a directory, ordered by the bytes of the names. Holds no more than a page in memory.
  */
 export async function listDirectory(
   space: FileSpace,
   { path, limit, after }: ListRequest,
 ): Promise<Listing> {
-  return naming(path, async () => {
-    using place = walkIn(space, path)
-    const directory = place.entry
-    if (!directory) throw notFound(place.path)
-    if (!directory.stats.isDirectory()) throw notDirectory(place.path)
+  return mapFileErrors(path, async () => {
+    using opened = openPath(space, path)
+    const directory = opened.entry
+    if (!directory) throw notFound(opened.path)
+    if (!directory.stats.isDirectory()) throw notDirectory(opened.path)
 
     const start = after === undefined ? '' : Buffer.from(after, 'base64url').toString('latin1')
     const names = await firstNames(directory, start, limit + 1)
@@ -46,11 +45,11 @@ export async function listDirectory(
   })
 }
 
-/** Sorted. As latin1 a name has a character for each byte, so it need not be UTF-8. */
+/** Sorted. Decoded as latin1, which maps each byte to a character: names need not be UTF-8. */
 async function firstNames(directory: Entry, after: string, count: number): Promise<string[]> {
   const first: string[] = []
   const options = { encoding: 'latin1', bufferSize: 1024 } as const
-  for await (const { name } of await opendir(reopenable(directory), options)) {
+  for await (const { name } of await opendir(fdPath(directory), options)) {
     if (name <= after || (first.length === count && name > first.at(-1)!)) continue
     first.splice(positionOf(first, name), 0, name)
     if (first.length > count) first.pop()
@@ -68,13 +67,13 @@ function positionOf(sorted: readonly string[], name: string): number {
   return low
 }
 
-/** Undefined for what is gone by now. */
+/** Undefined if the entry was removed in the meantime. */
 async function describe(
   space: FileSpace,
   directory: Entry,
   name: Buffer,
 ): Promise<DirectoryEntry | undefined> {
-  const path = below(directory, name)
+  const path = childPathBytes(directory, name)
   const stats = await lstat(path, { bigint: true }).catch(() => undefined)
   if (!stats) return undefined
   const target = stats.isSymbolicLink()

@@ -1,9 +1,9 @@
 import { link, lstat, mkdir, rename, rmdir, unlink } from 'node:fs/promises'
-import { invalid, Refusal } from '../refusal.ts'
-import { naming } from './failure.ts'
+import { AgentError, invalidRequest } from '../errors.ts'
+import { mapFileErrors } from './errors.ts'
 import type { FileSpace } from './space.ts'
-import { checkTakeable, walkToName, walkToTake } from './take.ts'
-import { at, namesDirectory } from './walk.ts'
+import { checkRemovable, openName, openRemovable } from './removable.ts'
+import { childPath, namesDirectory } from './walk.ts'
 
 export type MoveRequest = {
   readonly from: string
@@ -12,29 +12,32 @@ export type MoveRequest = {
 }
 
 /**
- * Gives a file, a link or a directory another name on the same file system. `to` is that name, never
- * a directory to move into. With `overwrite` it replaces at once what has the name, if that is no
- * directory with something in it.
+ * Renames a file, link or directory within a file system. `to` is the new name, never a directory
+ * to move into. With `overwrite` it atomically replaces what has that name, unless that is a
+ * directory with entries.
  */
 export async function moveFile(
   space: FileSpace,
   { from, to, overwrite }: MoveRequest,
 ): Promise<{ path: string }> {
-  return naming(from, async () => {
-    using source = walkToTake(space, from)
-    using target = walkToName(space, to)
+  return mapFileErrors(from, async () => {
+    using source = openRemovable(space, from)
+    using target = openName(space, to)
     const isDirectory = source.entry.stats.isDirectory()
     if (target.entry) {
       const { entry } = target
       if (!overwrite) throw exists(target.path)
-      checkTakeable(space, { directory: target.directory, entry })
+      checkRemovable(space, { directory: target.directory, entry })
       if (entry.stats.isDirectory() !== isDirectory) {
         const kind = isDirectory ? 'not a directory' : 'a directory'
-        throw new Refusal('conflict', `${target.path} is ${kind}`)
+        throw new AgentError('conflict', `${target.path} is ${kind}`)
       }
     }
-    if (namesDirectory(to) && !isDirectory) throw invalid(`${to} names a directory`)
-    const names = [at(source.directory, source.name), at(target.directory, target.name)] as const
+    if (namesDirectory(to) && !isDirectory) throw invalidRequest(`${to} names a directory`)
+    const names = [
+      childPath(source.directory, source.name),
+      childPath(target.directory, target.name),
+    ] as const
     if (overwrite) await rename(...names)
     else if (isDirectory) await moveDirectory(...names)
     else await moveOther(...names)
@@ -43,8 +46,8 @@ export async function moveFile(
 }
 
 /*
- * To a name that is free. The kernel is asked to make it, which it does for one caller only; of others
- * it says EEXIST.
+ * Without overwrite the kernel creates the new name exclusively (mkdir, link), so that of
+ * concurrent callers one succeeds and the others get EEXIST.
  */
 
 async function moveDirectory(from: string, to: string): Promise<void> {
@@ -59,11 +62,11 @@ async function moveDirectory(from: string, to: string): Promise<void> {
 
 async function moveOther(from: string, to: string): Promise<void> {
   await link(from, to)
-  // Something new that has got the old name meanwhile keeps it.
+  // If another file has got the old name in the meantime, it stays.
   const [before, after] = await Promise.all([lstat(from), lstat(to)])
   if (before.ino === after.ino) await unlink(from)
 }
 
-function exists(path: string): Refusal {
-  return new Refusal('conflict', `${path} exists already; overwrite replaces it`)
+function exists(path: string): AgentError {
+  return new AgentError('conflict', `${path} exists already; set overwrite to replace it`)
 }

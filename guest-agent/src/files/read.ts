@@ -1,41 +1,41 @@
 import { spawn } from 'node:child_process'
 import { closeSync, constants, fstatSync, openSync } from 'node:fs'
-import { invalid, Refusal } from '../refusal.ts'
-import { naming } from './failure.ts'
-import { walkIn, type FileSpace } from './space.ts'
-import { isOfKernel, notFound, reopenable, type Entry } from './walk.ts'
+import { AgentError, invalidRequest } from '../errors.ts'
+import { mapFileErrors } from './errors.ts'
+import { openPath, type FileSpace } from './space.ts'
+import { isKernelFile, notFound, fdPath, type Entry } from './walk.ts'
 
 export type ReadRequest = {
   readonly path: string
   readonly offset: number
-  /** Omitted: to the end of the file. */
+  /** Defaults to the rest of the file. */
   readonly length?: number | undefined
 }
 
-export type OpenedRange = {
+type OpenedRange = {
   readonly path: string
   readonly size: number
   readonly offset: number
   readonly length: number
-  /** The caller closes it. Undefined when `bytes` are the content. */
+  /** For the caller to close. Undefined if `bytes` is set. */
   readonly fd?: number
   readonly bytes?: Buffer
 }
 
-/** Opens a range of a regular file. What is in /proc and /sys has no true size and is read whole. */
+/** Opens a range of a regular file. Files in /proc and /sys report no size and are read whole. */
 export async function openRange(space: FileSpace, request: ReadRequest): Promise<OpenedRange> {
-  return naming(request.path, async () => {
-    using place = walkIn(space, request.path)
-    const { entry, path } = place
+  return mapFileErrors(request.path, async () => {
+    using opened = openPath(space, request.path)
+    const { entry, path } = opened
     if (!entry) throw notFound(path)
     const fd = openRegular(entry, constants.O_RDONLY)
     try {
-      if (!isOfKernel(entry)) {
-        return { path, fd, ...cutTo(Number(fstatSync(fd).size), request) }
+      if (!isKernelFile(entry)) {
+        return { path, fd, ...clampRange(Number(fstatSync(fd).size), request) }
       }
       const whole = await readKernelFile(fd, path)
       closeSync(fd)
-      const range = cutTo(whole.length, request)
+      const range = clampRange(whole.length, request)
       return { path, ...range, bytes: whole.subarray(range.offset, range.offset + range.length) }
     } catch (error) {
       closeSync(fd)
@@ -44,25 +44,25 @@ export async function openRange(space: FileSpace, request: ReadRequest): Promise
   })
 }
 
-/** Opens the very file that was walked to, and refuses what could hang or is not a file. */
+/** Opens exactly the file that was walked to. Refuses everything that is not a regular file. */
 export function openRegular(entry: Entry, flags: number): number {
-  if (entry.stats.isDirectory()) throw invalid(`${entry.path} is a directory`)
-  if (!entry.stats.isFile()) throw invalid(`${entry.path} is not a regular file`)
-  // Or a program that holds a lease on the file would keep everybody waiting for 45 seconds.
-  return openSync(reopenable(entry), flags | constants.O_NONBLOCK)
+  if (entry.stats.isDirectory()) throw invalidRequest(`${entry.path} is a directory`)
+  if (!entry.stats.isFile()) throw invalidRequest(`${entry.path} is not a regular file`)
+  // Without O_NONBLOCK a program that holds a lease on the file could block the agent for 45 s.
+  return openSync(fdPath(entry), flags | constants.O_NONBLOCK)
 }
 
-function cutTo(size: number, { offset, length = Infinity }: ReadRequest) {
+function clampRange(size: number, { offset, length = Infinity }: ReadRequest) {
   const start = Math.min(offset, size)
   return { size, offset: start, length: Math.min(length, size - start) }
 }
 
 const maxKernelFileBytes = 4 * 1024 * 1024
-const kernelReadMs = 800
+const kernelReadTimeoutMs = 800
 
 /**
- * Such a read runs code of the kernel that may wait for an event, or never end. So a process of its own
- * does it, which can be left to itself.
+ * Reading such a file runs kernel code that may block or never end. A separate process does it,
+ * which can be abandoned.
  */
 async function readKernelFile(fd: number, path: string): Promise<Buffer> {
   const child = spawn('head', ['-c', String(maxKernelFileBytes)], {
@@ -76,10 +76,10 @@ async function readKernelFile(fd: number, path: string): Promise<Buffer> {
       child.stdout!.destroy()
       child.unref()
       resolve(null)
-    }, kernelReadMs)
+    }, kernelReadTimeoutMs)
     child.once('error', reject).once('close', resolve)
     child.once('close', () => clearTimeout(timer))
   })
   if (code === 0 || chunks.length > 0) return Buffer.concat(chunks)
-  throw new Refusal('precondition_failed', `the kernel gives nothing to read in ${path} now`)
+  throw new AgentError('precondition_failed', `${path} cannot be read now; run cat in the machine`)
 }

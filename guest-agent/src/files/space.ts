@@ -1,14 +1,14 @@
-import type { User, Users } from '../users.ts'
+import type { User, Users } from '../system/users.ts'
 import type { DenyList } from './deny.ts'
-import { walk, type Place, type WalkOptions } from './walk.ts'
+import { walk, type OpenPath, type WalkOptions } from './walk.ts'
 
-/** What the file routes work on. `owner` is the user new files in shared directories belong to. */
+/** The files as the routes see them. New files in shared directories belong to `owner`. */
 export type FileSpace = { readonly deny: DenyList; readonly users: Users; readonly owner: User }
 
-export function walkIn(
+export function openPath(
   space: FileSpace,
   path: string,
   options: Omit<WalkOptions, 'deny' | 'home'> = {},
-): Place {
+): OpenPath {
   return walk(path, { deny: space.deny, home: space.owner.home, ...options })
 }

@@ -8,20 +8,20 @@ import {
   type BigIntStats,
 } from 'node:fs'
 import { posix } from 'node:path'
-import { invalid, Refusal } from '../refusal.ts'
+import { AgentError, invalidRequest } from '../errors.ts'
 import type { DenyList } from './deny.ts'
 
 /**
- * Where a path leads, held by descriptors. Every component is opened below the descriptor of the
- * directory before it, symlinks are followed here and not by the kernel, and what is used afterwards
- * is what was opened: renaming or relinking anything on the way changes nothing any more.
+ * The result of walking a path, held by descriptors. Every component was opened relative to the
+ * descriptor of its directory, and symlinks were followed here, not by the kernel. Callers use the
+ * descriptors, so that renames on the way have no effect any more.
  */
-export class Place implements Disposable {
+export class OpenPath implements Disposable {
   readonly #held: Iterable<Entry>
   readonly directory: Entry
-  /** Empty for the root directory alone. */
+  /** Empty for the root directory. */
   readonly name: string
-  /** Undefined if there is nothing of that name (a symlink's target included). */
+  /** Undefined if the name, or the target of its symlink, does not exist. */
   readonly entry: Entry | undefined
 
   constructor(held: Iterable<Entry>, directory: Entry, name: string, entry: Entry | undefined) {
@@ -40,38 +40,38 @@ export class Place implements Disposable {
   }
 }
 
-/** `fd` is opened with O_PATH: it names the file without having opened it. */
+/** `fd` was opened with O_PATH: it identifies the file but cannot read it. */
 export type Entry = { readonly fd: number; readonly path: string; readonly stats: BigIntStats }
 
 export type WalkOptions = {
   readonly deny: DenyList
   readonly home: string
-  /** Makes a missing directory on the way; omitted: it is not_found. */
+  /** Creates a missing directory on the way. By default the walk fails with not_found. */
   readonly makeDirectory?: (parent: Entry, name: string) => void
-  /** A symlink at the very end is itself what is named, as for a removal. */
+  /** Does not follow a symlink at the end, as for a removal. */
   readonly keepLastLink?: boolean
 }
 
 /** The path of a name in an open directory, for calls that take no descriptor. */
-export function at(directory: Entry, name: string): string {
-  return `${reopenable(directory)}/${name}`
+export function childPath(directory: Entry, name: string): string {
+  return `${fdPath(directory)}/${name}`
 }
 
-/** The same of a name as the bytes it is, which need not be UTF-8. */
-export function below(directory: Entry, name: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`${reopenable(directory)}/`), name])
+/** `childPath` for a name in bytes, which need not be UTF-8. */
+export function childPathBytes(directory: Entry, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${fdPath(directory)}/`), name])
 }
 
-/** The path of what was opened, whatever has happened to its name. */
-export function reopenable(entry: Entry): string {
+/** A path to the open file, whatever has happened to its name. */
+export function fdPath(entry: Entry): string {
   return `/proc/self/fd/${entry.fd}`
 }
 
-export function walk(path: string, options: WalkOptions): Place {
+export function walk(path: string, options: WalkOptions): OpenPath {
   const { deny, home } = options
-  if (path.includes('\0')) throw invalid('a path holds no NUL character')
+  if (path.includes('\0')) throw invalidRequest('a path may not contain a NUL character')
   deny.checkPath(posix.resolve(home, path))
-  const denied = deny.look()
+  const denied = deny.snapshot()
   const isDirectoryNamed = namesDirectory(path)
 
   const held = new Set<Entry>()
@@ -92,7 +92,7 @@ export function walk(path: string, options: WalkOptions): Place {
     let [hops, steps] = [0, 0]
 
     for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
-      if (++steps > maxSteps) throw invalid(`${path} leads through too many directories`)
+      if (++steps > maxSteps) throw invalidRequest(`${path} leads through too many directories`)
       if (name === '..') {
         if (directories.length > 1) drop(directories.pop()!)
         continue
@@ -100,15 +100,17 @@ export function walk(path: string, options: WalkOptions): Place {
       const directory = directories.at(-1)!
       const shownPath = posix.join(directory.path, name)
       deny.checkPath(shownPath)
-      let entry = openIfThere(() => open(at(directory, name), shownPath, constants.O_NOFOLLOW))
+      let entry = openIfPresent(() =>
+        open(childPath(directory, name), shownPath, constants.O_NOFOLLOW),
+      )
       if (!entry && rest.length > 0) {
         if (!options.makeDirectory) throw notFound(shownPath)
         options.makeDirectory(directory, name)
-        entry = open(at(directory, name), shownPath, constants.O_NOFOLLOW)
+        entry = open(childPath(directory, name), shownPath, constants.O_NOFOLLOW)
       }
       const isLast = rest.length === 0 && !isDirectoryNamed
       if (entry?.stats.isSymbolicLink() && !(isLast && options.keepLastLink)) {
-        if (++hops > maxHops) throw invalid(`${path} leads through too many symlinks`)
+        if (++hops > maxHops) throw invalidRequest(`${path} leads through too many symlinks`)
         drop(entry)
         const target = readTarget(directory, name)
         if (posix.isAbsolute(target)) for (const one of directories.splice(1)) drop(one)
@@ -129,67 +131,67 @@ export function walk(path: string, options: WalkOptions): Place {
     if (!final) {
       deny.checkPath(realPath(last))
       const name = posix.basename(last.path)
-      return new Place(held, directories.at(-2) ?? last, name, last)
+      return new OpenPath(held, directories.at(-2) ?? last, name, last)
     }
     deny.checkPath(final.entry ? realPath(final.entry) : posix.join(realPath(last), final.name))
-    // Once more: it may have become a denied file's while it was walked to.
-    if (final.entry) deny.look().check(final.entry.path, final.entry.stats)
-    return new Place(held, last, final.name, final.entry)
+    // Again, because it may have become a denied file during the walk.
+    if (final.entry) deny.snapshot().check(final.entry.path, final.entry.stats)
+    return new OpenPath(held, last, final.name, final.entry)
   } catch (error) {
     for (const { fd } of held) closeSync(fd)
     throw error
   }
 }
 
-/** `a/` and `a/.` are the directory, not a link to it. */
+/** `a/` and `a/.` name the directory, not a link to it. */
 export function namesDirectory(path: string): boolean {
   return /\/\.?$/.test(path)
 }
 
-/** In /proc or /sys, where reading and writing is whatever the kernel makes of it. */
-export function isOfKernel(entry: Entry): boolean {
+/** Whether it is in /proc or /sys, where the kernel defines what reading and writing do. */
+export function isKernelFile(entry: Entry): boolean {
   return /^\/(proc|sys)(\/|$)/.test(realPath(entry))
 }
 
-export function notFound(path: string): Refusal {
-  return new Refusal('not_found', `${path} does not exist`)
+export function notFound(path: string): AgentError {
+  return new AgentError('not_found', `${path} does not exist`)
 }
 
-export function notDirectory(path: string): Refusal {
-  return invalid(`${path} is not a directory`)
+export function notDirectory(path: string): AgentError {
+  return invalidRequest(`${path} is not a directory`)
 }
 
-/** Of the kernel's flags; Node has no constant for it. */
+/** From the kernel's headers: Node has no constant for it. */
 export const O_PATH = 0o10000000
 const maxHops = 40
-/** A path and what its symlinks hold come to less; each step may hold a descriptor. */
+/** Bounds the descriptors held, one per step. */
 const maxSteps = 4096
 
 function components(path: string): string[] {
   return path.split('/').filter((name) => name !== '' && name !== '.')
 }
 
-/** What the kernel says was opened, whatever it was called on the way. */
+/** The kernel's path of the open file, whatever name it was reached by. */
 function realPath(entry: Entry): string {
-  return readlinkSync(reopenable(entry))
+  return readlinkSync(fdPath(entry))
 }
 
 function readTarget(directory: Entry, name: string): string {
-  const target = readlinkSync(at(directory, name), 'buffer')
+  const target = readlinkSync(childPath(directory, name), 'buffer')
   const text = target.toString('utf8')
   if (Buffer.from(text, 'utf8').equals(target)) return text
-  throw invalid(`${posix.join(directory.path, name)} leads to a name that is not UTF-8`)
+  throw invalidRequest(`${posix.join(directory.path, name)} links to a name that is not UTF-8`)
 }
 
 const procMagic = 0x9fa0
 
-/** The denied paths of /proc are known only where it is mounted as ever. */
+/** Denied paths cover only the usual mount of /proc, so any other is refused. */
 function checkFileSystem(entry: Entry): void {
-  if (entry.path === '/proc' || statfsSync(reopenable(entry)).type !== procMagic) return
-  throw new Refusal('permission_denied', `${entry.path} is not open to the file routes`)
+  if (entry.path === '/proc' || statfsSync(fdPath(entry)).type !== procMagic) return
+  throw new AgentError('permission_denied', `the file routes may not touch ${entry.path}`)
 }
 
-function openIfThere(open: () => Entry): Entry | undefined {
+function openIfPresent(open: () => Entry): Entry | undefined {
   try {
     return open()
   } catch (error) {

@@ -1,15 +1,15 @@
 import { join } from 'node:path'
-import { Folder } from './folder.ts'
+import { Folder } from '../system/folder.ts'
 import type { SystemTools } from './tools.ts'
 
 /**
- * Gives a machine with an SSH server new host keys, and takes the old ones from any. The new are made
- * aside, in `ownPath`, and put in place of the old, so that a server which starts meanwhile finds
- * keys; if none could be made the old go all the same.
+ * Removes the SSH host keys, and makes new ones if the machine has an SSH server. New keys are made
+ * below `statePath` and then replace the old, so that a server that starts meanwhile finds keys. If
+ * making them fails, the old keys are removed all the same.
  */
 export async function renewHostKeys(
   rootPath: string,
-  ownPath: string,
+  statePath: string,
   tools: Pick<SystemTools, 'makeHostKeys' | 'restartSshd'>,
 ): Promise<void> {
   using ssh = Folder.open(join(rootPath, 'etc/ssh'))
@@ -17,7 +17,7 @@ export async function renewHostKeys(
   const hasServer = isServerInstalled(rootPath)
   const made = new Set<string>()
   try {
-    for (const [name, key] of hasServer ? await makeHostKeys(ownPath, tools) : []) {
+    for (const [name, key] of hasServer ? await makeHostKeys(statePath, tools) : []) {
       ssh.write(name, key, name.endsWith('.pub') ? 0o644 : 0o600)
       made.add(name)
     }
@@ -34,26 +34,26 @@ function isServerInstalled(rootPath: string): boolean {
   return folder?.isFile('sshd') ?? false
 }
 
-/** Text of each key, by the name of its file. */
+/** The text of each key by file name. */
 async function makeHostKeys(
-  ownPath: string,
+  statePath: string,
   tools: Pick<SystemTools, 'makeHostKeys'>,
 ): Promise<Map<string, string>> {
-  using own = Folder.make(ownPath)
-  own.removeFolder(aside)
+  using state = Folder.make(statePath)
+  state.removeFolder(stagingName)
   try {
-    using folder = own.makeFolder(aside)
+    using folder = state.makeFolder(stagingName)
     using etc = folder.makeFolder('etc')
     using ssh = etc.makeFolder('ssh')
-    await tools.makeHostKeys(join(ownPath, aside))
+    await tools.makeHostKeys(join(statePath, stagingName))
     const names = ssh.names().filter(isHostKey)
     return new Map(names.map((name) => [name, ssh.read(name) ?? '']))
   } finally {
-    own.removeFolder(aside)
+    state.removeFolder(stagingName)
   }
 }
 
-const aside = 'host-keys'
+const stagingName = 'host-keys'
 
 function isHostKey(name: string): boolean {
   return name.startsWith('ssh_host_')

@@ -1,11 +1,11 @@
-import { runProgram } from '../program.ts'
+import { runProgram } from '../system/program.ts'
 
-/** What the identity changes outside of files. */
+/** The system programs that change the identity. */
 export type SystemTools = {
   setHostname(name: string): Promise<void>
-  /** Into etc/ssh below `prefix`, which is there. */
+  /** Writes to etc/ssh below `prefix`, which must exist. */
   makeHostKeys(prefix: string): Promise<void>
-  /** Only if it runs. */
+  /** Does nothing if sshd does not run. */
   restartSshd(): Promise<void>
 }
 

@@ -1,39 +1,39 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import { createConnection, type Socket } from 'node:net'
-import { Refusal } from '../refusal.ts'
+import { AgentError } from '../errors.ts'
 
-/** The machine itself and nothing else; a server that listens on one of the two is found. */
+/** The machine's loopback addresses; a server may listen on only one of them. */
 const addresses = ['127.0.0.1', '::1'] as const
 const connectTimeoutMs = 10_000
 
-/** Resolves when the connection stands. */
+/** Resolves when the connection is established. */
 export async function connectPort(port: number, signal: AbortSignal): Promise<Socket> {
   for (const host of addresses) {
     const socket = await connect(host, port, signal)
     if (socket) return socket
   }
-  throw new Refusal('precondition_failed', `nothing listens on port ${port} of this machine`)
+  throw new AgentError('precondition_failed', `nothing listens on port ${port} of this machine`)
 }
 
-/** Bytes both ways. Each side ends when its own is done; when one breaks, both do. */
-export function join(stream: ServerHttp2Stream, socket: Socket): void {
+/** Copies bytes both ways. Each direction ends on its own; a failure of either side ends both. */
+export function pipeBoth(stream: ServerHttp2Stream, socket: Socket): void {
   if (stream.destroyed) {
     socket.destroy()
     return
   }
   stream.pipe(socket)
   socket.pipe(stream)
-  // A clean end would make what was cut short look whole.
+  // Ending it cleanly would make a truncated response look complete.
   socket.once('close', () => {
     if (!socket.readableEnded) stream.close(constants.NGHTTP2_CONNECT_ERROR)
   })
-  // The other way it breaks off by itself: what was still to be sent has nobody to go to.
+  // Data still to be sent to the socket is lost with it; the stream is closed above.
   socket.on('error', () => {})
   stream.once('aborted', () => socket.destroy())
   stream.once('close', () => socket.destroy())
 }
 
-/** Null where nobody answers. */
+/** Null if nothing accepts the connection. */
 async function connect(host: string, port: number, signal: AbortSignal): Promise<Socket | null> {
   signal.throwIfAborted()
   const socket = createConnection({ host, port, allowHalfOpen: true, noDelay: true })

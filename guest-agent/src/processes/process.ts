@@ -1,30 +1,27 @@
 import type { Process as ProcessInfo } from '@computer/contract'
 import type { GuestLog, GuestLogQuery } from '@computer/contract/guest-processes'
 import type { ChildProcess } from 'node:child_process'
-import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Refusal } from '../refusal.ts'
+import { AgentError } from '../errors.ts'
+import { drainSilenceMs, exitCodeOf, maxDrainMs } from '../exec/exit.ts'
 import type { LogFile } from './log-file.ts'
 
-/** What may wait for a command that does not read its input. */
+/** Input buffered for a command that does not read it. */
 const maxInputBytes = 4 * 1024 * 1024
-/** What may wait for the disk, of each stream. */
-const maxWaitingBytes = 1024 * 1024
-/** How long the pipes of a command that has exited may stay silent before they are somebody else's. */
-const drainMs = 50
-const maxDrainMs = 1000
+/** Output of each stream buffered for the disk. */
+const maxUnwrittenBytes = 1024 * 1024
 
 type Stream = 'stdout' | 'stderr'
-export type ProcessStart = Pick<ProcessInfo, 'id' | 'command' | 'user' | 'cwd'>
+type ProcessStart = Pick<ProcessInfo, 'id' | 'command' | 'user' | 'cwd'>
 
-/** A command that goes on without its caller. It is held back while the disk takes what it wrote. */
+/** A command that runs on without its caller. A slow disk holds it back. */
 export class BackgroundProcess {
   readonly logs: Readonly<Record<Stream, LogFile>>
   readonly #child: ChildProcess
   #info: ProcessInfo
   #changed = Promise.withResolvers<void>()
-  #bytes = 0
+  #receivedBytes = 0
 
   constructor(start: ProcessStart, child: ChildProcess, logs: Record<Stream, LogFile>) {
     const created_at = new Date().toISOString()
@@ -35,7 +32,7 @@ export class BackgroundProcess {
     this.#collect(child.stderr!, logs.stderr)
     child.stdin!.on('error', () => {})
     child.once('exit', (code, signal) => {
-      void this.#exit(code ?? 128 + constants.signals[signal!])
+      void this.#exit(exitCodeOf(code, signal))
     })
   }
 
@@ -47,7 +44,7 @@ export class BackgroundProcess {
     return this.#info.state === 'exited'
   }
 
-  /** Once it has exited, or the time is over, or the caller has gone. */
+  /** Resolves when the process has exited, the time is over, or the caller is gone. */
   async waitForExit(seconds: number, signal: AbortSignal): Promise<ProcessInfo> {
     await this.#until(() => this.hasExited, seconds, signal)
     return this.#info
@@ -64,9 +61,14 @@ export class BackgroundProcess {
   write(bytes: Buffer, eof: boolean): void {
     const stdin = this.#child.stdin!
     if (this.hasExited) throw this.#exited()
-    if (stdin.writableEnded) throw new Refusal('conflict', 'its standard input was closed')
+    if (stdin.writableEnded) {
+      throw new AgentError('conflict', `the stdin of process ${this.#info.id} is closed`)
+    }
     if (stdin.writableLength > 0 && stdin.writableLength + bytes.length > maxInputBytes) {
-      throw new Refusal('conflict', 'it has not read what was written before; try again later')
+      throw new AgentError(
+        'conflict',
+        `process ${this.#info.id} has not read its earlier input; try again later`,
+      )
     }
     if (bytes.length > 0) stdin.write(bytes)
     if (eof) stdin.end()
@@ -77,19 +79,19 @@ export class BackgroundProcess {
     try {
       process.kill(-this.#child.pid!, name)
     } catch {
-      // It has ended, and that it has is about to be noticed.
+      // It has ended; the exit event is on its way.
     }
   }
 
   #collect(stream: Readable, log: LogFile): void {
     stream.on('error', () => {})
-    let waitingBytes = 0
+    let unwrittenBytes = 0
     stream.on('data', (chunk: Buffer) => {
-      waitingBytes += chunk.length
-      this.#bytes += chunk.length
-      if (waitingBytes > maxWaitingBytes) stream.pause()
+      unwrittenBytes += chunk.length
+      this.#receivedBytes += chunk.length
+      if (unwrittenBytes > maxUnwrittenBytes) stream.pause()
       void log.append(chunk).then(() => {
-        waitingBytes -= chunk.length
+        unwrittenBytes -= chunk.length
         stream.resume()
         this.#wake()
       })
@@ -97,7 +99,7 @@ export class BackgroundProcess {
   }
 
   async #exit(exitCode: number): Promise<void> {
-    await this.#drained()
+    await this.#drain()
     for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
       stream.removeAllListeners('data').resume()
     }
@@ -108,15 +110,15 @@ export class BackgroundProcess {
     this.#wake()
   }
 
-  /** A child that was left behind keeps the pipes open, and is not waited for. */
-  async #drained(): Promise<void> {
+  async #drain(): Promise<void> {
     const { stdout, stderr } = this.#child
     const isOpen = () => !stdout!.readableEnded || !stderr!.readableEnded
     const startedMs = performance.now()
     while (isOpen() && performance.now() - startedMs < maxDrainMs) {
-      const bytes = this.#bytes
-      await pause(drainMs)
-      if (this.#bytes === bytes && !stdout!.isPaused() && !stderr!.isPaused()) return
+      const receivedBytes = this.#receivedBytes
+      await pause(drainSilenceMs)
+      const isSilent = this.#receivedBytes === receivedBytes
+      if (isSilent && !stdout!.isPaused() && !stderr!.isPaused()) return
     }
   }
 
@@ -134,7 +136,7 @@ export class BackgroundProcess {
     this.#changed = Promise.withResolvers()
   }
 
-  #exited(): Refusal {
-    return new Refusal('conflict', `process ${this.#info.id} has exited`)
+  #exited(): AgentError {
+    return new AgentError('conflict', `process ${this.#info.id} has exited`)
   }
 }

@@ -7,13 +7,13 @@ import {
   type guestProcessRoutes,
 } from '@computer/contract/guest-processes'
 import { parse, parseBody } from '../body.ts'
-import type { LoginWish } from '../exec/environment.ts'
+import type { LoginOptions } from '../exec/environment.ts'
 import type { Route } from '../server.ts'
 import { Processes } from './processes.ts'
 
 export function processRoutes(
   folder: string,
-  loginOf: (name: string) => LoginWish,
+  loginOf: (name: string) => LoginOptions,
 ): Record<keyof typeof guestProcessRoutes, Route> {
   const processes = new Processes(folder)
   return {

@@ -1,6 +1,6 @@
 import type { Rectangle } from '../x11/requests.ts'
 
-/** The screen as it was last seen: words of the X server's pixels, 0xRRGGBB in the lower 24 bits. */
+/** The screen as last grabbed: the X server's pixel words, 0xRRGGBB in the lower 24 bits. */
 export type Frame = {
   readonly width: number
   readonly height: number
@@ -11,11 +11,8 @@ export function makeFrame({ width, height }: { width: number; height: number }):
   return { width, height, pixels: new Uint32Array(width * height) }
 }
 
-/**
- * Takes an area of the frame from pixels whose own left top corner is at `origin`; whether any of
- * them differed.
- */
-export function takeArea(
+/** Copies an area from `source`, whose origin is x,y. Returns whether any pixel differed. */
+export function updateArea(
   frame: Frame,
   area: Rectangle,
   source: {

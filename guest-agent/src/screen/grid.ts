@@ -1,8 +1,8 @@
 import type { Rectangle } from '../x11/requests.ts'
 
 /**
- * A screen cut into tiles, each a unit of comparing, encoding and sending. Wide ones: rows of text
- * are wide, and the price of a JPEG is for the most part the same whatever its size.
+ * A screen cut into tiles, the unit of comparing, encoding and sending. Tiles are wide, because
+ * rows of text are, and large, because most of the cost of a JPEG does not depend on its size.
  */
 export type Grid = {
   readonly width: number
@@ -20,7 +20,7 @@ export function tileArea(grid: Grid, index: number): Rectangle {
   return spanArea(grid, { first: index, last: index })
 }
 
-/** The tiles that a rectangle touches. It may reach beyond the screen. */
+/** The tiles that a rectangle touches. The rectangle may reach beyond the screen. */
 export function* tilesTouching(grid: Grid, { x, y, width, height }: Rectangle): Generator<number> {
   const right = Math.min(x + width, grid.width) - 1
   const bottom = Math.min(y + height, grid.height) - 1
@@ -31,10 +31,10 @@ export function* tilesTouching(grid: Grid, { x, y, width, height }: Rectangle): 
   }
 }
 
-/** Tiles side by side in one row. */
-export type Span = { readonly first: number; readonly last: number }
+/** Adjacent tiles of one row. */
+type Span = { readonly first: number; readonly last: number }
 
-/** The fewest spans that hold exactly these tiles, from the top left. */
+/** The fewest spans that cover exactly these tiles, from the top left. */
 export function spansOf(grid: Grid, tiles: Iterable<number>): Span[] {
   const spans: { first: number; last: number }[] = []
   for (const tile of [...tiles].sort((a, b) => a - b)) {

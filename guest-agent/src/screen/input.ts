@@ -4,37 +4,37 @@ import type {
   ScreenFromGuest,
   ScreenToGuest,
 } from '@computer/contract/guest-streams'
-import type { Seat } from '../desktop/desktop.ts'
+import type { DesktopSession } from '../desktop/desktop.ts'
 import type { InputHost } from '../desktop/input.ts'
-import type { Presser } from '../desktop/pointer.ts'
+import type { InputOwner } from '../desktop/pointer.ts'
 import { resizeDisplay } from '../desktop/resize.ts'
-import type { Grant } from '../fence.ts'
-import { desktopDown, Refusal } from '../refusal.ts'
+import type { FenceGrant } from '../fence.ts'
+import { desktopDown, AgentError } from '../errors.ts'
 
 type Input = Extract<ScreenToGuest, { type: 'input' }>
 type Refused = Extract<ScreenFromGuest, { type: 'refused' }>
 
-export type InputListener = {
+type InputListener = {
   /** At most once for a viewer and fence. */
   onRefused(message: Refused): void
-  /** More is waiting than should be: none is to come until `onDrained`. */
+  /** The queue is full: pass no more input until `onDrained`. */
   onFull(): void
   onDrained(): void
 }
 
 /**
- * What the viewers of one stream do, in the order they did it, through the same fence as POST /input.
- * Nobody waits until the X server has done it: it does things in the order they were sent, and the
- * fence waits for all of them before another holder is let in.
+ * Performs the input of the viewers of one stream, in order, through the same fence as POST /input.
+ * It does not wait for the X server, which keeps the order; the fence waits for it before it admits
+ * another holder.
  */
 export class ScreenInput {
   readonly #host: InputHost
   readonly #listener: InputListener
-  readonly #presser: Presser = {}
-  /** By viewer, the last fence that it was told to be refused. */
+  readonly #owner: InputOwner = {}
+  /** The last fence that was refused, by viewer. */
   readonly #refused = new Map<number, number>()
-  #seat: Seat | undefined
-  #waiting = 0
+  #session: DesktopSession | undefined
+  #queued = 0
   #isClosed = false
 
   constructor(host: InputHost, listener: InputListener) {
@@ -42,56 +42,56 @@ export class ScreenInput {
     this.#listener = listener
   }
 
-  take(input: Input): void {
-    if (++this.#waiting === mostWaiting) this.#listener.onFull()
+  enqueue(input: Input): void {
+    if (++this.#queued === maxQueued) this.#listener.onFull()
     void this.#perform(input).then(() => {
-      if (--this.#waiting === mostWaiting - 1) this.#listener.onDrained()
+      if (--this.#queued === maxQueued - 1) this.#listener.onDrained()
     })
   }
 
-  /** What its viewers hold goes up, and what still waits is not done. */
+  /** Releases what its viewers hold and drops queued input. */
   close(): void {
     this.#isClosed = true
-    this.#seat?.pointer.releaseOf(this.#presser)
-    this.#seat?.keyboard.releaseOf(this.#presser)
+    this.#session?.pointer.releaseOwnedBy(this.#owner)
+    this.#session?.keyboard.releaseOwnedBy(this.#owner)
   }
 
   async #perform({ viewer, fence, event }: Input): Promise<void> {
     try {
       await this.#host.fence.input(fence, async (grant) => {
-        const seat = await this.#host.desktop.current()
+        const session = await this.#host.desktop.current()
         if (this.#isClosed) return
-        if (!seat) throw desktopDown('the display does not answer')
-        this.#seat = seat
-        await this.#act(seat, grant, event)
+        if (!session) throw desktopDown('the display does not respond')
+        this.#session = session
+        await this.#act(session, grant, event)
       })
     } catch (error) {
       this.#refuse(viewer, fence, error)
     }
   }
 
-  async #act(seat: Seat, grant: Grant, event: GuestInputEvent): Promise<void> {
+  async #act(session: DesktopSession, grant: FenceGrant, event: GuestInputEvent): Promise<void> {
     grant.check()
     switch (event.type) {
       case 'pointer':
-        return seat.pointer.follow(grant, event, this.#presser)
+        return session.pointer.follow(grant, event, this.#owner)
       case 'key':
         if (event.keysym === 0 || event.keysym > maxKeysym) return
-        if (!event.down) return seat.keyboard.lift(grant, event.keysym)
-        await seat.keyboard.press(grant, event.keysym, this.#presser)
-        // Closed while the keymap was changed for it.
-        if (this.#isClosed) seat.keyboard.releaseOf(this.#presser)
+        if (!event.down) return session.keyboard.lift(grant, event.keysym)
+        await session.keyboard.press(grant, event.keysym, this.#owner)
+        // The stream may have closed while the keymap was changed.
+        if (this.#isClosed) session.keyboard.releaseOwnedBy(this.#owner)
         return
       case 'clipboard': {
         const { success } = ClipboardBody.safeParse({ text: event.text })
-        if (success) await seat.clipboard.write('clipboard', event.text)
+        if (success) await session.clipboard.write('clipboard', event.text)
         return
       }
       case 'resize': {
         const { width, height } = event
         const { success } = ResizeBody.safeParse({ width, height })
         if (!success) return
-        return resizeDisplay(seat.session, this.#host.rfbSocketPath, { width, height })
+        return resizeDisplay(session.xSession, this.#host.rfbSocketPath, { width, height })
       }
     }
   }
@@ -99,11 +99,11 @@ export class ScreenInput {
   #refuse(viewer: number, fence: number, cause: unknown): void {
     if (this.#refused.get(viewer) === fence) return
     const refusal =
-      cause instanceof Refusal ? cause : desktopDown('the display went away before it was done')
+      cause instanceof AgentError ? cause : desktopDown('the display went away during the input')
     this.#refused.delete(viewer)
     this.#refused.set(viewer, fence)
     for (const oldest of this.#refused.keys()) {
-      if (this.#refused.size <= mostRemembered) break
+      if (this.#refused.size <= maxRefused) break
       this.#refused.delete(oldest)
     }
     const { code, message, reason } = refusal
@@ -112,8 +112,8 @@ export class ScreenInput {
   }
 }
 
-/** What a viewer may send in five seconds, while a call of the API is at work. */
-const mostWaiting = 1000
-const mostRemembered = 1000
-/** The protocol gives them 29 bits. */
+/** A viewer's input of about five seconds, in case a call of the API is running that long. */
+const maxQueued = 1000
+const maxRefused = 1000
+/** X keysyms have 29 bits. */
 const maxKeysym = 0x1fffffff

@@ -1,13 +1,13 @@
 import type { Rectangle } from '../x11/requests.ts'
 import type { Frame } from './frame.ts'
 
-/** What one look at the pixels of a tile tells about how to encode it. */
+/** The result of one pass over a tile's pixels, which decides how to encode it. */
 export type Palette = {
-  /** Undefined when there are more than 256. */
+  /** Undefined if there are more than 256. */
   readonly colours: readonly number[] | undefined
-  /** For each pixel its colour's place. Shared by all calls: good until the next. */
+  /** The index of each pixel's colour. The array is shared: valid until the next call. */
   readonly indices: Uint8Array
-  /** Pixels that are as the one to their left. */
+  /** The number of pixels equal to their left neighbour. */
   readonly repeats: number
 }
 
@@ -23,7 +23,7 @@ export function readPalette(frame: Frame, area: Rectangle): Palette {
   for (let row = 0; row < area.height; row++) {
     const start = (area.y + row) * frame.width + area.x
     let previous = -1
-    let place = 0
+    let index = 0
     for (let i = start; i < start + area.width; i++) {
       const colour = frame.pixels[i]! & 0xffffff
       if (colour === previous) {
@@ -31,11 +31,11 @@ export function readPalette(frame: Frame, area: Rectangle): Palette {
       } else {
         previous = colour
         if (!tooMany) {
-          place = placeOf(colour, colours)
-          tooMany = place < 0
+          index = indexOf(colour, colours)
+          tooMany = index < 0
         }
       }
-      indices[at++] = place
+      indices[at++] = index
     }
   }
   return { colours: tooMany ? undefined : colours, indices, repeats }
@@ -43,16 +43,16 @@ export function readPalette(frame: Frame, area: Rectangle): Palette {
 
 let sharedIndices = new Uint8Array(0)
 
-/** An open hash table: the place of a colour plus one, by its hash. */
+/** An open hash table from colours to their index plus one. */
 const slots = new Uint16Array(1024)
 
-/** Negative when the palette is full. */
-function placeOf(colour: number, colours: number[]): number {
+/** Negative if the palette is full. */
+function indexOf(colour: number, colours: number[]): number {
   let slot = Math.imul(colour, 0x9e3779b1) >>> 22
   for (;;) {
-    const place = slots[slot]! - 1
-    if (place < 0) break
-    if (colours[place] === colour) return place
+    const index = slots[slot]! - 1
+    if (index < 0) break
+    if (colours[index] === colour) return index
     slot = (slot + 1) & 1023
   }
   if (colours.length === 256) return -1

@@ -1,3 +1,10 @@
+import {
+  encodeCompactLength,
+  paletteIndexBytes,
+  tightControl,
+  tightMinDeflatedBytes,
+  tightPaletteFilter,
+} from '@computer/contract/tiles'
 import { promisify } from 'node:util'
 import { constants, deflate, deflateSync } from 'node:zlib'
 import { loadSharp } from '../desktop/image-library.ts'
@@ -5,18 +12,18 @@ import type { Rectangle } from '../x11/requests.ts'
 import { readRgb, type Frame } from './frame.ts'
 import { readPalette, type Palette } from './palette.ts'
 
-export type EncodedTile = {
-  /** A body of RFB's Tight encoding that needs no earlier one. */
+type EncodedTile = {
+  /** A body of Tight, see the contract's tiles.ts. */
   readonly body: Buffer
-  /** Worth encoding once more when it has not changed for a while. */
+  /** Worth encoding again with better quality once it has not changed for a while. */
   readonly isDraft: boolean
 }
 
 /**
- * One tile in the form that suits its pixels: one colour, a palette (what text and widgets have), all
- * of them (pictures with much flat area), or JPEG. `still` is for pixels that have not changed for a
- * while: as they are if that does not take too much, else a JPEG that is hardly told from them.
- * The frame is read before the first wait.
+ * Encodes a tile in the form that suits its pixels: a single colour, a palette (text and widgets),
+ * all pixels (images with large flat areas), or JPEG. `still` is for pixels that have not changed
+ * for a while: lossless if that is small enough, else a JPEG of high quality. The frame is read
+ * before the first await.
  */
 export async function encodeTile(
   frame: Frame,
@@ -35,7 +42,7 @@ export async function encodeTile(
   const packed = await deflateAll(rgb, deflateOptions)
   const isWorthIt = isFlat || packed.length < rgb.length / 2
   const body = isWorthIt
-    ? Buffer.concat([Buffer.of(resetStream), compactLength(packed.length), packed])
+    ? Buffer.concat([Buffer.of(tightControl.copy), encodeCompactLength(packed.length), packed])
     : await encodeJpeg(rgb, area, stillQuality)
   return { body, isDraft: false }
 }
@@ -43,31 +50,22 @@ export async function encodeTile(
 const draftQuality = 80
 const stillQuality = 95
 const deflateAll = promisify<Buffer, typeof deflateOptions, Buffer>(deflate)
-/** As in a stream that goes on, which is what viewers expect of one. */
+/** Flushed, not ended: viewers expect a stream that continues. */
 const deflateOptions = { level: 1, finishFlush: constants.Z_SYNC_FLUSH }
-
-/** Control bytes of Tight: zlib's first stream anew, without or with the number of a filter. */
-const resetStream = 0x01
-const resetStreamWithFilter = 0x41
-const fill = 0x80
-const jpeg = 0x90
-const paletteFilter = 1
-/** Less is not compressed. */
-const leastDeflated = 12
 
 function encodePalette(colours: readonly number[], palette: Palette, area: Rectangle): Buffer {
   const rgb = Buffer.from(colours.flatMap((colour) => [colour >>> 16, colour >>> 8, colour]))
-  if (colours.length === 1) return Buffer.concat([Buffer.of(fill), rgb])
+  if (colours.length === 1) return Buffer.concat([Buffer.of(tightControl.fill), rgb])
   const { width, height } = area
   const data = colours.length === 2 ? packBits(palette.indices, area) : palette.indices
-  const bytes = data.subarray(0, (colours.length === 2 ? Math.ceil(width / 8) : width) * height)
-  const head = Buffer.of(resetStreamWithFilter, paletteFilter, colours.length - 1)
-  if (bytes.length < leastDeflated) return Buffer.concat([head, rgb, bytes])
+  const bytes = data.subarray(0, paletteIndexBytes(colours.length, width, height))
+  const head = Buffer.of(tightControl.filter, tightPaletteFilter, colours.length - 1)
+  if (bytes.length < tightMinDeflatedBytes) return Buffer.concat([head, rgb, bytes])
   const packed = deflateSync(bytes, deflateOptions)
-  return Buffer.concat([head, rgb, compactLength(packed.length), packed])
+  return Buffer.concat([head, rgb, encodeCompactLength(packed.length), packed])
 }
 
-/** A bit for each pixel, each row from a byte of its own. */
+/** One bit for each pixel; each row begins at a byte. */
 function packBits(indices: Uint8Array, { width, height }: Rectangle): Uint8Array {
   const rowBytes = Math.ceil(width / 8)
   const bits = new Uint8Array(rowBytes * height)
@@ -85,12 +83,5 @@ async function encodeJpeg(rgb: Buffer, area: Rectangle, quality: number): Promis
   const image = sharp(rgb, { raw: { width, height, channels: 3 } })
   const options = { quality, chromaSubsampling: '4:4:4', optimiseCoding: false }
   const bytes = await image.jpeg(options).toBuffer()
-  return Buffer.concat([Buffer.of(jpeg), compactLength(bytes.length), bytes])
-}
-
-/** Seven bits a byte, the lowest first, at most three bytes. */
-function compactLength(length: number): Buffer {
-  if (length < 1 << 7) return Buffer.of(length)
-  if (length < 1 << 14) return Buffer.of((length & 0x7f) | 0x80, length >> 7)
-  return Buffer.of((length & 0x7f) | 0x80, ((length >> 7) & 0x7f) | 0x80, length >> 14)
+  return Buffer.concat([Buffer.of(tightControl.jpeg), encodeCompactLength(bytes.length), bytes])
 }

@@ -1,31 +1,37 @@
 import { join } from 'node:path'
+import { attempt } from '../attempt.ts'
 import type { Config } from '../config.ts'
-import { Folder } from '../identity/folder.ts'
+import { Folder } from '../system/folder.ts'
 
-/**
- * Lets the boot go on, once the server has told the machine all that it is to know before the first
- * program of a user runs. What held it up, and what gives login shells the secrets, are two files on
- * the machine's disk that hold none themselves; they are put there, or put right, for the boots to
- * come. (A disk straight from the image has no program of a user to hold up.)
+/*
+ * A boot is held until the server has delivered the secrets and the identity of the machine, so
+ * that no program of a user starts before. Two files on the machine's disk, which hold no secret,
+ * make systemd wait and give login shells the secrets; the agent writes or repairs them for later
+ * boots. (The first boot of a disk straight from the image need not be held: it has no program of a
+ * user.)
  */
-export function letUsersIn({ rootPath, secretsFolder }: Config): void {
-  for (const { folder, name, text } of files) {
-    attempt(`write ${name}`, () => keep(join(rootPath, folder), name, text))
+
+const marker = 'boot-released'
+
+/** Lets the boot continue: bin/wait-for-secrets (build.ts) polls for the marker. */
+export async function releaseBoot({ rootPath, secretsFolder }: Config): Promise<void> {
+  for (const { folder, name, text } of diskFiles) {
+    await attempt(`write ${name}`, () => writeIfChanged(join(rootPath, folder), name, text))
   }
-  attempt('let the boot go on', () => {
+  await attempt('release the boot', () => {
     using folder = Folder.open(secretsFolder)
-    if (folder && !folder.has('told')) folder.write('told', '', 0o644)
+    if (folder && !folder.has(marker)) folder.write(marker, '', 0o644)
   })
 }
 
-/** Since the machine booted, whether or not the agent was restarted meanwhile. */
-export function wereUsersLetIn({ secretsFolder }: Config): boolean {
+/** Since the machine booted, even if the agent was restarted in the meantime. */
+export function isBootReleased({ secretsFolder }: Config): boolean {
   using folder = Folder.open(secretsFolder)
-  return folder?.has('told') ?? false
+  return folder?.has(marker) ?? false
 }
 
-/** Sets the variables of the file for whoever may read it, and leaves the shell as it was. */
-export const loader = `# Gives a login shell the secrets of this machine, which are in memory; this file holds none.
+/** Exports the variables if the user may read the file, and restores the shell's options. */
+export const loader = `# Exports this machine's secrets to login shells. They are in memory; this file has none.
 if [ -r /run/computer/secrets.env ]; then
   case $- in
     *a*) . /run/computer/secrets.env ;;
@@ -34,32 +40,27 @@ if [ -r /run/computer/secrets.env ]; then
 fi
 `
 
-/** The agent counts as started when the machine was told; what users run comes after basic.target. */
-const hold = `# No program of a user runs before the machine was told its secrets.
+/** Delays basic.target, and with it all programs of users, until the agent's unit has started. */
+const unitDropIn = `# Programs of users start only after the server has delivered the secrets.
 [Unit]
 Before=basic.target
 
 [Service]
-# It gives up by itself.
+# wait-for-secrets has a time limit of its own.
 TimeoutStartSec=infinity
 ExecStartPost=-/opt/computer/bin/wait-for-secrets
 `
 
-const files = [
+const diskFiles = [
   { folder: 'etc/profile.d', name: '10-computer-secrets.sh', text: loader },
-  { folder: 'etc/systemd/system/computer-agent.service.d', name: 'secrets.conf', text: hold },
+  {
+    folder: 'etc/systemd/system/computer-agent.service.d',
+    name: 'secrets.conf',
+    text: unitDropIn,
+  },
 ] as const
 
-function keep(path: string, name: string, text: string): void {
+function writeIfChanged(path: string, name: string, text: string): void {
   using folder = Folder.make(path, 0o755)
   if (folder.read(name) !== text) folder.write(name, text, 0o644)
-}
-
-/** Whoever is root of the machine may have made it fail: that keeps no machine from booting. */
-function attempt(what: string, work: () => void): void {
-  try {
-    work()
-  } catch (error) {
-    console.error(`could not ${what}`, error)
-  }
 }

@@ -1,15 +1,12 @@
 import type { GuestSecrets } from '@computer/contract/guest-secrets'
 
-/**
- * The file of a machine's secrets: assignments in the words of a POSIX shell, one after the other,
- * which systemd takes as an EnvironmentFile= too.
- */
-export function printSecrets({ revision, secrets }: GuestSecrets): string {
+/** The secrets as POSIX shell assignments, which are also a valid EnvironmentFile=. */
+export function formatSecrets({ revision, secrets }: GuestSecrets): string {
   const lines = secrets.map(({ name, value }) => `${name}=${quote(value)}\n`)
   return `# revision ${revision}\n${lines.join('')}`
 }
 
-/** What `printSecrets` wrote. Empty for anything else: the machine's root may have put it there. */
+/** Empty unless `formatSecrets` wrote the text: the machine's root may have replaced the file. */
 export function parseSecrets(text: string): GuestSecrets {
   const head = /^# revision (\d{1,15})\n/.exec(text)
   if (!head) return none
@@ -26,7 +23,7 @@ export function parseSecrets(text: string): GuestSecrets {
 
 const none: GuestSecrets = { revision: 0, secrets: [] }
 
-/** Within single quotes every character is taken as it is, but for the quote. */
+/** Within single quotes every character is literal, except the quote. */
 function quote(value: string): string {
   return `'${value.replaceAll("'", quotedQuote)}'`
 }
@@ -35,5 +32,5 @@ function unquote(quoted: string): string {
   return quoted.slice(1, -1).replaceAll(quotedQuote, "'")
 }
 
-/** Ends the quotes, has the one character in the other kind, and begins again. */
+/** Closes the quotes, adds the quote in double quotes, and opens them again. */
 const quotedQuote = `'"'"'`

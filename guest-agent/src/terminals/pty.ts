@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { chownSync, closeSync, readSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { constants } from 'node:os'
 import type { Duplex } from 'node:stream'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ReadStream } from 'node:tty'
-import { noteInherited, withoutInherited } from '../descriptors.ts'
+import { hideFromChildren, maskHidden } from '../system/descriptors.ts'
+import { exitCodeOf } from '../exec/exit.ts'
 import { resetOomScore } from '../exec/oom-score.ts'
 
 export type PtyCommand = {
@@ -14,25 +14,25 @@ export type PtyCommand = {
   readonly environment: Readonly<Record<string, string>>
   readonly cols: number
   readonly rows: number
-  /** Whose the terminal's device is. */
+  /** Becomes the owner of the terminal's device. */
   readonly owner: { readonly uid: number; readonly gid: number }
 }
 
-export type PtyEvents = {
+type PtyEvents = {
   readonly onData: (bytes: Buffer) => void
-  /** What was written has room again. */
+  /** After `write` returned false: it accepts more again. */
   readonly onDrain: () => void
   /** After the last byte; nothing follows. */
   readonly onExit: (exitCode: number) => void
 }
 
 /**
- * A pty and the command on it. With the process that leads a session the kernel throws away what the
- * terminal still holds, so the command does not lead: a shell does, reports how the command ended and
- * stays until everything was read.
+ * A pty and the command on it. When the leader of a session exits, the kernel discards what the
+ * terminal still holds. So the leader is a shell, which reports the command's exit code and stays
+ * until all output was read.
  */
 export class Pty {
-  /** The id of the session, which is its leader's. */
+  /** The process id of the session's leader. */
   readonly sessionId: number
   readonly #fd: number
   readonly #socket: ReadStream
@@ -45,11 +45,11 @@ export class Pty {
     const { cols, rows, owner } = command
     const native = loadNative()
     const { master, slave, pty: device } = native.open(cols, rows)
-    const [forgetMaster, forgetSlave] = [noteInherited(master), noteInherited(slave)]
+    const [unhideMaster, unhideSlave] = [hideFromChildren(master), hideFromChildren(slave)]
     this.#fd = master
     this.#socket = new ReadStream(master)
     this.#socket.on('error', () => {})
-    this.#socket.once('close', forgetMaster)
+    this.#socket.once('close', unhideMaster)
     this.#events = events
     try {
       chownSync(device, owner.uid, ttyGroup)
@@ -59,18 +59,18 @@ export class Pty {
       throw error
     } finally {
       closeSync(slave)
-      forgetSlave()
+      unhideSlave()
     }
     this.sessionId = this.#leader.pid!
     this.#listen()
   }
 
-  /** False: wait for `onDrain`. */
+  /** Returns false if the caller should wait for `onDrain`. */
   write(bytes: Buffer): boolean {
     return this.#socket.destroyed || this.#socket.write(bytes)
   }
 
-  /** What runs inside comes to a stop once the kernel's few kilobytes are full. */
+  /** Stops reading, which blocks the command's writes once the kernel's small buffer is full. */
   pause(): void {
     this.#socket.pause()
   }
@@ -83,7 +83,7 @@ export class Pty {
     if (!this.#socket.destroyed) loadNative().resize(this.#fd, cols, rows)
   }
 
-  /** Whatever it still holds is not waited for any more. */
+  /** Makes the exit no longer wait for unread output. */
   abandon(): void {
     this.#abandoned = true
     this.#socket.resume()
@@ -96,28 +96,27 @@ export class Pty {
     report.on('error', () => {})
     report.once('data', (line: Buffer) => void this.#end(Number(line.toString())))
     this.#leader.once('exit', (code, signal) => {
-      void this.#end(code ?? 128 + constants.signals[signal!])
+      void this.#end(exitCodeOf(code, signal))
     })
   }
 
   async #end(exitCode: number): Promise<void> {
     if (this.#exitCode !== undefined) return
     this.#exitCode = exitCode
-    await this.#drained()
+    await this.#drain()
     this.#socket.destroy()
     this.#leader.stdio[3]?.destroy()
     this.#events.onExit(exitCode)
   }
 
   /**
-   * Until a read finds nothing. To be told by the event loop of what there is may take the kernel any
-   * time; a read has all that was written before it. What is left behind in the background and goes
-   * on writing is not waited for.
+   * Reads until nothing is left. The event loop may report data late, but a direct read returns
+   * everything written before it. The byte limit ends it when a background process keeps writing.
    */
-  async #drained(): Promise<void> {
+  async #drain(): Promise<void> {
     for (let drainedBytes = 0; drainedBytes < kernelBytes && !this.#socket.destroyed;) {
       if (!this.#abandoned && this.#socket.isPaused()) await this.#resumed()
-      else if (!this.#abandoned && this.#socket.readableLength > 0) await turn()
+      else if (!this.#abandoned && this.#socket.readableLength > 0) await nextTurn()
       else {
         const bytes = readNow(this.#fd)
         if (!bytes) return
@@ -135,7 +134,7 @@ export class Pty {
   }
 }
 
-/** Undefined where there is nothing to read, now or ever again. */
+/** Undefined if there is nothing to read. */
 function readNow(fd: number): Buffer | undefined {
   const bytes = Buffer.allocUnsafe(readBytes)
   try {
@@ -147,15 +146,16 @@ function readNow(fd: number): Buffer | undefined {
 }
 
 const readBytes = 64 * 1024
-/** More than a terminal ever holds. */
+/** More than the kernel's buffer of a terminal holds. */
 const kernelBytes = 256 * 1024
 
-/** The group that Debian gives terminals to. */
+/** Debian's group `tty`. */
 const ttyGroup = 5
 
 /**
- * The first terminal that the leader of a session opens becomes the session's. The signals of a
- * terminal reach the leader too and are for the command: a trap, unlike ignoring, is not inherited.
+ * The first terminal that a session's leader opens becomes its controlling terminal. The terminal's
+ * signals reach the leader too but are meant for the command: the leader traps them, because a
+ * trap, unlike an ignored signal, is not inherited.
  */
 const leaderScript = `
 trap : HUP INT QUIT
@@ -171,10 +171,10 @@ function startLeader(
   { argv, cwd, environment: env }: PtyCommand,
 ): ChildProcess {
   const args = ['-c', leaderScript, 'sh', device, ...argv]
-  const stdio = withoutInherited([slave, slave, slave, 'pipe'])
+  const stdio = maskHidden([slave, slave, slave, 'pipe'])
   const leader = spawn('/bin/sh', args, { cwd, env, stdio, detached: true })
   leader.on('error', () => {})
-  if (leader.pid === undefined) throw new Error('the machine has no room for another process')
+  if (leader.pid === undefined) throw new Error('could not start a shell for the terminal')
   resetOomScore(leader)
   return leader
 }
@@ -186,7 +186,7 @@ type Native = {
 
 let loaded: Native | undefined
 
-/** The native part alone of the pty library: the rest of it loses what a paused terminal holds. */
+/** The native part of the pty library alone: the rest of it loses data of a paused terminal. */
 function loadNative(): Native {
   const load = createRequire(import.meta.url)
   return (loaded ??= load(`@lydell/node-pty-linux-${process.arch}/pty.node`) as Native)

@@ -5,13 +5,12 @@ import {
   type guestTerminalRoutes,
 } from '@computer/contract/guest-terminals'
 import { parse, parseBody } from '../body.ts'
-import type { LoginWish } from '../exec/environment.ts'
+import type { LoginOptions } from '../exec/environment.ts'
 import type { Route } from '../server.ts'
 import { Terminals } from './terminals.ts'
 
-/** The routes of terminals, the stream of their bytes among them. */
 export function terminalRoutes(
-  loginOf: (name: string) => LoginWish,
+  loginOf: (name: string) => LoginOptions,
 ): Record<keyof typeof guestTerminalRoutes | 'terminal', Route> {
   const terminals = new Terminals()
   return {

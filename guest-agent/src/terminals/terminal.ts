@@ -3,22 +3,22 @@ import { encodeControl, encodeFrame, FrameReader } from '@computer/contract/gues
 import { frameKind, TerminalToGuest } from '@computer/contract/guest-streams'
 import type { Duplex } from 'node:stream'
 import { TailBuffer } from '../exec/tail-buffer.ts'
-import { Refusal } from '../refusal.ts'
+import { AgentError } from '../errors.ts'
 import { Pty, type PtyCommand } from './pty.ts'
-import { endSession } from './session.ts'
+import { endSession } from './posix-session.ts'
 
 const replayBytes = 256 * 1024
-/** What a client may send in one frame. */
+/** The limit for a frame from a client. */
 const maxFrameBytes = 4 * 1024 * 1024
 const hangupGraceMs = 2_000
 
-export type TerminalStart = Omit<TerminalInfo, 'created_at' | 'attached'> & {
+type TerminalStart = Omit<TerminalInfo, 'created_at' | 'attached'> & {
   readonly pty: PtyCommand
 }
 
 /**
- * A terminal and its one client, if it has one. A client that is slow holds the pty back; without a
- * client it is read on, and the end of what was read is kept for the next.
+ * A terminal and its client, of which it has at most one. A slow client holds the pty back; without
+ * a client the pty is still read, and the end of its output is kept to replay to the next client.
  */
 export class Terminal {
   readonly #start: TerminalStart
@@ -27,7 +27,7 @@ export class Terminal {
   readonly #replay = new TailBuffer(replayBytes)
   readonly #onExit: () => void
   #size: { cols: number; rows: number }
-  /** `pending` from the moment that a place was promised until its stream is there. */
+  /** `pending` between `reserve` and `attach`. */
   #client: Duplex | 'pending' | undefined
   #exitCode: number | undefined
 
@@ -68,32 +68,32 @@ export class Terminal {
     this.#pty.resize(cols, rows)
   }
 
-  /** Keeps the place of its one client for the stream that `attach` is then given. */
+  /** Reserves the terminal for the stream that is passed to `attach` next. */
   reserve(): void {
     if (this.#stream?.destroyed) this.#client = undefined
     if (this.#client !== undefined) {
-      throw new Refusal(
+      throw new AgentError(
         'conflict',
-        `terminal ${this.id} has a client already; it takes one at a time`,
+        `terminal ${this.id} has a client already; disconnect it first`,
       )
     }
     this.#client = 'pending'
   }
 
-  /** What was kept and then what comes, with nothing missing or twice in between. */
+  /** Replays the kept output and continues live, without a gap or a repeat. */
   attach(stream: Duplex): void {
     this.#client = stream
     stream.once('close', () => this.#detach(stream))
     if (stream.destroyed) return this.#detach(stream)
-    this.#hear(stream)
+    this.#readFrames(stream)
     stream.on('drain', () => this.#pty.resume())
     this.#send(encodeControl({ type: 'attached' }))
     const kept = this.#replay.bytes()
     if (kept.length > 0) this.#send(encodeFrame(frameKind.payload, kept))
-    if (this.#exitCode !== undefined) this.#tellExit(this.#exitCode)
+    if (this.#exitCode !== undefined) this.#sendExit(this.#exitCode)
   }
 
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when no process of its session runs any more. */
   async kill(): Promise<void> {
     this.#pty.abandon()
     await endSession(this.#pty.sessionId, hangupGraceMs)
@@ -103,7 +103,7 @@ export class Terminal {
     return typeof this.#client === 'object' ? this.#client : undefined
   }
 
-  #hear(stream: Duplex): void {
+  #readFrames(stream: Duplex): void {
     const reader = new FrameReader(maxFrameBytes)
     stream.on('data', (chunk: Buffer) => {
       try {
@@ -116,7 +116,7 @@ export class Terminal {
           }
         }
       } catch {
-        // Not the protocol: whoever sends it has no use for the rest.
+        // A protocol error: the rest of the stream cannot be trusted.
         stream.destroy()
       }
     })
@@ -137,11 +137,11 @@ export class Terminal {
 
   #exit(exitCode: number): void {
     this.#exitCode = exitCode
-    this.#tellExit(exitCode)
+    this.#sendExit(exitCode)
     this.#onExit()
   }
 
-  #tellExit(exitCode: number): void {
+  #sendExit(exitCode: number): void {
     const stream = this.#stream
     if (!stream || stream.destroyed || stream.writableEnded) return
     stream.end(encodeControl({ type: 'exit', exit_code: exitCode }))

@@ -1,37 +1,31 @@
 import type { Terminal as TerminalInfo } from '@computer/contract'
 import type { GuestOpenTerminal } from '@computer/contract/guest-terminals'
-import { resolve } from 'node:path'
-import { argvFor, checkCommand } from '../exec/command.ts'
-import { loginEnvironment, type LoginWish } from '../exec/environment.ts'
-import { Refusal } from '../refusal.ts'
+import { argvFor, resolveCommand } from '../exec/command.ts'
+import { makeLogin, type LoginOptions } from '../exec/environment.ts'
+import { AgentError } from '../errors.ts'
 import { Terminal } from './terminal.ts'
 
 const maxTerminals = 64
-/** How long a client may take to come for what a command wrote that is over already. */
-const keptAfterExitMs = 60_000
+/** How long an exited terminal's output can still be fetched. */
+const exitedTtlMs = 60_000
 
-/** The terminals of a machine. They end with their commands, with the agent, or are killed. */
+/** The terminals of a machine. Each ends with its command, with the agent, or when it is killed. */
 export class Terminals {
   readonly #terminals = new Map<string, Terminal>()
 
-  /** One that has the id already is answered as it is: the call was made twice. */
-  open(request: GuestOpenTerminal, login: LoginWish): TerminalInfo {
+  /** Idempotent: returns the terminal that has the id already. */
+  open(request: GuestOpenTerminal, login: LoginOptions): TerminalInfo {
     const known = this.#terminals.get(request.id)
     if (known) return known.info
     this.#makeRoom()
     const { id, cols, rows } = request
     const { user } = login
-    const cwd = resolve(user.home, request.cwd ?? '.')
     const command = request.command ?? [user.shell, '-l']
-    const environment: Record<string, string> = {
-      ...loginEnvironment(login),
-      TERM: 'xterm-256color',
-      ...request.env,
-    }
-    checkCommand(user, command[0] ?? '', { cwd, path: environment['PATH'] ?? '' })
-    const pty = { argv: argvFor(user, command), cwd, environment, cols, rows, owner: user }
-    const start = { id, command, user: user.name, cwd, cols, rows, pty }
-    const terminal = new Terminal(start, () => this.#forgetLater(terminal))
+    const env = { TERM: 'xterm-256color', ...request.env }
+    const options = resolveCommand(makeLogin(login), { command, cwd: request.cwd, env })
+    const pty = { argv: argvFor(user, command), ...options, cols, rows, owner: user }
+    const start = { id, command, user: user.name, cwd: options.cwd, cols, rows, pty }
+    const terminal = new Terminal(start, () => this.#expireLater(terminal))
     this.#terminals.set(id, terminal)
     return terminal.info
   }
@@ -42,10 +36,10 @@ export class Terminals {
       .toReversed()
   }
 
-  /** Also one whose command has just exited. */
+  /** Finds exited terminals too, until they expire. */
   find(id: string): Terminal {
     const terminal = this.#terminals.get(id)
-    if (!terminal) throw new Refusal('not_found', `there is no terminal ${id}`)
+    if (!terminal) throw new AgentError('not_found', `there is no terminal ${id}`)
     return terminal
   }
 
@@ -61,7 +55,7 @@ export class Terminals {
 
   #makeRoom(): void {
     if (this.#running().length >= maxTerminals) {
-      throw new Refusal(
+      throw new AgentError(
         'conflict',
         `the machine has ${maxTerminals} terminals open; kill one first`,
       )
@@ -72,9 +66,9 @@ export class Terminals {
     }
   }
 
-  #forgetLater(terminal: Terminal): void {
+  #expireLater(terminal: Terminal): void {
     setTimeout(() => {
       if (this.#terminals.get(terminal.id) === terminal) this.#terminals.delete(terminal.id)
-    }, keptAfterExitMs).unref()
+    }, exitedTtlMs).unref()
   }
 }

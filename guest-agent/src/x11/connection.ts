@@ -3,13 +3,12 @@ import { getInputFocus } from './requests.ts'
 import { parseSetup, setupRequest, type Setup } from './setup.ts'
 
 /**
- * A connection to the X server: requests out in order, replies matched to them, events to whoever
- * listens. It is our own because it has to be fast at one thing that libraries are slow at: a reply
- * of many megabytes goes straight into a buffer that the caller keeps from one screenshot to the
- * next. Every server we meet runs on this machine, so the byte order is always ours.
+ * A connection to the X server: sends requests in order, matches replies to them and dispatches
+ * events. Unlike the libraries, it can read a reply of many megabytes straight into a buffer that
+ * the caller reuses. The server runs on this machine, so the byte order is always the native one.
  *
- * What is sent within one turn of the event loop goes out in one write. A request without a reply
- * that fails is not noticed; `sync` waits until the server has done everything sent before it.
+ * Requests of one turn of the event loop go out in one write. The failure of a request without a
+ * reply goes unnoticed. `sync` waits until the server has processed everything sent before.
  */
 export class XConnection implements Disposable {
   readonly setup: Setup
@@ -98,7 +97,7 @@ export class XConnection implements Disposable {
     await this.ask(getInputFocus())
   }
 
-  /** Calls back for every event of a kind, until the returned function is called. */
+  /** Calls back for every event of a kind until the returned function is called. */
   listen(code: number, onEvent: (event: Buffer) => void): () => void {
     const listeners = this.#listeners.get(code) ?? new Set()
     this.#listeners.set(code, listeners.add(onEvent))
@@ -132,14 +131,14 @@ export class XConnection implements Disposable {
   }
 }
 
-export class XClosed extends Error {
+class XClosed extends Error {
   override name = 'XClosed'
   constructor() {
     super('the X server closed the connection')
   }
 }
 
-export class XFailure extends Error {
+class XFailure extends Error {
   override name = 'XFailure'
   constructor(code: number, request: number) {
     super(`the X server refused request ${request} with error ${code}`)
@@ -157,11 +156,11 @@ const readBytes = 256 * 1024
 const setupTimeoutMs = 5000
 const genericEvent = 35
 
-/** Cuts the byte stream into messages. Each is its own copy, so that the read buffer can be reused. */
+/** Splits the byte stream into messages. Each is a copy, so that the read buffer can be reused. */
 class Incoming {
   onMessage: (message: Buffer) => void = () => {}
   bufferFor: () => Buffer | undefined = () => undefined
-  /** The server's first answer has its length elsewhere. */
+  /** The server's first message has its length elsewhere. */
   isSetup = false
   #header = Buffer.allocUnsafe(32)
   #headerLength = 0

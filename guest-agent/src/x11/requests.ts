@@ -73,12 +73,12 @@ export function getInputFocus(): Buffer {
   return request(43, 0, [])
 }
 
-/** Which keys are down: a bit for each keycode. */
+/** The keys that are down, one bit per keycode. */
 export function queryKeymap(): Buffer {
   return request(44, 0, [])
 }
 
-/** In the server's own pixel format, of everything that is visible there. */
+/** In the server's own pixel format, including everything visible in the area. */
 export function getImage(drawable: number, area: Rectangle): Buffer {
   const zPixmap = 2
   const { x, y, width, height } = area
@@ -114,7 +114,6 @@ export function getModifierMapping(): Buffer {
   return request(119, 0, [])
 }
 
-/** A request of an extension. */
 export function extensionRequest(opcode: number, minor: number, words: readonly number[]): Buffer {
   return request(opcode, minor, words)
 }

@@ -8,7 +8,7 @@ import {
   selectEvents,
 } from './requests.ts'
 
-/** A connection with what the agent needs to know about its server: atoms, extensions, geometry. */
+/** A connection with its server's atoms, extensions and geometry. */
 export type XSession = {
   readonly x: XConnection
   readonly root: number
@@ -16,13 +16,13 @@ export type XSession = {
   readonly xtest: number
   readonly damage: Extension
   readonly fixes: Extension
-  /** Follows every resize. */
+  /** Updated with every resize. */
   readonly size: { width: number; height: number }
   readonly openedAtMs: number
 }
 
-/** A request's opcode, and the first of its events' codes. */
-export type Extension = { readonly opcode: number; readonly event: number }
+/** The opcode of its requests and the code of its first event. */
+type Extension = { readonly opcode: number; readonly event: number }
 
 const atomNames = [
   'CLIPBOARD',
@@ -42,7 +42,7 @@ const atomNames = [
   'text/plain;charset=utf-8',
   'text/plain',
 ] as const
-export type AtomName = (typeof atomNames)[number]
+type AtomName = (typeof atomNames)[number]
 export const predefinedAtom = { primary: 1, atom: 4, cardinal: 6, string: 31, window: 33 } as const
 
 export async function openSession(path: string): Promise<XSession> {
@@ -62,7 +62,7 @@ export async function openSession(path: string): Promise<XSession> {
       findExtension(x, 'DAMAGE'),
       findExtension(x, 'XFIXES'),
     ])
-    // Both answer nothing else before they were told which version the client speaks.
+    // Both extensions require the client's version first.
     await Promise.all([
       x.ask(extensionRequest(fixes.opcode, 0, [5, 0])),
       x.ask(extensionRequest(damage.opcode, 0, [1, 1])),
@@ -75,7 +75,7 @@ export async function openSession(path: string): Promise<XSession> {
   }
 }
 
-/** The first words of a property; empty when it is not set. */
+/** The first words of a property; empty if it is not set. */
 export async function readWords(
   session: XSession,
   window: number,

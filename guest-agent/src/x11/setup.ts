@@ -1,4 +1,4 @@
-/** What the server says about itself when a client comes. */
+/** The server's description of itself to a new client. */
 export type Setup = {
   readonly idBase: number
   readonly root: number
@@ -9,7 +9,7 @@ export type Setup = {
   readonly maxKeycode: number
 }
 
-/** Without authorization data: the machine's server takes every local user. */
+/** Without authorization data: the machine's server accepts every local user. */
 export function setupRequest(): Buffer {
   const request = Buffer.alloc(12)
   request[0] = 0x6c

@@ -8,7 +8,7 @@ import { portTools } from './ports.ts'
 import { screenTools } from './screen.ts'
 import { snapshotTools } from './snapshots.ts'
 
-/** In the order in which a model reads them. */
+/** All tools, in the order in which the model sees them. */
 export const tools: readonly Tool[] = [
   ...machineTools,
   ...screenTools,

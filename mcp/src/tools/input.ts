@@ -1,36 +1,37 @@
 import type { Machine } from '@computer/sdk'
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
-import { shownSize, toDisplay, type Point } from '../pictures.ts'
-import { changes, Refusal, tool, type Call, type Tool } from '../tool.ts'
+import { scaledSize, toDisplay, type Point } from '../images.ts'
+import { ToolError } from '../tool-error.ts'
+import { mutating, tool, type ToolCall, type Tool } from '../tool.ts'
 
 const x = z.int().min(0).describe('Pixels from the left edge of the last screenshot.')
 const y = z.int().min(0).describe('Pixels from the top edge of the last screenshot.')
 const button = z.enum(['left', 'middle', 'right']).optional().describe('Default: left.')
 
-/** What a click sets off is not known here: it may send a form or delete a file. */
-const acts = { ...changes, destructiveHint: true, openWorldHint: true }
+/** The effect of input is unknown: a click may submit a form or delete a file. */
+const unknownEffect = { ...mutating, destructiveHint: true, openWorldHint: true }
 
 export const inputTools: readonly Tool[] = [
   tool({
     name: 'click',
     title: 'Click',
     description:
-      'Click at a point of the screen. Use it after a screenshot, and aim at the middle of what you ' +
-      'want to hit; take another screenshot afterwards to see what it did.',
+      'Click at a point on the screen. Use it after a screenshot, and aim at the center of the target; ' +
+      'take another screenshot afterwards to see the effect.',
     input: z.strictObject({
       machine,
       x,
       y,
       button,
-      count: z.int().min(1).max(3).optional().describe('2 is a double click. Default: 1.'),
+      count: z.int().min(1).max(3).optional().describe('2 is a double-click. Default: 1.'),
     }),
-    annotations: acts,
+    annotations: unknownEffect,
     run: (call, { x, y, button, count, ...input }) =>
       act(call, input.machine, `Clicked at (${x}, ${y})`, async (found) => {
         const { signal } = call
-        const locate = await locator(call, found)
-        const point = locate({ x, y })
+        const toPoint = await createPointMapper(call, found)
+        const point = toPoint({ x, y })
         await found.mouse.click(point.x, point.y, { button, count, signal })
       }),
   }),
@@ -38,14 +39,14 @@ export const inputTools: readonly Tool[] = [
     name: 'move_mouse',
     title: 'Move the mouse',
     description:
-      'Move the pointer to a point of the screen without a click. Use it for what shows when the ' +
-      'pointer rests on something, such as a menu or a hint; click moves there by itself.',
+      'Move the pointer to a point on the screen without clicking. Use it for hover effects, such as ' +
+      'menus and tooltips; click moves the pointer by itself.',
     input: z.strictObject({ machine, x, y }),
-    annotations: { ...changes, idempotentHint: true },
+    annotations: { ...mutating, idempotentHint: true },
     run: (call, { x, y, ...input }) =>
       act(call, input.machine, `Moved to (${x}, ${y})`, async (found) => {
-        const locate = await locator(call, found)
-        const point = locate({ x, y })
+        const toPoint = await createPointMapper(call, found)
+        const point = toPoint({ x, y })
         await found.mouse.move(point.x, point.y, { signal: call.signal })
       }),
   }),
@@ -53,18 +54,18 @@ export const inputTools: readonly Tool[] = [
     name: 'drag',
     title: 'Drag',
     description:
-      'Press a mouse button at one point and release it at another. Use it to move things, to mark ' +
-      'text and for sliders.',
+      'Press a mouse button at one point and release it at another. Use it to move items, ' +
+      'select text and adjust sliders.',
     input: z.strictObject({ machine, from_x: x, from_y: y, to_x: x, to_y: y, button }),
-    annotations: acts,
+    annotations: unknownEffect,
     run: (call, { button, ...input }) => {
       const from = { x: input.from_x, y: input.from_y }
       const to = { x: input.to_x, y: input.to_y }
       const done = `Dragged from (${from.x}, ${from.y}) to (${to.x}, ${to.y})`
       return act(call, input.machine, done, async (found) => {
         const { signal } = call
-        const locate = await locator(call, found)
-        await found.mouse.drag(locate(to), { from: locate(from), button, signal })
+        const toPoint = await createPointMapper(call, found)
+        await found.mouse.drag(toPoint(to), { from: toPoint(from), button, signal })
       })
     },
   }),
@@ -72,32 +73,32 @@ export const inputTools: readonly Tool[] = [
     name: 'scroll',
     title: 'Scroll',
     description:
-      'Turn the mouse wheel over a point of the screen. Use it to see more of a page or a list; ' +
-      'press_keys with "Page_Down" or "End" goes further at once.',
+      'Turn the mouse wheel at a point on the screen. Use it to see more of a page or a list; ' +
+      'press_keys with "Page_Down" or "End" scrolls further at once.',
     input: z.strictObject({
       machine,
       x,
       y,
       direction: z.enum(['up', 'down', 'left', 'right']),
-      amount: z.int().min(1).max(50).optional().describe('Notches of the wheel. Default: 3.'),
+      amount: z.int().min(1).max(50).optional().describe('Wheel notches. Default: 3.'),
     }),
-    annotations: changes,
+    annotations: mutating,
     run: (call, { x, y, direction, amount, ...input }) =>
       act(call, input.machine, `Scrolled ${direction}`, async (found) => {
         const { signal } = call
-        const locate = await locator(call, found)
-        await found.mouse.scroll(direction, { at: locate({ x, y }), amount, signal })
+        const toPoint = await createPointMapper(call, found)
+        await found.mouse.scroll(direction, { at: toPoint({ x, y }), amount, signal })
       }),
   }),
   tool({
     name: 'type_text',
     title: 'Type text',
     description:
-      'Type text on the keyboard of a machine, into whatever has the focus: click there first. A ' +
-      'line break presses Enter, a tab presses Tab. For single keys and shortcuts use press_keys; ' +
-      'to write a file use write_file, to run a command run_command.',
+      'Type text on the keyboard of a machine, into the focused window: click there first. A line ' +
+      'break presses Enter, a tab presses Tab. For single keys and shortcuts use press_keys, to write ' +
+      'a file use write_file, and to run a command use run_command.',
     input: z.strictObject({ machine, text: z.string().min(1).max(50_000) }),
-    annotations: acts,
+    annotations: unknownEffect,
     run: (call, { text, ...input }) =>
       act(call, input.machine, `Typed ${text.length} characters`, (found) =>
         found.keyboard.type(text, { signal: call.signal }),
@@ -107,14 +108,14 @@ export const inputTools: readonly Tool[] = [
     name: 'press_keys',
     title: 'Press keys',
     description:
-      'Press a key or a combination on the keyboard of a machine: "Return", "Escape", "Page_Down", ' +
+      'Press a key or key combination on the keyboard of a machine, such as "Return", "Escape", "Page_Down", ' +
       '"F5", "ctrl+l", "ctrl+shift+t", "alt+F4". To type text use type_text.',
     input: z.strictObject({
       machine,
-      keys: z.string().min(1).max(100).describe('Names of X keys, joined by +.'),
-      repeat: z.int().min(1).max(50).optional().describe('How many times. Default: 1.'),
+      keys: z.string().min(1).max(100).describe('X key names joined by +.'),
+      repeat: z.int().min(1).max(50).optional().describe('Number of times. Default: 1.'),
     }),
-    annotations: acts,
+    annotations: unknownEffect,
     run: (call, { keys, repeat = 1, ...input }) =>
       act(call, input.machine, `Pressed ${keys}`, async (found) => {
         for (let times = 0; times < repeat; times++)
@@ -124,31 +125,31 @@ export const inputTools: readonly Tool[] = [
 ]
 
 async function act(
-  call: Call,
-  wanted: string,
+  call: ToolCall,
+  ref: string,
   done: string,
   send: (found: Machine) => Promise<void>,
 ): Promise<string> {
-  const found = await call.connection.controls.use(() => findMachine(call, wanted), send)
-  return `${done} on ${found.name}. Take a screenshot to see what it did.`
+  const found = await call.connection.leases.use(() => findMachine(call, ref), send)
+  return `${done} on ${found.name}. Take a screenshot to see the effect.`
 }
 
-/** Maps points of the picture that the model was shown to the display, if that is still the same. */
-async function locator({ connection, signal }: Call, found: Machine) {
+/** Maps points of the last screenshot to the display, unless its size has changed since. */
+async function createPointMapper({ connection, signal }: ToolCall, found: Machine) {
   const display = await found.display.get({ signal })
-  const { width, height } = shownSize(display)
-  const before = connection.shown.get(found.id)
+  const { width, height } = scaledSize(display)
+  const before = connection.displaySizes.get(found.id)
   return ({ x, y }: Point): Point => {
     if (before && (before.width !== display.width || before.height !== display.height)) {
-      throw new Refusal(
-        `The display of ${found.name} has another size than in your last screenshot. Nothing was ` +
-          'done: take a screenshot and find the place again.',
+      throw new ToolError(
+        `The display of ${found.name} has changed size since your last screenshot. Nothing was ` +
+          'done: take a new screenshot and find the point again.',
       )
     }
     if (x >= width || y >= height) {
-      throw new Refusal(
+      throw new ToolError(
         `(${x}, ${y}) is outside the screen, which is ${width}x${height} pixels. Nothing was done: ` +
-          'take a screenshot and find the place again.',
+          'take a new screenshot and find the point again.',
       )
     }
     return toDisplay({ x, y }, { width, height }, display)

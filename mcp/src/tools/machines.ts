@@ -1,36 +1,38 @@
 import type { Machine, Preview, Snapshot } from '@computer/sdk'
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
-import { bytesInWords } from '../text.ts'
-import { changes, destroys, looks, tool, type Call, type Tool } from '../tool.ts'
+import { formatBytes } from '../text.ts'
+import { mutating, destructive, readOnly, tool, type ToolCall, type Tool } from '../tool.ts'
 
 export const machineTools: readonly Tool[] = [
   tool({
     name: 'list_machines',
     title: 'List machines',
     description:
-      'List the machines of the organization, newest first, with name, id, state and size. Use it ' +
-      'first, to find a machine to work on before you create another.',
+      'List the machines of the organization, newest first, with name, ID, state and size. Use it ' +
+      'first, to find an existing machine before you create another.',
     input: z.strictObject({
-      cursor: z.string().min(1).optional().describe('Where the page before said to go on.'),
+      cursor: z.string().min(1).optional().describe('Cursor given with the previous page.'),
     }),
-    annotations: looks,
+    annotations: readOnly,
     async run({ connection, signal }, { cursor }) {
       const page = await connection.computer.machines.list({ limit: 50, cursor, signal })
-      if (page.data.length === 0) return 'There is no machine. create_machine makes one.'
-      const more = page.nextCursor ? [`There are more: cursor ${page.nextCursor}`] : []
+      if (page.data.length === 0) return 'There are no machines. create_machine creates one.'
+      const more = page.nextCursor
+        ? [`There are more; continue with cursor ${page.nextCursor}`]
+        : []
       return [...page.data.map(describeMachine), ...more].join('\n')
     },
   }),
   tool({
     name: 'get_machine',
-    title: 'Look at a machine',
+    title: 'Get a machine',
     description:
       'Read the state and size of one machine, who controls its mouse and keyboard, its snapshots ' +
-      'and its published ports. Use it to see how something that takes time stands, and to find ' +
-      'the id of a snapshot.',
+      'and its published ports. Use it to check the progress of an operation, and to find the ID of ' +
+      'a snapshot.',
     input: z.strictObject({ machine }),
-    annotations: looks,
+    annotations: readOnly,
     async run(call, input) {
       const found = await findMachine(call, input.machine)
       const { signal } = call
@@ -40,10 +42,10 @@ export const machineTools: readonly Tool[] = [
         found.ports.list({ limit: 50, signal }),
       ])
       const { holder } = lease
-      const who = holder ? `${holder.openedBy.name} (${holder.type})` : 'nobody'
+      const controller = holder ? `${holder.openedBy.name} (${holder.type})` : 'nobody'
       return [
         describeMachine(found),
-        `Mouse and keyboard are controlled by ${who}.`,
+        `Mouse and keyboard are controlled by ${controller}.`,
         ...listed('Snapshots, newest first:', 'No snapshots.', snapshots.data, describeSnapshot),
         ...listed('Published ports:', 'No published ports.', ports.data, describePort),
       ].join('\n')
@@ -53,25 +55,25 @@ export const machineTools: readonly Tool[] = [
     name: 'create_machine',
     title: 'Create a machine',
     description:
-      'Create a Linux machine with a desktop, a browser and a shell. Answers once it runs, usually ' +
-      'after some seconds. It costs while it runs: use it when no existing machine will do, and ' +
-      'stop_machine or delete_machine when you are done. To get a copy of a machine with all that ' +
-      'is on it, use fork_machine.',
+      'Create a Linux machine with a desktop, a browser and a shell. Returns once it is running, ' +
+      'usually after a few seconds. A running machine costs money: use this when no existing machine ' +
+      'will do, and use stop_machine or delete_machine when you are done. To copy an existing machine, ' +
+      'use fork_machine.',
     input: z.strictObject({
       name: z
         .string()
         .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)
         .max(63)
         .optional()
-        .describe('Lower-case letters, digits and hyphens. Default: one is made up.'),
+        .describe('Lowercase letters, digits and hyphens. Default: generated.'),
       size: z.enum(['small', 'standard', 'large']).optional().describe('Default: small.'),
       template: z
         .string()
         .regex(/^tpl_/)
         .optional()
-        .describe('Id of a template to begin from, if the user named one.'),
+        .describe('ID of the template to create it from, if the user named one.'),
     }),
-    annotations: changes,
+    annotations: mutating,
     async run({ connection, signal }, input) {
       const created = await connection.computer.machines.create({ ...input, signal })
       return `Created.\n${describeMachine(created)}`
@@ -81,13 +83,13 @@ export const machineTools: readonly Tool[] = [
     name: 'start_machine',
     title: 'Start a machine',
     description:
-      'Boot a machine. Answers once it runs. Use it when a machine is stopped, or in error: its disk ' +
-      'is as it was, while programs that ran before are not started again.',
+      'Boot a machine and return once it is running. Use it when a machine is stopped or in error. ' +
+      'Its disk is kept; programs that were running are not restarted.',
     input: z.strictObject({ machine }),
-    annotations: { ...changes, idempotentHint: true },
+    annotations: { ...mutating, idempotentHint: true },
     async run(call, input) {
       const found = await findMachine(call, input.machine)
-      if (found.state === 'running') return `It runs already.\n${describeMachine(found)}`
+      if (found.state === 'running') return `It is already running.\n${describeMachine(found)}`
       return describeMachine(await found.start({ signal: call.signal }))
     },
   }),
@@ -95,16 +97,19 @@ export const machineTools: readonly Tool[] = [
     name: 'stop_machine',
     title: 'Stop a machine',
     description:
-      'Shut a machine down. Its disk is kept and it no longer costs computing time; programs that ' +
-      'run on it end. Use it when you are done for now.',
+      'Shut down a machine. Its programs end and it no longer uses compute time; its disk is kept. ' +
+      'Use it when you are done for now.',
     input: z.strictObject({
       machine,
-      force: z.boolean().optional().describe('Pull the plug, if it does not shut down otherwise.'),
+      force: z
+        .boolean()
+        .optional()
+        .describe('Power off at once, if it does not shut down by itself.'),
     }),
-    annotations: { ...destroys, idempotentHint: true },
+    annotations: { ...destructive, idempotentHint: true },
     async run(call, { force, ...input }) {
       const found = await findMachine(call, input.machine)
-      if (found.state === 'stopped') return `It is stopped already.\n${describeMachine(found)}`
+      if (found.state === 'stopped') return `It is already stopped.\n${describeMachine(found)}`
       return describeMachine(await found.stop({ force, signal: call.signal }))
     },
   }),
@@ -112,18 +117,18 @@ export const machineTools: readonly Tool[] = [
     name: 'delete_machine',
     title: 'Delete a machine',
     description:
-      'Delete a machine and its disk for ever; its snapshots and forks stay. Use it only for a ' +
-      'machine that you made yourself or that the user asked you to delete.',
+      'Permanently delete a machine and its disk; its snapshots and forks are kept. Use it only for a ' +
+      'machine that you created yourself or that the user asked you to delete.',
     input: z.strictObject({ machine }),
-    annotations: destroys,
+    annotations: destructive,
     run: deleteMachine,
   }),
 ]
 
-async function deleteMachine(call: Call, input: { readonly machine: string }): Promise<string> {
+async function deleteMachine(call: ToolCall, input: { readonly machine: string }): Promise<string> {
   const found = await findMachine(call, input.machine)
   await found.delete({ signal: call.signal })
-  call.connection.shown.delete(found.id)
+  call.connection.displaySizes.delete(found.id)
   return `Deleted ${found.name} (${found.id}).`
 }
 
@@ -134,7 +139,7 @@ export function describeMachine({ data }: Machine): string {
 }
 
 function describeSnapshot({ name, id, state, origin, createdAt, sizeBytes }: Snapshot): string {
-  const size = sizeBytes === null ? '' : `, ${bytesInWords(sizeBytes)}`
+  const size = sizeBytes === null ? '' : `, ${formatBytes(sizeBytes)}`
   return `${name} (${id}): ${state}, ${origin}, taken ${createdAt}${size}`
 }
 

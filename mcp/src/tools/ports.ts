@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
-import { changes, destroys, Refusal, tool, type Tool } from '../tool.ts'
+import { ToolError } from '../tool-error.ts'
+import { mutating, destructive, tool, type Tool } from '../tool.ts'
 
 const port = z.int().min(1).max(65535)
 
@@ -9,22 +10,22 @@ export const portTools: readonly Tool[] = [
     name: 'publish_port',
     title: 'Publish a port',
     description:
-      'Give a port of a machine an https address, so that the user can open what listens there. A ' +
-      'private one, the default, opens for members of the organization, and once for whoever has ' +
-      'the link in the answer: pass it on to the user. Make one public only if the user asks for ' +
-      'it. To reach a port from inside the machine, use run_command with curl and localhost.',
+      'Publish a port of a machine at an https URL, so that the user can open what listens there. By ' +
+      'default it is private: open to members of the organization, and once to anyone with the link ' +
+      'in the result, which you pass on to the user. Make it public only if the user asks for that. ' +
+      'To reach a port from inside the machine, use run_command with curl and localhost.',
     input: z.strictObject({
       machine,
       port,
-      name: z.string().min(1).max(255).optional().describe('What is shown for it.'),
+      name: z.string().min(1).max(255).optional().describe('Display name.'),
       access: z.enum(['private', 'public']).optional(),
     }),
-    annotations: { ...changes, idempotentHint: true, openWorldHint: true },
+    annotations: { ...mutating, idempotentHint: true, openWorldHint: true },
     async run(call, { port, name, access, ...input }) {
       const found = await findMachine(call, input.machine)
       const published = await found.ports.publish(port, { name, access, signal: call.signal })
       const { url, accessUrl } = published
-      const link = accessUrl ? [`Link that opens it once, within a day: ${accessUrl}`] : []
+      const link = accessUrl ? [`One-time link, valid for a day: ${accessUrl}`] : []
       return [`Port ${port} of ${found.name} is ${published.access} at ${url}`, ...link].join('\n')
     },
   }),
@@ -32,10 +33,10 @@ export const portTools: readonly Tool[] = [
     name: 'unpublish_port',
     title: 'Unpublish a port',
     description:
-      'Take the https address of a port away again. Use it when the user has seen what was there; ' +
-      'publishing again gives another address.',
+      'Remove the https URL of a published port. Use it when the user no longer needs it; publishing ' +
+      'the port again gives a different URL.',
     input: z.strictObject({ machine, port }),
-    annotations: destroys,
+    annotations: destructive,
     async run(call, { port, ...input }) {
       const found = await findMachine(call, input.machine)
       const { signal } = call
@@ -44,8 +45,8 @@ export const portTools: readonly Tool[] = [
         await found.ports.unpublish(preview.id, { signal })
         return `Port ${port} of ${found.name} is no longer published.`
       }
-      throw new Refusal(
-        `Port ${port} of ${found.name} is not published. get_machine shows which are.`,
+      throw new ToolError(
+        `Port ${port} of ${found.name} is not published. get_machine lists published ports.`,
       )
     },
   }),

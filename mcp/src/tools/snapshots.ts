@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
-import { changes, destroys, tool, type Tool } from '../tool.ts'
+import { mutating, destructive, tool, type Tool } from '../tool.ts'
 import { describeMachine } from './machines.ts'
 
 const snapshot = z.string().regex(/^snp_[0-9a-z]+$/)
@@ -10,14 +10,14 @@ export const snapshotTools: readonly Tool[] = [
     name: 'create_snapshot',
     title: 'Take a snapshot',
     description:
-      'Keep the disk of a running machine as it is now, so that restore_snapshot can go back to it ' +
-      'and fork_machine can branch from it. Use it before you try something that may go wrong. It ' +
-      'holds files, installed software and logins of the browser, not running programs.',
+      'Save the current disk of a running machine, to return to it with restore_snapshot or to branch ' +
+      'from it with fork_machine. Use it before you try something risky. It includes files, installed ' +
+      'software and browser logins, but not running programs.',
     input: z.strictObject({
       machine,
-      name: z.string().min(1).max(255).optional().describe('Default: one is made up.'),
+      name: z.string().min(1).max(255).optional().describe('Default: generated.'),
     }),
-    annotations: changes,
+    annotations: mutating,
     async run(call, { name, ...input }) {
       const found = await findMachine(call, input.machine)
       const taken = await found.snapshots.create({ name, signal: call.signal })
@@ -28,11 +28,14 @@ export const snapshotTools: readonly Tool[] = [
     name: 'restore_snapshot',
     title: 'Restore a snapshot',
     description:
-      'Put a machine back onto one of its snapshots. What changed on its disk since then is gone ' +
-      'from it, though kept as a snapshot named "Before restore"; running programs end, and a ' +
-      'running machine is restarted. To keep the machine as it is, use fork_machine with the snapshot.',
-    input: z.strictObject({ machine, snapshot: snapshot.describe('Its id: see get_machine.') }),
-    annotations: destroys,
+      'Restore a machine to one of its snapshots. The current disk is first saved as a snapshot named ' +
+      '"Before restore"; running programs end, and a running machine is restarted. To keep the ' +
+      'machine as it is, use fork_machine with the snapshot instead.',
+    input: z.strictObject({
+      machine,
+      snapshot: snapshot.describe('Snapshot ID, as listed by get_machine.'),
+    }),
+    annotations: destructive,
     async run(call, input) {
       const found = await findMachine(call, input.machine)
       await found.restore(input.snapshot, { signal: call.signal })
@@ -43,9 +46,9 @@ export const snapshotTools: readonly Tool[] = [
     name: 'fork_machine',
     title: 'Fork a machine',
     description:
-      'Make a new machine with a copy of the disk of another, as it is now or as a snapshot has it. ' +
-      'Both go on separately. Use it to try several ways at once, or to begin from a machine that ' +
-      'is set up already. Answers once the new machine runs.',
+      'Create a new machine from a copy of the current disk of another, or from one of its snapshots. ' +
+      'The two are independent. Use it to try several approaches in parallel, or to start from a ' +
+      'machine that is already set up. Returns once the new machine is running.',
     input: z.strictObject({
       machine,
       name: z
@@ -53,10 +56,10 @@ export const snapshotTools: readonly Tool[] = [
         .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)
         .max(63)
         .optional()
-        .describe('Of the new machine. Default: one is made up.'),
-      snapshot: snapshot.optional().describe('Default: the disk as it is now.'),
+        .describe('Name of the new machine. Default: generated.'),
+      snapshot: snapshot.optional().describe('Snapshot to fork. Default: the current disk.'),
     }),
-    annotations: changes,
+    annotations: mutating,
     async run(call, { name, snapshot, ...input }) {
       const found = await findMachine(call, input.machine)
       const { signal } = call

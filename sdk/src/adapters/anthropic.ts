@@ -2,7 +2,7 @@ import type { Machine } from '../machine.ts'
 import type { CallOptions } from '../options.ts'
 import { pause } from '../retry.ts'
 import type { MouseButton } from '../wire/records.ts'
-import { cut, encodePng, decodePng } from './png.ts'
+import { crop, decodePng, encodePng } from './png.ts'
 import {
   base64,
   screenshotOf,
@@ -13,7 +13,7 @@ import {
   type ViewLimits,
 } from './view.ts'
 
-/** What the tool's `tool_use` blocks carry as `input` (computer_20250124 and computer_20251124). */
+/** The `input` of the tool's `tool_use` blocks (computer_20250124 and computer_20251124). */
 export type AnthropicAction = {
   readonly action: string
   readonly coordinate?: readonly number[] | undefined
@@ -23,11 +23,11 @@ export type AnthropicAction = {
   readonly scroll_amount?: number | undefined
   /** In seconds. */
   readonly duration?: number | undefined
-  /** Of `zoom`: left, top, right, bottom. */
+  /** For `zoom`: left, top, right, bottom. */
   readonly region?: readonly number[] | undefined
 }
 
-/** What goes into `content` of the `tool_result` block. */
+/** The `content` of the `tool_result` block. */
 export type AnthropicContent = (
   | { readonly type: 'text'; readonly text: string }
   | {
@@ -43,16 +43,16 @@ export type AnthropicContent = (
 export type AnthropicOptions = CallOptions & {
   /** Default: computer_20251124. */
   readonly version?: 'computer_20251124' | 'computer_20250124' | undefined
-  /** The largest picture the model takes as it is. Default: 1568 pixels an edge, 1.15 million in all. */
+  /** The largest image shown to the model. Default: 1568 pixels per edge, 1.15 million in total. */
   readonly limits?: ViewLimits | undefined
 }
 
 const defaultLimits: ViewLimits = { longestEdge: 1568, pixels: 1_150_000 }
-const longestWaitSeconds = 300
+const maxWaitSeconds = 300
 
 /**
- * A machine as Anthropic's computer-use tool. `tool` goes into the request, `execute` answers the
- * `tool_use` blocks of its answers.
+ * A machine as Anthropic's computer-use tool. Pass `tool` in the request, and run the `tool_use` blocks
+ * of the response with `execute`.
  */
 export async function anthropicComputerTool(
   machine: Machine,
@@ -60,14 +60,14 @@ export async function anthropicComputerTool(
 ) {
   let view = viewOf(await machine.display.get(options), limits)
 
-  async function look(): Promise<AnthropicContent> {
+  async function takeScreenshot(): Promise<AnthropicContent> {
     const screenshot = await screenshotOf(machine, limits, options)
     view = screenshot.view
     return image(screenshot.base64)
   }
 
   return {
-    /** The tool's definition. */
+    /** The tool definition. */
     tool: {
       type: version,
       name: 'computer' as const,
@@ -75,16 +75,16 @@ export async function anthropicComputerTool(
       display_height_px: view.height,
       ...(version === 'computer_20251124' && { enable_zoom: true }),
     },
-    /** Does what the model asks for and shows it what came of it. Throws what the machine refuses. */
+    /** Performs an action of the model and returns a screenshot. Throws if the machine refuses it. */
     async execute(action: AnthropicAction): Promise<AnthropicContent> {
       if (action.action === 'zoom') return image(await zoom(machine, view, action, options))
       if (action.action === 'cursor_position') {
         throw new Error(
-          'cursor_position is not available: take a screenshot, which shows the pointer',
+          'cursor_position is not supported; take a screenshot, which shows the pointer',
         )
       }
       await act(machine, view, action, options)
-      return look()
+      return takeScreenshot()
     },
   }
 }
@@ -99,7 +99,7 @@ async function act(
   const { coordinate, text } = action
   const point = coordinate && toDisplay(view, pair(coordinate))
   const click = (button: MouseButton, count = 1) =>
-    holding(machine, text, options, () =>
+    withKeysHeld(machine, text, options, () =>
       point
         ? mouse.click(point.x, point.y, { button, count, ...options })
         : mouse.click({ button, count, ...options }),
@@ -118,7 +118,7 @@ async function act(
     case 'triple_click':
       return click('left', 3)
     case 'mouse_move': {
-      const { x, y } = needed(point, 'coordinate')
+      const { x, y } = required(point, 'coordinate')
       return mouse.move(x, y, options)
     }
     case 'left_mouse_down':
@@ -128,36 +128,36 @@ async function act(
     case 'left_click_drag': {
       const { start_coordinate: start } = action
       const from = start && toDisplay(view, pair(start))
-      return mouse.drag(needed(point, 'coordinate'), { from, ...options })
+      return mouse.drag(required(point, 'coordinate'), { from, ...options })
     }
     case 'scroll': {
-      const direction = needed(action.scroll_direction, 'scroll_direction')
+      const direction = required(action.scroll_direction, 'scroll_direction')
       const amount = Math.min(Math.max(Math.round(action.scroll_amount ?? 3), 0), 100)
       if (amount === 0) return
-      return holding(machine, text, options, () =>
+      return withKeysHeld(machine, text, options, () =>
         mouse.scroll(direction, { amount, at: point, ...options }),
       )
     }
     case 'type':
-      return keyboard.type(needed(text, 'text'), options)
+      return keyboard.type(required(text, 'text'), options)
     case 'key':
-      return pressInTurn(machine, needed(text, 'text'), options)
+      return pressSequence(machine, required(text, 'text'), options)
     case 'hold_key':
-      return holding(machine, needed(text, 'text'), options, () => wait(action, options))
+      return withKeysHeld(machine, required(text, 'text'), options, () => wait(action, options))
     case 'wait':
       return wait(action, options)
     default:
-      throw new Error(`${action.action} is no action of this tool`)
+      throw new Error(`unknown action: ${action.action}`)
   }
 }
 
-/** Keys by xdotool's syntax: combinations by +, several in turn by spaces. */
-async function pressInTurn(machine: Machine, text: string, options: CallOptions): Promise<void> {
+/** Presses keys in xdotool syntax: `+` joins combinations, spaces separate successive ones. */
+async function pressSequence(machine: Machine, text: string, options: CallOptions): Promise<void> {
   for (const keys of text.split(' ').filter(Boolean)) await machine.keyboard.press(keys, options)
 }
 
-/** Does something while keys are held down, and lets go of them whatever comes of it. */
-async function holding(
+/** Performs an action while keys are held down, and always releases them. */
+async function withKeysHeld(
   machine: Machine,
   keys: string | undefined,
   options: CallOptions,
@@ -177,22 +177,22 @@ async function holding(
 }
 
 async function wait({ duration = 1 }: AnthropicAction, { signal }: CallOptions): Promise<void> {
-  await pause(Math.min(Math.max(duration, 0), longestWaitSeconds) * 1000, signal)
+  await pause(Math.min(Math.max(duration, 0), maxWaitSeconds) * 1000, signal)
 }
 
-/** A part of the display at its full resolution. */
+/** A region of the display at full resolution. */
 async function zoom(
   machine: Machine,
   view: View,
   { region }: AnthropicAction,
   options: CallOptions,
 ): Promise<string> {
-  const [left, top, right, bottom] = needed(region, 'region') as [number, number, number, number]
+  const [left, top, right, bottom] = required(region, 'region') as [number, number, number, number]
   const from = toDisplay(view, { x: Math.min(left, right), y: Math.min(top, bottom) })
   const to = toDisplay(view, { x: Math.max(left, right), y: Math.max(top, bottom) })
   const { bytes } = await machine.screenshot({ format: 'png', ...options })
   const whole = await decodePng(bytes)
-  return base64(await encodePng(cut(whole, from, { x: to.x + 1, y: to.y + 1 })))
+  return base64(await encodePng(crop(whole, from, { x: to.x + 1, y: to.y + 1 })))
 }
 
 function image(data: string): AnthropicContent {
@@ -205,7 +205,7 @@ function pair(coordinate: readonly number[]): Point {
   return { x: x!, y: y! }
 }
 
-function needed<T>(value: T | undefined, name: string): T {
-  if (value === undefined) throw new Error(`this action needs ${name}`)
+function required<T>(value: T | undefined, name: string): T {
+  if (value === undefined) throw new Error(`this action requires ${name}`)
   return value
 }

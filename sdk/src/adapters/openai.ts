@@ -4,7 +4,7 @@ import { pause } from '../retry.ts'
 import type { MouseButton } from '../wire/records.ts'
 import { screenshotOf, toDisplay, viewOf, type Point, type ViewLimits } from './view.ts'
 
-/** What `computer_call` items carry as `action`, or several of as `actions`. */
+/** The `action` of a `computer_call` item, or one of its `actions`. */
 export type OpenAiAction = {
   readonly type: string
   readonly x?: number | undefined
@@ -17,22 +17,22 @@ export type OpenAiAction = {
   readonly path?: readonly Point[] | undefined
 }
 
-/** What goes into `output` of the `computer_call_output` item. */
+/** The `output` of the `computer_call_output` item. */
 export type OpenAiOutput = {
   readonly type: 'computer_screenshot'
   readonly image_url: string
 }
 
 export type OpenAiOptions = CallOptions & {
-  /** The largest picture the model is shown. Default: 2048 pixels an edge, 1.5 million in all. */
+  /** The largest image shown to the model. Default: 2048 pixels per edge, 1.5 million in total. */
   readonly limits?: ViewLimits | undefined
 }
 
 const defaultLimits: ViewLimits = { longestEdge: 2048, pixels: 1_500_000 }
 const waitMs = 1000
-/** The model scrolls by pixels, a wheel by notches of about so many. */
+/** The model scrolls in pixels; a wheel notch is about this many. */
 const pixelsPerNotch = 100
-/** Its names of keys that X and the aliases do not know. */
+/** The model's key names that are neither X names nor aliases. */
 const keyNames: Readonly<Record<string, string>> = {
   arrowup: 'up',
   arrowdown: 'down',
@@ -46,8 +46,8 @@ const keyNames: Readonly<Record<string, string>> = {
 }
 
 /**
- * A machine as OpenAI's computer-use tool. `tool` goes into the request, `execute` answers the
- * `computer_call` items of its answers.
+ * A machine as OpenAI's computer-use tool. Pass `tool` in the request, and run the `computer_call` items
+ * of the response with `execute`.
  */
 export async function openAiComputerTool(
   machine: Machine,
@@ -56,14 +56,14 @@ export async function openAiComputerTool(
   let view = viewOf(await machine.display.get(options), limits)
 
   return {
-    /** The definition for models that take `computer_use_preview`. */
+    /** The tool definition for models with `computer_use_preview`. */
     tool: {
       type: 'computer_use_preview' as const,
       environment: 'linux' as const,
       display_width: view.width,
       display_height: view.height,
     },
-    /** Does one action, or several in turn, and shows what came of it. */
+    /** Performs one action, or several in order, and returns a screenshot. */
     async execute(actions: OpenAiAction | readonly OpenAiAction[]): Promise<OpenAiOutput> {
       for (const action of [actions].flat() as OpenAiAction[]) {
         await act(machine, (point) => toDisplay(view, point), action, options)
@@ -78,13 +78,13 @@ export async function openAiComputerTool(
 
 async function act(
   machine: Machine,
-  place: (point: Point) => Point,
+  toScreen: (point: Point) => Point,
   action: OpenAiAction,
   options: CallOptions,
 ): Promise<void> {
   const { mouse, keyboard } = machine
   const { x, y } =
-    action.type === 'drag' ? { x: 0, y: 0 } : place({ x: action.x ?? 0, y: action.y ?? 0 })
+    action.type === 'drag' ? { x: 0, y: 0 } : toScreen({ x: action.x ?? 0, y: action.y ?? 0 })
   switch (action.type) {
     case 'screenshot':
       return
@@ -107,11 +107,11 @@ async function act(
     case 'keypress':
       return keyboard.hotkey((action.keys ?? []).map(keyName), options)
     case 'drag':
-      return dragAlong(machine, (action.path ?? []).map(place), options)
+      return dragAlong(machine, (action.path ?? []).map(toScreen), options)
     case 'wait':
       return pause(waitMs, options.signal)
     default:
-      throw new Error(`${action.type} is no action of this tool`)
+      throw new Error(`unknown action: ${action.type}`)
   }
 }
 
@@ -122,21 +122,21 @@ async function clickWith(
   options: CallOptions,
 ): Promise<void> {
   const { mouse, keyboard } = machine
-  // The side buttons of a mouse go back and forward, and so do these keys.
+  // Browsers treat these keys like the side buttons of a mouse.
   if (button === 'back') return keyboard.hotkey(['alt', 'left'], options)
   if (button === 'forward') return keyboard.hotkey(['alt', 'right'], options)
   const named: MouseButton = button === 'wheel' ? 'middle' : button
   return mouse.click(x, y, { button: named, ...options })
 }
 
-/** Through every point of the path; the button is let go of whatever comes of it. */
+/** Drags through every point of the path, and always releases the button. */
 async function dragAlong(
   { mouse }: Machine,
   path: readonly Point[],
   options: CallOptions,
 ): Promise<void> {
   const [first, ...rest] = path
-  if (!first) throw new Error('drag needs a path')
+  if (!first) throw new Error('drag requires a path')
   await mouse.move(first.x, first.y, options)
   await mouse.down(options)
   try {
@@ -148,7 +148,7 @@ async function dragAlong(
 
 function notches(pixels: number | undefined): number {
   const amount = (pixels ?? 0) / pixelsPerNotch
-  // A little is a notch, not nothing.
+  // Round any nonzero amount up to one notch.
   return (
     Math.sign(amount) * Math.min(100, Math.max(amount === 0 ? 0 : 1, Math.round(Math.abs(amount))))
   )

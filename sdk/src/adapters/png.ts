@@ -1,20 +1,20 @@
 /*
- * Makes a PNG smaller, by what every runtime brings along: no decoder is needed for what the server
- * sends, which has at most 8 bits a channel and is not interlaced.
+ * Decodes, scales and encodes PNG with only what every runtime provides. Covers the PNGs that the server
+ * sends: at most 8 bits per channel, not interlaced.
  */
 
-export type Picture = {
+type Bitmap = {
   readonly width: number
   readonly height: number
-  /** Four bytes a pixel, row by row. */
+  /** Four bytes per pixel, row by row. */
   readonly rgba: Uint8Array<ArrayBuffer>
 }
 
 const signature = [137, 80, 78, 71, 13, 10, 26, 10]
-/** Bytes a pixel has, by colour type: grey, RGB, palette, grey with alpha, RGBA. */
+/** Channels per pixel, by color type: gray, RGB, palette, gray with alpha, RGBA. */
 const channelsOf: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 }
 
-export async function decodePng(png: Uint8Array): Promise<Picture> {
+export async function decodePng(png: Uint8Array): Promise<Bitmap> {
   const view = new DataView(png.buffer, png.byteOffset, png.byteLength)
   const parts: Uint8Array[] = []
   let palette: Uint8Array = new Uint8Array()
@@ -27,37 +27,33 @@ export async function decodePng(png: Uint8Array): Promise<Picture> {
     at += 12 + length
   }
   const [width, height] = [view.getUint32(16), view.getUint32(20)]
-  const [depth, colour, interlaced] = [png[24]!, png[25]!, png[28]]
-  const channels = channelsOf[colour]
+  const [depth, color, interlaced] = [png[24]!, png[25]!, png[28]]
+  const channels = channelsOf[color]
   if (depth > 8 || interlaced !== 0 || !channels) {
-    const kind = `${depth} bits of colour type ${colour}`
-    throw new Error(`this PNG has ${kind}, which cannot be made smaller here`)
+    const format = `${depth} bits, color type ${color}, interlace ${interlaced}`
+    throw new Error(`unsupported PNG format: ${format}`)
   }
-  const filtered = await transformed(parts, new DecompressionStream('deflate'))
+  const filtered = await pipe(parts, new DecompressionStream('deflate'))
   const bits = channels * depth
   const rows = unfilter(filtered, Math.ceil((width * bits) / 8), height, Math.ceil(bits / 8))
-  const pixels = depth === 8 ? rows : unpack(rows, width, height, depth, colour === 0)
+  const pixels = depth === 8 ? rows : unpack(rows, width, height, depth, color === 0)
   const rgba = new Uint8Array(width * height * 4)
   for (let from = 0, to = 0; to < rgba.length; from += channels, to += 4) {
-    const isGrey = colour === 0 || colour === 4
-    const source = colour === 3 ? palette : pixels
-    const base = colour === 3 ? pixels[from]! * 3 : from
+    const isGray = color === 0 || color === 4
+    const source = color === 3 ? palette : pixels
+    const base = color === 3 ? pixels[from]! * 3 : from
     rgba[to] = source[base]!
-    rgba[to + 1] = source[isGrey ? base : base + 1]!
-    rgba[to + 2] = source[isGrey ? base : base + 2]!
+    rgba[to + 1] = source[isGray ? base : base + 1]!
+    rgba[to + 2] = source[isGray ? base : base + 2]!
     rgba[to + 3] = 255
   }
   return { width, height, rgba }
 }
 
-export async function encodePng({
-  width,
-  height,
-  rgba,
-}: Picture): Promise<Uint8Array<ArrayBuffer>> {
+export async function encodePng({ width, height, rgba }: Bitmap): Promise<Uint8Array<ArrayBuffer>> {
   const rows = new Uint8Array((width * 3 + 1) * height)
   for (let y = 0, from = 0, to = 0; y < height; y++) {
-    // The byte that says how a row is filtered: not at all.
+    // Filter byte of the row: none.
     to++
     for (let x = 0; x < width; x++, from += 4) {
       rows[to++] = rgba[from]!
@@ -69,7 +65,7 @@ export async function encodePng({
   new DataView(header.buffer).setUint32(0, width)
   new DataView(header.buffer).setUint32(4, height)
   header.set([8, 2], 8)
-  const data = await transformed([rows], new CompressionStream('deflate'))
+  const data = await pipe([rows], new CompressionStream('deflate'))
   return concat([
     new Uint8Array(signature),
     chunk('IHDR', header),
@@ -78,18 +74,18 @@ export async function encodePng({
   ])
 }
 
-/** Each pixel is the mean of what it stands for, so that thin lines and letters do not vanish. */
-export function scaleDown(picture: Picture, width: number, height: number): Picture {
+/** Averages the source pixels of each target pixel, so that thin lines and letters stay visible. */
+export function scaleDown(bitmap: Bitmap, width: number, height: number): Bitmap {
   const rgba = new Uint8Array(width * height * 4)
-  const source = picture.rgba
+  const source = bitmap.rgba
   for (let y = 0, to = 0; y < height; y++) {
-    const [top, bottom] = span(y, height, picture.height)
+    const [top, bottom] = span(y, height, bitmap.height)
     for (let x = 0; x < width; x++, to += 4) {
-      const [left, right] = span(x, width, picture.width)
+      const [left, right] = span(x, width, bitmap.width)
       let [red, green, blue] = [0, 0, 0]
       for (let row = top; row < bottom; row++) {
-        const end = (row * picture.width + right) * 4
-        for (let at = (row * picture.width + left) * 4; at < end; at += 4) {
+        const end = (row * bitmap.width + right) * 4
+        for (let at = (row * bitmap.width + left) * 4; at < end; at += 4) {
           red += source[at]!
           green += source[at + 1]!
           blue += source[at + 2]!
@@ -105,48 +101,48 @@ export function scaleDown(picture: Picture, width: number, height: number): Pict
   return { width, height, rgba }
 }
 
-/** The part between two corners; the second is not part of it. */
-export function cut(
-  picture: Picture,
+/** The region between two corners, excluding the second. */
+export function crop(
+  bitmap: Bitmap,
   from: { readonly x: number; readonly y: number },
   to: { readonly x: number; readonly y: number },
-): Picture {
+): Bitmap {
   const [width, height] = [to.x - from.x, to.y - from.y]
   const rgba = new Uint8Array(width * height * 4)
   for (let y = 0; y < height; y++) {
-    const start = ((from.y + y) * picture.width + from.x) * 4
-    rgba.set(picture.rgba.subarray(start, start + width * 4), y * width * 4)
+    const start = ((from.y + y) * bitmap.width + from.x) * 4
+    rgba.set(bitmap.rgba.subarray(start, start + width * 4), y * width * 4)
   }
   return { width, height, rgba }
 }
 
-/** The pixels of a longer side that one of a shorter side stands for. */
+/** The range of source pixels that a target pixel covers. */
 function span(index: number, length: number, whole: number): [number, number] {
   return [Math.floor((index * whole) / length), Math.ceil(((index + 1) * whole) / length)]
 }
 
-/** One byte for each sample of a row that has several in one. Grey goes up to white, indices stay. */
+/** Unpacks samples of less than 8 bits to bytes. Gray is scaled to 0-255; palette indices are not. */
 function unpack(
   rows: Uint8Array,
   width: number,
   height: number,
   depth: number,
-  isGrey: boolean,
+  isGray: boolean,
 ): Uint8Array {
   const out = new Uint8Array(width * height)
   const stride = Math.ceil((width * depth) / 8)
-  const most = 2 ** depth - 1
+  const maxSample = 2 ** depth - 1
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
       const bit = x * depth
-      const sample = (rows[y * stride + (bit >> 3)]! >> (8 - depth - (bit & 7))) & most
-      out[y * width + x] = isGrey ? (sample * 255) / most : sample
+      const sample = (rows[y * stride + (bit >> 3)]! >> (8 - depth - (bit & 7))) & maxSample
+      out[y * width + x] = isGray ? (sample * 255) / maxSample : sample
     }
   }
   return out
 }
 
-/** Takes back what each row's filter did to its bytes. */
+/** Reverses the filter of each row. */
 function unfilter(rows: Uint8Array, stride: number, height: number, step: number): Uint8Array {
   const out = new Uint8Array(stride * height)
   for (let y = 0; y < height; y++) {
@@ -204,7 +200,7 @@ function crc32(bytes: Uint8Array): number {
   return (crc ^ 0xffffffff) >>> 0
 }
 
-async function transformed(
+async function pipe(
   parts: readonly Uint8Array[],
   through: DecompressionStream | CompressionStream,
 ): Promise<Uint8Array<ArrayBuffer>> {

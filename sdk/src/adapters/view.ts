@@ -5,13 +5,13 @@ import { decodePng, encodePng, scaleDown } from './png.ts'
 export type Point = { readonly x: number; readonly y: number }
 export type Size = { readonly width: number; readonly height: number }
 
-/** What a model is shown of a display: all of it, in pixels that may stand for several each. */
+/** A display as shown to a model: all of it, possibly scaled down. */
 export type View = Size & { readonly display: Size }
 
-/** Vendors make larger pictures smaller themselves, and then nobody knows what a coordinate means. */
+/** Vendors scale larger images down themselves, which invalidates the model's coordinates. */
 export type ViewLimits = { readonly longestEdge: number; readonly pixels: number }
 
-/** The largest picture of a display within the limits, in its proportions and never larger than it. */
+/** The largest view of a display within the limits. Keeps the aspect ratio and never scales up. */
 export function viewOf(display: Size, { longestEdge, pixels }: ViewLimits): View {
   const { width, height } = display
   const scale = Math.min(
@@ -27,7 +27,7 @@ export function viewOf(display: Size, { longestEdge, pixels }: ViewLimits): View
   }
 }
 
-/** The pixel of the display in the middle of what a pixel of the view stands for. */
+/** The display pixel at the center of the area that a view pixel covers. */
 export function toDisplay(view: View, { x, y }: Point): Point {
   return {
     x: map(x, view.width, view.display.width),
@@ -35,7 +35,7 @@ export function toDisplay(view: View, { x, y }: Point): Point {
   }
 }
 
-/** The pixel of the view that stands for a pixel of the display: toDisplay leads back into it. */
+/** The view pixel that covers a display pixel. Inverse of `toDisplay`. */
 export function fromDisplay(view: View, { x, y }: Point): Point {
   return {
     x: map(x, view.display.width, view.width),
@@ -43,7 +43,7 @@ export function fromDisplay(view: View, { x, y }: Point): Point {
   }
 }
 
-/** A screenshot as a model is to see it: PNG in base64. */
+/** Takes a screenshot within the limits, as base64 PNG. */
 export async function screenshotOf(
   machine: Machine,
   limits: ViewLimits,
@@ -58,14 +58,14 @@ export async function screenshotOf(
 
 export function base64(bytes: Uint8Array): string {
   let text = ''
-  // Not all at once: a call takes some ten thousand arguments.
+  // In chunks, because the number of call arguments is limited.
   for (let at = 0; at < bytes.length; at += 8192) {
     text += String.fromCharCode(...bytes.subarray(at, at + 8192))
   }
   return btoa(text)
 }
 
-/** Where the middle of a pixel lies. A coordinate past the edge is of the last pixel. */
+/** Maps the center of a pixel. Coordinates past the edge map to the last pixel. */
 function map(value: number, from: number, to: number): number {
   const inside = Math.min(from - 1, Math.max(0, value))
   return Math.min(to - 1, Math.floor(((inside + 0.5) * to) / from))

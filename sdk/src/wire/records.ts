@@ -5,7 +5,7 @@ export interface ApiKey {
   organizationId: string
   name: string
 
-  /** First characters of the secret, for display and matching. */
+  /** The first characters of the secret, to recognize a key by. */
   prefix: string
   scopes: ApiKeyScope[]
   createdBy: string
@@ -35,17 +35,17 @@ export interface AuditEvent {
   organizationId: string
   type: AuditEventType
 
-  /** Who did it. An operator did it on the server itself. */
+  /** The user or API key that acted, or an operator on the server itself. */
   actor: {
     type: 'user' | 'api_key' | 'operator'
     id: string
     name: string
   } | null
 
-  /** The address that the call came from. */
+  /** The IP address of the caller. */
   address: string | null
 
-  /** What it was done to. */
+  /** The resource that was acted on. */
   target: {
     type: string
     id: string
@@ -88,19 +88,19 @@ export type AuditEventType =
 export interface AuthSession {
   id: string
 
-  /** The organization it acts in. */
+  /** The organization that the session acts in. */
   organizationId: string
   createdAt: string
   lastUsedAt: string
 
-  /** Later with every use. */
+  /** 30 days after the last use. */
   expiresAt: string
 
-  /** Where it was last used from. */
+  /** The IP address that last used the session. */
   address: string | null
   userAgent: string | null
 
-  /** It is the one that asks. */
+  /** True for the session that makes this request. */
   current: boolean
 }
 
@@ -116,7 +116,7 @@ export interface CreatedApiKey {
   organizationId: string
   name: string
 
-  /** First characters of the secret, for display and matching. */
+  /** The first characters of the secret, to recognize a key by. */
   prefix: string
   scopes: ApiKeyScope[]
   createdBy: string
@@ -125,7 +125,7 @@ export interface CreatedApiKey {
   expiresAt: string | null
   revokedAt: string | null
 
-  /** Shown once, never again. */
+  /** The full secret. It is returned only by this call. */
   secret: string
 }
 
@@ -142,15 +142,15 @@ export interface CreatedInvitation {
   createdAt: string
   expiresAt: string
 
-  /** What the invited person opens. In this answer alone: pass it on, unless mail is sent. */
+  /** The link for the invited person. Only this response contains it: pass it on if the server sends no mail. */
   acceptUrl: string
 }
 
 export interface DirectoryEntry {
-  /** Bytes that are not UTF-8 are shown as U+FFFD. */
+  /** The file name. Bytes that are not UTF-8 appear as U+FFFD. */
   name: string
 
-  /** Null if the name is not UTF-8: no path reaches it, a command does. */
+  /** Null if the name is not UTF-8: only a command can reach the file. */
   path: string | null
   type: 'file' | 'directory' | 'symlink' | 'other'
   size: number
@@ -158,7 +158,7 @@ export interface DirectoryEntry {
   owner: string
   modifiedAt: string
 
-  /** Where a symlink points; else null. */
+  /** The target of a symlink; null for other types. */
   target: string | null
 }
 
@@ -166,7 +166,7 @@ export interface Display {
   width: number
   height: number
 
-  /** The desktop answers. */
+  /** Whether the desktop is up. */
   up: boolean
 }
 
@@ -174,7 +174,7 @@ export interface ErrorEnvelope {
   error: {
     code: ErrorCode
 
-    /** For people. Do not parse it. */
+    /** An explanation for people. Do not parse it; use code. */
     message: string
     requestId: string
     details?: FieldError[] | undefined
@@ -196,18 +196,22 @@ export type ErrorCode =
   | 'compute_unavailable'
 
 export interface ExecRequest {
-  /** An argv array. No shell looks at it: ask for one by name, ["sh", "-c", "…"]. */
+  /** The program and its arguments. No shell is involved unless you name one: ["sh", "-c", "…"]. */
   command: string[]
 
-  /** Default: "agent". */
+  /** The user to run as. Default: "agent". */
   user?: 'agent' | 'root' | undefined
 
-  /** Default: the user's home. */
+  /** The working directory. Default: the user's home. */
   cwd?: string | undefined
+
+  /** Variables added to those of a login. */
   env?: Record<string, string> | undefined
+
+  /** Text for standard input, which is empty by default. */
   stdin?: string | undefined
 
-  /** Default: 60000. */
+  /** The command is killed after this many milliseconds. Default: 60000. */
   timeoutMs?: number | undefined
 }
 
@@ -215,16 +219,16 @@ export interface ExecResult {
   stdout: string
   stderr: string
 
-  /** 128 + the number of the signal that ended it; 124 on timeout. */
+  /** The exit code: 128 + N after signal N, 124 after a timeout. */
   exitCode: number
   timedOut: boolean
 
-  /** A stream was longer than 1 MiB: its last 1 MiB is here. */
+  /** Whether stdout or stderr exceeded 1 MiB and only its last 1 MiB is returned. */
   truncated: boolean
 }
 
 export interface FieldError {
-  /** Dotted path into the request, e.g. "metadata.owner". */
+  /** Dotted path of the field in the request, such as "metadata.owner". */
   field: string
   message: string
 }
@@ -235,11 +239,13 @@ export interface FileContent {
   encoding: FileEncoding
   offset: number
 
-  /** Bytes in this range. A utf8 range ends before a character it would cut. */
+  /** The bytes in this range. A utf8 range ends before a character it would split. */
   length: number
 
-  /** Bytes in the whole file. */
+  /** The bytes in the whole file. */
   size: number
+
+  /** Whether this range reaches the end of the file. */
   eof: boolean
 }
 
@@ -251,7 +257,7 @@ export interface Image {
   os: MachineOs
   description: string
 
-  /** What a machine is made from when its creation names nothing. */
+  /** Whether new machines use this image unless another is requested. */
   default: boolean
   createdAt: string
 }
@@ -259,14 +265,14 @@ export interface Image {
 export interface InputLease {
   machineId: string
 
-  /** Null while nobody holds it. */
+  /** The session that holds the lease, or null. */
   holder: {
     sessionId: string
     type: SessionType
     openedBy: Opener
   } | null
 
-  /** Rises with every grant and release; a lower one is refused. */
+  /** Increases with each grant and release. Input with an earlier fence is refused. */
   fence: number
   acquiredAt: string | null
   expiresAt: string | null
@@ -304,7 +310,7 @@ export interface MachineRecord {
   /** A placement hint. */
   region: string
 
-  /** Key/value pairs of the caller, echoed back unchanged. */
+  /** Your own key-value pairs, stored and returned unchanged. */
   metadata: Record<string, string>
   createdAt: string
   startedAt: string | null
@@ -321,7 +327,7 @@ export interface MachineEvent {
   toState: string | null
   message: string | null
 
-  /** Counts the events of one machine, without a gap. */
+  /** The position in the log of the machine, without gaps. */
   sequence: number
   occurredAt: string
 }
@@ -361,11 +367,11 @@ export type MachineState =
   | 'deleting'
 
 export interface MachineUsage {
-  /** Of all its processors together, 0 to 100. */
+  /** Use of all processors of the machine together, 0 to 100. */
   cpuPercent: number
   memoryUsedMb: number
 
-  /** Null where the machine cannot tell. */
+  /** Null if it cannot be measured. */
   diskUsedBytes: number | null
   processes: number
 }
@@ -414,7 +420,7 @@ export type Permission =
   | 'api_keys:manage'
   | 'billing:manage'
 
-/** A pixel of the current display, from its top left corner. */
+/** A pixel of the display, counted from the top left corner. */
 export interface Point {
   x: number
   y: number
@@ -425,22 +431,22 @@ export interface Preview {
   organizationId: string
   machineId: string
 
-  /** Inside the machine. */
+  /** The port inside the machine. */
   port: number
   name: string | null
   access: PreviewAccess
 
-  /** Where it answers, for as long as it is published. */
+  /** The address of the preview while the port is published. */
   url: string
 
-  /** Opens a private one: authorization: Bearer, or x-preview-secret. Shown once. */
+  /** The credential of a private preview, sent as authorization: Bearer or x-preview-secret. Returned once. */
   secret: string | null
 
-  /** A link that opens a private one in a browser, once, within a day. Shown once. */
+  /** A link that opens a private preview in one browser, once, within a day. Returned once. */
   accessUrl: string | null
   createdAt: string
 
-  /** When it was last reached, to a few seconds. */
+  /** The time of the last request, accurate to a few seconds. */
   lastRequestAt: string | null
 }
 
@@ -472,7 +478,7 @@ export interface Principal {
   gatewayUrl: string
 }
 
-/** A command that goes on without its caller. */
+/** A command that runs in the background. */
 export interface Process {
   id: string
   command: string[]
@@ -480,7 +486,7 @@ export interface Process {
   cwd: string
   state: 'running' | 'exited'
 
-  /** 128 + the number of the signal that ended it. */
+  /** The exit code, or 128 + N after signal N. Null while running. */
   exitCode: number | null
   createdAt: string
   exitedAt: string | null
@@ -491,26 +497,26 @@ export interface ProcessLog {
   content: string
   encoding: 'utf8' | 'base64'
 
-  /** Where content begins: later than asked for if that is kept no more. */
+  /** The offset of content: later than requested if older output was discarded. */
   offset: number
 
-  /** Where to go on. */
+  /** The offset to read next. */
   nextOffset: number
 
-  /** The command has exited and nothing follows. */
+  /** Whether the command has exited and all output was read. */
   eof: boolean
 }
 
 export interface PutSecretRequest {
-  /** The environment variable that it becomes in the machine. */
+  /** The name of the environment variable in the machine. */
   name: string
 
-  /** At most 64 KB of UTF-8, without NUL characters. */
+  /** The value: at most 64 KB of UTF-8 without NUL characters. */
   value: string
 }
 
 export interface Quota {
-  /** The entitlement that declined the request. */
+  /** The limit of the plan that was exceeded. */
   limit:
     | 'running_machines'
     | 'machines'
@@ -518,7 +524,11 @@ export interface Quota {
     | 'members'
     | 'concurrent_sessions'
     | 'snapshots_per_machine'
+
+  /** The amount in use. */
   current: number
+
+  /** The amount that the plan allows. */
   maximum: number | null
   planId: string
   upgradeUrl: string | null
@@ -527,7 +537,7 @@ export interface Quota {
 export type Role = 'owner' | 'admin' | 'member'
 
 export interface ScreenshotRecord {
-  /** Base64. */
+  /** The image, in base64. */
   image: string
   format: ScreenshotFormat
   display: {
@@ -541,10 +551,10 @@ export type ScreenshotFormat = 'png' | 'jpeg' | 'webp'
 export interface Secret {
   name: string
 
-  /** Higher with every replacement. */
+  /** Incremented by each replacement. */
   version: number
 
-  /** Null while the machine has not got this version. */
+  /** Null until this version is delivered to the machine. */
   deliveredAt: string | null
 }
 
@@ -574,14 +584,14 @@ export interface Snapshot {
   includesMemory: false
   imageId: string
 
-  /** What was captured beyond the image; null until ready. */
+  /** The bytes captured beyond the image. Null until ready. */
   sizeBytes: number | null
   createdAt: string
   completedAt: string | null
   error: string | null
 }
 
-/** Asked for, taken when the machine stopped, or taken for a template. */
+/** Created by request (manual), when the machine stopped, or for a template. */
 export type SnapshotOrigin = 'manual' | 'stop' | 'template'
 
 export type SnapshotState = 'pending' | 'ready' | 'error' | 'deleting'
@@ -594,10 +604,10 @@ export interface Template {
   state: TemplateState
   imageId: string
 
-  /** What a machine gets that names no size of its own. */
+  /** The size of machines that do not request one. */
   size: MachineSize
 
-  /** The snapshot it stands on, while there is one. */
+  /** The snapshot that the template was created from, while it exists. */
   snapshotId: string | null
   sourceMachineId: string | null
   sizeBytes: number | null
@@ -616,7 +626,7 @@ export interface Terminal {
   rows: number
   createdAt: string
 
-  /** A client is connected to it. */
+  /** Whether a client is connected. */
   attached: boolean
 }
 

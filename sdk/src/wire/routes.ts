@@ -52,29 +52,29 @@ import type {
   WrittenFile,
 } from './records.ts'
 
-/** Every endpoint: what it takes and what it answers, in the SDK's camelCase. */
+/** Input and output of every endpoint, in the SDK's camelCase. */
 export interface Routes {
-  /** Who is calling, in which organization, and what it may do. */
+  /** Get the caller, the organization it acts in, and its permissions. */
   'GET /v1/auth/me': { input: object; output: Principal }
 
-  /** Make an account with a personal organization, and sign in. */
+  /** Create an account with a personal organization, and sign in. */
   'POST /v1/auth/signup': {
     input: {
       body: {
         email: string
         password: string
 
-        /** Default: what stands before the @. */
+        /** Default: the part of the email before the @. */
         name?: string | undefined
 
-        /** Accepts an invitation of this address, and acts in its organization. */
+        /** Token of an invitation for this email. The session then acts in the inviting organization. */
         invitationToken?: string | undefined
       }
     }
     output: Principal
   }
 
-  /** Sign in: sets the cookie computer_session. */
+  /** Sign in. Sets the cookie computer_session. */
   'POST /v1/auth/login': {
     input: {
       body: {
@@ -85,7 +85,7 @@ export interface Routes {
     output: Principal
   }
 
-  /** Revoke the browser session that asks. */
+  /** Sign out: revoke the browser session that makes this request. */
   'POST /v1/auth/logout': { input: object; output: void }
 
   /** Change the organization that this browser session acts in. */
@@ -98,13 +98,13 @@ export interface Routes {
     output: Principal
   }
 
-  /** List your browser sessions that can still be used, newest first. */
+  /** List your active browser sessions, newest first. */
   'GET /v1/auth/sessions': {
     input: {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
       }
     }
@@ -121,7 +121,7 @@ export interface Routes {
     output: void
   }
 
-  /** Change your password. Every other browser session of yours ends. */
+  /** Change your password. All of your other browser sessions end. */
   'POST /v1/auth/password': {
     input: {
       body: {
@@ -132,7 +132,7 @@ export interface Routes {
     output: void
   }
 
-  /** Mail a link that resets a password, if the address has an account. */
+  /** Email a password reset link. The response is the same whether or not the account exists. */
   'POST /v1/auth/password-reset': {
     input: {
       body: {
@@ -142,7 +142,7 @@ export interface Routes {
     output: object
   }
 
-  /** Set a new password with the token of that link. Every browser session ends. */
+  /** Set a new password with the token of a reset link. All browser sessions of the user end. */
   'POST /v1/auth/password-reset/confirm': {
     input: {
       body: {
@@ -153,7 +153,7 @@ export interface Routes {
     output: void
   }
 
-  /** Create an organization, which you own. */
+  /** Create an organization. You become its owner. */
   'POST /v1/organizations': {
     input: {
       body: {
@@ -175,7 +175,7 @@ export interface Routes {
     output: Organization
   }
 
-  /** Leave an organization. Its last owner stays. */
+  /** Leave an organization. The last owner cannot leave. */
   'POST /v1/organizations/{organization_id}/leave': {
     input: { params: { organizationId: string } }
     output: void
@@ -187,7 +187,7 @@ export interface Routes {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
       }
     }
@@ -198,7 +198,7 @@ export interface Routes {
     }
   }
 
-  /** Change a member's role. Only an owner makes or unmakes owners; the last one stays. */
+  /** Change the role of a member. Only an owner can appoint or demote owners. The last owner stays. */
   'PATCH /v1/members/{membership_id}': {
     input: {
       params: { membershipId: string }
@@ -209,19 +209,19 @@ export interface Routes {
     output: Membership
   }
 
-  /** Remove a member. Only an owner removes owners; the last one stays. */
+  /** Remove a member. Only an owner can remove owners. The last owner stays. */
   'DELETE /v1/members/{membership_id}': {
     input: { params: { membershipId: string } }
     output: void
   }
 
-  /** List invitations, newest first: the pending ones unless another state is named. */
+  /** List invitations of one state, newest first. */
   'GET /v1/invitations': {
     input: {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
         /** Default: "pending". */
         state?: InvitationState | undefined
@@ -234,7 +234,7 @@ export interface Routes {
     }
   }
 
-  /** Invite a person by email. The invitation holds for 7 days and for one use. */
+  /** Invite a person by email. The invitation is valid for 7 days and one use. */
   'POST /v1/invitations': {
     input: {
       body: {
@@ -248,13 +248,13 @@ export interface Routes {
     output: CreatedInvitation
   }
 
-  /** Revoke a pending invitation. Repeating it changes nothing. */
+  /** Revoke a pending invitation. Has no effect on any other. */
   'DELETE /v1/invitations/{invitation_id}': {
     input: { params: { invitationId: string } }
     output: Invitation
   }
 
-  /** Accept an invitation of your own address. Your session acts in its organization then. */
+  /** Accept an invitation for your email. Your session then acts in the inviting organization. */
   'POST /v1/invitations/accept': {
     input: {
       body: {
@@ -274,7 +274,7 @@ export interface Routes {
     }
   }
 
-  /** Create an API key. Its secret is in this answer alone. */
+  /** Create an API key. Only this response contains its secret. */
   'POST /v1/api-keys': {
     input: {
       body: {
@@ -287,13 +287,13 @@ export interface Routes {
     output: CreatedApiKey
   }
 
-  /** List API keys, revoked ones too, newest first. */
+  /** List API keys, including revoked ones, newest first. */
   'GET /v1/api-keys': {
     input: {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
       }
     }
@@ -304,16 +304,16 @@ export interface Routes {
     }
   }
 
-  /** Revoke an API key. Repeating it changes nothing. */
+  /** Revoke an API key. Revoking a revoked key has no effect. */
   'DELETE /v1/api-keys/{api_key_id}': { input: { params: { apiKeyId: string } }; output: ApiKey }
 
-  /** Who did what to keys, members, roles, invitations and sign-ins, newest first. */
+  /** List audit events: sign-ins and changes of access, newest first. */
   'GET /v1/audit-events': {
     input: {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
         type?: AuditEventType | undefined
       }
@@ -325,13 +325,13 @@ export interface Routes {
     }
   }
 
-  /** Create a machine. Answers once it runs; after 120 s in state creating. */
+  /** Create a machine. Responds when it is running, or after 120 seconds in state creating. */
   'POST /v1/machines': {
     input: {
       body?: {
         name?: string | undefined
 
-        /** Default: the template's, or small. */
+        /** Default: the size of the template, or small. */
         size?: MachineSize | undefined
         imageId?: string | undefined
         template?: string | undefined
@@ -339,10 +339,10 @@ export interface Routes {
         /** A placement hint. */
         region?: string | undefined
 
-        /** Key/value pairs of the caller, echoed back unchanged. Default: {}. */
+        /** Your own key-value pairs, stored and returned unchanged. Default: {}. */
         metadata?: Record<string, string> | undefined
 
-        /** false: the machine is born stopped. Default: true. */
+        /** Whether to boot the machine. If false, it is created in state stopped. Default: true. */
         start?: boolean | undefined
       }
       creates: true
@@ -356,12 +356,12 @@ export interface Routes {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
         state?: MachineState | undefined
         name?: string | undefined
         templateId?: string | undefined
-        /** metadata[key]=value: only machines that carry all of these pairs. */
+        /** metadata[key]=value lists only machines that have all of these pairs. */
         metadata?: Record<string, string> | undefined
       }
     }
@@ -372,7 +372,7 @@ export interface Routes {
     }
   }
 
-  /** Read one machine. */
+  /** Get a machine. */
   'GET /v1/machines/{machine_id}': {
     input: { params: { machineId: string } }
     output: MachineRecord
@@ -385,7 +385,7 @@ export interface Routes {
       body?: {
         name?: string | undefined
 
-        /** Key/value pairs of the caller, echoed back unchanged. */
+        /** Your own key-value pairs, stored and returned unchanged. */
         metadata?: Record<string, string> | undefined
         size?: MachineSize | undefined
       }
@@ -404,23 +404,23 @@ export interface Routes {
     input: {
       params: { machineId: string }
       query?: {
-        /** Seconds to hold the answer until the machine rests. Default: 0. */
+        /** Wait up to this many seconds for the machine to settle (running, stopped or error). Default: 0. */
         wait?: number | undefined
       }
     }
     output: MachineRecord
   }
 
-  /** Shut a running machine down. Its disk is kept. */
+  /** Shut down a running machine. Its disk is kept. */
   'POST /v1/machines/{machine_id}/stop': {
     input: {
       params: { machineId: string }
       query?: {
-        /** Seconds to hold the answer until the machine rests. Default: 0. */
+        /** Wait up to this many seconds for the machine to settle (running, stopped or error). Default: 0. */
         wait?: number | undefined
       }
       body?: {
-        /** Pull the plug. Otherwise that follows after 30 s. Default: false. */
+        /** Power off at once. Otherwise the machine has 30 seconds to shut down. Default: false. */
         force?: boolean | undefined
       }
     }
@@ -432,24 +432,24 @@ export interface Routes {
     input: {
       params: { machineId: string }
       query?: {
-        /** Seconds to hold the answer until the machine rests. Default: 0. */
+        /** Wait up to this many seconds for the machine to settle (running, stopped or error). Default: 0. */
         wait?: number | undefined
       }
     }
     output: MachineRecord
   }
 
-  /** Branch a machine: a new one from its disk as it is now, or from a snapshot of it. */
+  /** Create a machine from the current disk of another one, or from one of its snapshots. */
   'POST /v1/machines/{machine_id}/fork': {
     input: {
       params: { machineId: string }
       body?: {
         name?: string | undefined
 
-        /** Without it the source must be running. */
+        /** A snapshot of the source. Without it, the source must be running. */
         snapshotId?: string | undefined
 
-        /** Key/value pairs of the caller, echoed back unchanged. */
+        /** Your own key-value pairs, stored and returned unchanged. */
         metadata?: Record<string, string> | undefined
       }
       creates: true
@@ -457,12 +457,12 @@ export interface Routes {
     output: MachineRecord
   }
 
-  /** Put a machine back onto a snapshot of it. Its disk of now is kept as 'Before restore'. */
+  /** Roll a machine back to one of its snapshots. Its current disk is kept as the snapshot 'Before restore'. */
   'POST /v1/machines/{machine_id}/restore': {
     input: {
       params: { machineId: string }
       query?: {
-        /** Seconds to hold the answer until the machine rests. Default: 0. */
+        /** Wait up to this many seconds for the machine to settle (running, stopped or error). Default: 0. */
         wait?: number | undefined
       }
       body: {
@@ -472,19 +472,19 @@ export interface Routes {
     output: MachineRecord
   }
 
-  /** Live figures of a running machine. */
+  /** Get the current CPU, memory and disk usage of a running machine. */
   'GET /v1/machines/{machine_id}/usage-now': {
     input: { params: { machineId: string } }
     output: MachineUsage
   }
 
-  /** Capture a running machine's disk as it is now. The machine keeps running. */
+  /** Snapshot the disk of a running machine. The machine keeps running. */
   'POST /v1/snapshots': {
     input: {
       body: {
         machineId: string
 
-        /** Generated when omitted. */
+        /** Default: a generated name. */
         name?: string | undefined
       }
       creates: true
@@ -498,7 +498,7 @@ export interface Routes {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
         machineId?: string | undefined
         origin?: SnapshotOrigin | undefined
@@ -512,16 +512,16 @@ export interface Routes {
     }
   }
 
-  /** Read one snapshot. */
+  /** Get a snapshot. */
   'GET /v1/snapshots/{snapshot_id}': { input: { params: { snapshotId: string } }; output: Snapshot }
 
-  /** Delete a machine's newest snapshot. */
+  /** Delete a snapshot. Only the newest snapshot of a machine can be deleted. */
   'DELETE /v1/snapshots/{snapshot_id}': {
     input: { params: { snapshotId: string } }
     output: Snapshot
   }
 
-  /** Make a template of a snapshot, of a running machine, or of an image and a size. */
+  /** Create a template from a snapshot, a running machine, or an image and a size. */
   'POST /v1/templates': {
     input: {
       body: {
@@ -530,16 +530,16 @@ export interface Routes {
         /** Default: "". */
         description?: string | undefined
 
-        /** Stand on this snapshot. */
+        /** Create the template from this snapshot. */
         snapshotId?: string | undefined
 
-        /** Capture this running machine now. */
+        /** Create the template from the current disk of this running machine. */
         machineId?: string | undefined
 
-        /** With neither: this image. Default: the server default. */
+        /** Create the template from this image. Default: the default image of the server. */
         imageId?: string | undefined
 
-        /** Default: the captured machine's, or small. */
+        /** Default: the size of the captured machine, or small. */
         size?: MachineSize | undefined
       }
       creates: true
@@ -553,7 +553,7 @@ export interface Routes {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
         name?: string | undefined
         state?: TemplateState | undefined
@@ -566,10 +566,10 @@ export interface Routes {
     }
   }
 
-  /** Read one template. */
+  /** Get a template. */
   'GET /v1/templates/{template_id}': { input: { params: { templateId: string } }; output: Template }
 
-  /** Rename or describe a template. */
+  /** Change the name or the description of a template. */
   'PATCH /v1/templates/{template_id}': {
     input: {
       params: { templateId: string }
@@ -581,7 +581,7 @@ export interface Routes {
     output: Template
   }
 
-  /** Delete a template. Machines made from it keep their disks and run on. */
+  /** Delete a template. Machines created from it are not affected. */
   'DELETE /v1/templates/{template_id}': { input: { params: { templateId: string } }; output: void }
 
   /** List machine images. */
@@ -590,7 +590,7 @@ export interface Routes {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
       }
     }
@@ -601,13 +601,13 @@ export interface Routes {
     }
   }
 
-  /** The geometry of the display. compute_unavailable until the desktop is up. */
+  /** Get the size of the display. Fails with compute_unavailable until the desktop is up. */
   'GET /v1/machines/{machine_id}/display': {
     input: { params: { machineId: string } }
     output: Display
   }
 
-  /** Change the geometry of the display. Needs the input lease. */
+  /** Resize the display. Requires the input lease. */
   'POST /v1/machines/{machine_id}/display/resize': {
     input: {
       params: { machineId: string }
@@ -619,21 +619,21 @@ export interface Routes {
     output: Display
   }
 
-  /** What the display shows. With accept: image/*, the bytes themselves. */
+  /** Take a screenshot. With accept: image/*, the response body is the image itself. */
   'GET /v1/machines/{machine_id}/screenshot': {
     input: {
       params: { machineId: string }
       query?: {
         /** Default: "png". */
         format?: ScreenshotFormat | undefined
-        /** Of the lossy formats, jpeg and webp. Default: 80. */
+        /** Compression quality of jpeg and webp. Ignored for png. Default: 80. */
         quality?: number | undefined
       }
     }
     output: ScreenshotRecord
   }
 
-  /** Move the pointer. Needs the input lease. */
+  /** Move the pointer. Requires the input lease. */
   'POST /v1/machines/{machine_id}/mouse/move': {
     input: {
       params: { machineId: string }
@@ -645,105 +645,111 @@ export interface Routes {
     output: object
   }
 
-  /** Press and release a button, or one of the two. Needs the input lease. */
+  /** Click a mouse button, or only press or release it. Requires the input lease. */
   'POST /v1/machines/{machine_id}/mouse/click': {
     input: {
       params: { machineId: string }
       body?: {
-        /** Omitted: where the pointer is. */
+        /** Default: the current position of the pointer. */
         at?: Point | undefined
 
         /** Default: "left". */
         button?: MouseButton | undefined
 
-        /** 2 is a double click. Default: 1. */
+        /** The number of clicks: 2 is a double click. Default: 1. */
         count?: number | undefined
 
-        /** Press and hold; nothing is released. */
+        /** Press the button and keep it pressed. */
         down?: boolean | undefined
 
-        /** Release only. */
+        /** Release the button without pressing it. */
         up?: boolean | undefined
       }
     }
     output: object
   }
 
-  /** Drag with a button held. Needs the input lease. */
+  /** Drag: press a button, move the pointer and release the button. Requires the input lease. */
   'POST /v1/machines/{machine_id}/mouse/drag': {
     input: {
       params: { machineId: string }
       body: {
-        /** Omitted: where the pointer is. */
+        /** Default: the current position of the pointer. */
         from?: Point | undefined
         to: Point
 
         /** Default: "left". */
         button?: MouseButton | undefined
 
-        /** Default: 20. */
+        /** The number of pointer moves sent. Default: 20. */
         steps?: number | undefined
       }
     }
     output: object
   }
 
-  /** Turn the wheel. Needs the input lease. */
+  /** Scroll the mouse wheel. Requires the input lease. */
   'POST /v1/machines/{machine_id}/mouse/scroll': {
     input: {
       params: { machineId: string }
       body: {
         direction: 'up' | 'down' | 'left' | 'right'
 
-        /** Notches of the wheel. Default: 3. */
+        /** The number of wheel notches. Default: 3. */
         amount?: number | undefined
+
+        /** Default: the current position of the pointer. */
         at?: Point | undefined
       }
     }
     output: object
   }
 
-  /** Type text, any Unicode. Needs the input lease. */
+  /** Type text, which may hold any Unicode characters. Requires the input lease. */
   'POST /v1/machines/{machine_id}/keyboard/type': {
     input: {
       params: { machineId: string }
       body: {
         text: string
 
-        /** Pause after each character. Default: 0. */
+        /** The pause after each character, in milliseconds. Default: 0. */
         delayMs?: number | undefined
       }
     }
     output: object
   }
 
-  /** Press one key by name. Needs the input lease. */
+  /** Press a key by name, or only press or release it. Requires the input lease. */
   'POST /v1/machines/{machine_id}/keyboard/key': {
     input: {
       params: { machineId: string }
       body: {
-        /** An X keysym name or a common alias such as enter or ctrl. */
+        /** An X keysym name, or an alias such as enter or ctrl. */
         key: string
+
+        /** Press the key and keep it pressed. */
         down?: boolean | undefined
+
+        /** Release the key without pressing it. */
         up?: boolean | undefined
       }
     }
     output: object
   }
 
-  /** Press a key combination. Needs the input lease. */
+  /** Press a key combination. Requires the input lease. */
   'POST /v1/machines/{machine_id}/keyboard/hotkey': {
     input: {
       params: { machineId: string }
       body: {
-        /** Pressed in order, released in reverse. */
+        /** Keys to press in this order. They are released in reverse. */
         keys: string[]
       }
     }
     output: object
   }
 
-  /** Read a selection. */
+  /** Read the clipboard or the primary selection. */
   'GET /v1/machines/{machine_id}/clipboard': {
     input: {
       params: { machineId: string }
@@ -755,7 +761,7 @@ export interface Routes {
     output: Clipboard
   }
 
-  /** Put text into a selection. Needs the input lease. */
+  /** Set the clipboard or the primary selection. Requires the input lease. */
   'PUT /v1/machines/{machine_id}/clipboard': {
     input: {
       params: { machineId: string }
@@ -769,18 +775,18 @@ export interface Routes {
     output: Clipboard
   }
 
-  /** Run a command in a machine and wait for it. A non-zero exit is an answer, not an error. */
+  /** Run a command and wait for it to exit. A non-zero exit code is not an error of the API. */
   'POST /v1/machines/{machine_id}/exec': {
     input: { params: { machineId: string }; body: ExecRequest }
     output: ExecResult
   }
 
-  /** List a directory, by name. */
+  /** List a directory, sorted by name. */
   'GET /v1/machines/{machine_id}/files': {
     input: {
       params: { machineId: string }
       query?: {
-        /** Absolute, or relative to the agent user's home. Default: ".". */
+        /** An absolute path, or one relative to the home of the user agent. Default: ".". */
         path?: string | undefined
         /** Default: 25. */
         limit?: number | undefined
@@ -795,12 +801,12 @@ export interface Routes {
     }
   }
 
-  /** Remove a file, a symlink or a directory; with recursive, what is in it too. */
+  /** Delete a file, a symlink or a directory. Fails with conflict if a directory is not empty, unless recursive. */
   'DELETE /v1/machines/{machine_id}/files': {
     input: {
       params: { machineId: string }
       query: {
-        /** Absolute, or relative to the agent user's home. */
+        /** An absolute path, or one relative to the home of the user agent. */
         path: string
         /** Default: "false". */
         recursive?: 'true' | 'false' | undefined
@@ -809,12 +815,12 @@ export interface Routes {
     output: void
   }
 
-  /** Read a file or a range of it. With accept: application/octet-stream, the bytes themselves. */
+  /** Read a file or a range of it. With accept: application/octet-stream, the response body is the raw bytes. */
   'GET /v1/machines/{machine_id}/files/content': {
     input: {
       params: { machineId: string }
       query: {
-        /** Absolute, or relative to the agent user's home. */
+        /** An absolute path, or one relative to the home of the user agent. */
         path: string
         /** Default: 0. */
         offset?: number | undefined
@@ -827,22 +833,22 @@ export interface Routes {
     output: FileContent
   }
 
-  /** Write or append to a file. A write that does not append is atomic. */
+  /** Write or append to a file. A write is atomic, an append is not. */
   'PUT /v1/machines/{machine_id}/files/content': {
     input: {
       params: { machineId: string }
       query?: {
-        /** With a body of application/octet-stream, in place of the field of JSON. */
+        /** Replaces the JSON field of the same name when the body is application/octet-stream. */
         path?: string | undefined
-        /** With a body of application/octet-stream, in place of the field of JSON. Default: "false". */
+        /** Replaces the JSON field of the same name when the body is application/octet-stream. Default: "false". */
         append?: 'true' | 'false' | undefined
-        /** With a body of application/octet-stream, in place of the field of JSON. Default: "true". */
+        /** Replaces the JSON field of the same name when the body is application/octet-stream. Default: "true". */
         createParents?: 'true' | 'false' | undefined
-        /** With a body of application/octet-stream, in place of the field of JSON. */
+        /** Replaces the JSON field of the same name when the body is application/octet-stream. */
         mode?: string | undefined
       }
       body?: {
-        /** Absolute, or relative to the agent user's home. */
+        /** An absolute path, or one relative to the home of the user agent. */
         path: string
         content: string
 
@@ -855,22 +861,22 @@ export interface Routes {
         /** Default: true. */
         createParents?: boolean | undefined
 
-        /** Octal permissions, e.g. "0644". */
+        /** Octal permissions, such as "0644". */
         mode?: string | undefined
       }
     }
     output: WrittenFile
   }
 
-  /** Move a file, a symlink or a directory within its file system. */
+  /** Move a file, a symlink or a directory within one file system. */
   'POST /v1/machines/{machine_id}/files/move': {
     input: {
       params: { machineId: string }
       body: {
-        /** Absolute, or relative to the agent user's home. */
+        /** An absolute path, or one relative to the home of the user agent. */
         from: string
 
-        /** The new path itself, not a directory to move into. */
+        /** The new path of the file, not a directory to move it into. */
         to: string
 
         /** Default: false. */
@@ -880,18 +886,18 @@ export interface Routes {
     output: MovedFile
   }
 
-  /** Open a pty. Connect to it at the gateway; it lives on without a client. */
+  /** Open a terminal. Connect to it through the gateway. It keeps running without a client. */
   'POST /v1/machines/{machine_id}/terminals': {
     input: {
       params: { machineId: string }
       body?: {
-        /** An argv array. Default: the user's login shell. */
+        /** The program and its arguments. Default: the user's login shell. */
         command?: string[] | undefined
 
         /** Default: "agent". */
         user?: 'agent' | 'root' | undefined
 
-        /** Default: the user's home. */
+        /** The working directory. Default: the user's home. */
         cwd?: string | undefined
 
         /** Default: 80. */
@@ -906,7 +912,7 @@ export interface Routes {
     output: Terminal
   }
 
-  /** List the ptys that are open, newest first. */
+  /** List open terminals, newest first. */
   'GET /v1/machines/{machine_id}/terminals': {
     input: { params: { machineId: string } }
     output: {
@@ -916,7 +922,7 @@ export interface Routes {
     }
   }
 
-  /** Resize a pty. */
+  /** Resize a terminal. */
   'PATCH /v1/machines/{machine_id}/terminals/{terminal_id}': {
     input: {
       params: { machineId: string; terminalId: string }
@@ -928,25 +934,27 @@ export interface Routes {
     output: Terminal
   }
 
-  /** Kill what runs in a pty, and close it. */
+  /** Close a terminal and kill its processes. */
   'DELETE /v1/machines/{machine_id}/terminals/{terminal_id}': {
     input: { params: { machineId: string; terminalId: string } }
     output: void
   }
 
-  /** Start a command that goes on without its caller. */
+  /** Start a command in the background. */
   'POST /v1/machines/{machine_id}/processes': {
     input: {
       params: { machineId: string }
       body: {
-        /** An argv array. No shell looks at it: ask for one by name, ["sh", "-c", "…"]. */
+        /** The program and its arguments. No shell is involved unless you name one: ["sh", "-c", "…"]. */
         command: string[]
 
-        /** Default: "agent". */
+        /** The user to run as. Default: "agent". */
         user?: 'agent' | 'root' | undefined
 
-        /** Default: the user's home. */
+        /** The working directory. Default: the user's home. */
         cwd?: string | undefined
+
+        /** Variables added to those of a login. */
         env?: Record<string, string> | undefined
       }
       creates: true
@@ -954,7 +962,7 @@ export interface Routes {
     output: Process
   }
 
-  /** List such commands, newest first: those that run and the last 100 that have exited. */
+  /** List processes, newest first: running ones and the last 100 that exited. */
   'GET /v1/machines/{machine_id}/processes': {
     input: { params: { machineId: string } }
     output: {
@@ -964,19 +972,19 @@ export interface Routes {
     }
   }
 
-  /** Read one; with wait, once it has exited or the time is over. */
+  /** Get a process. */
   'GET /v1/machines/{machine_id}/processes/{process_id}': {
     input: {
       params: { machineId: string; processId: string }
       query?: {
-        /** Default: 0. */
+        /** Wait up to this many seconds for the process to exit. Default: 0. */
         wait?: number | undefined
       }
     }
     output: Process
   }
 
-  /** Read what it wrote, from an offset. The last 16 MiB of each stream are kept. */
+  /** Read the output of a process from an offset. The last 16 MiB of each stream are kept. */
   'GET /v1/machines/{machine_id}/processes/{process_id}/logs': {
     input: {
       params: { machineId: string; processId: string }
@@ -989,14 +997,14 @@ export interface Routes {
         length?: number | undefined
         /** Default: "utf8". */
         encoding?: 'utf8' | 'base64' | undefined
-        /** Seconds to wait for more where there is none yet. Default: 0. */
+        /** Wait up to this many seconds for output if there is none yet. Default: 0. */
         wait?: number | undefined
       }
     }
     output: ProcessLog
   }
 
-  /** Write to its standard input, and close it with eof. */
+  /** Write to the standard input of a process. With eof, close it afterwards. */
   'POST /v1/machines/{machine_id}/processes/{process_id}/stdin': {
     input: {
       params: { machineId: string; processId: string }
@@ -1014,7 +1022,7 @@ export interface Routes {
     output: void
   }
 
-  /** Send a signal to its process group. */
+  /** Send a signal to the process group of a process. */
   'POST /v1/machines/{machine_id}/processes/{process_id}/signal': {
     input: {
       params: { machineId: string; processId: string }
@@ -1038,16 +1046,16 @@ export interface Routes {
     output: void
   }
 
-  /** Publish a port of a machine. One that is published already answers what there is. */
+  /** Publish a port of a machine. If it is already published, returns the existing preview. */
   'POST /v1/machines/{machine_id}/ports': {
     input: {
       params: { machineId: string }
       body: {
-        /** Nothing has to listen on it. */
+        /** Nothing needs to listen on it yet. */
         port: number
         name?: string | undefined
 
-        /** Public: for everybody who has the address. Default: "private". */
+        /** A public preview is open to everyone who knows its address. Default: "private". */
         access?: PreviewAccess | undefined
       }
       creates: true
@@ -1062,7 +1070,7 @@ export interface Routes {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
       }
     }
@@ -1073,25 +1081,25 @@ export interface Routes {
     }
   }
 
-  /** Read one. */
+  /** Get a published port. */
   'GET /v1/machines/{machine_id}/ports/{preview_id}': {
     input: { params: { machineId: string; previewId: string } }
     output: Preview
   }
 
-  /** Stop publishing a port. Its hostname answers no more and is never given again. */
+  /** Unpublish a port. Its hostname stops working and is never reused. */
   'DELETE /v1/machines/{machine_id}/ports/{preview_id}': {
     input: { params: { machineId: string; previewId: string } }
     output: void
   }
 
-  /** List every published port of the organization, newest first. */
+  /** List all published ports of the organization, newest first. */
   'GET /v1/ports': {
     input: {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
       }
     }
@@ -1102,14 +1110,14 @@ export interface Routes {
     }
   }
 
-  /** List the secrets of a machine, by name. Their values are never told. */
+  /** List the secrets of a machine, sorted by name. Values are never returned. */
   'GET /v1/machines/{machine_id}/secrets': {
     input: {
       params: { machineId: string }
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
       }
     }
@@ -1120,25 +1128,25 @@ export interface Routes {
     }
   }
 
-  /** Store or replace a secret. A running machine has it within seconds. */
+  /** Store or replace a secret. A running machine receives it within seconds. */
   'PUT /v1/machines/{machine_id}/secrets': {
     input: { params: { machineId: string }; body: PutSecretRequest }
     output: Secret
   }
 
-  /** Delete a secret, here and in the running machine. Copies made there stay. */
+  /** Delete a secret from the server and from the running machine. Copies made inside the machine remain. */
   'DELETE /v1/machines/{machine_id}/secrets/{name}': {
     input: { params: { machineId: string; name: string } }
     output: void
   }
 
-  /** List the name of every secret of the organization. */
+  /** List all secrets of the organization. Values are never returned. */
   'GET /v1/secrets': {
     input: {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
       }
     }
@@ -1146,10 +1154,10 @@ export interface Routes {
       data: {
         name: string
 
-        /** Higher with every replacement. */
+        /** Incremented by each replacement. */
         version: number
 
-        /** Null while the machine has not got this version. */
+        /** Null until this version is delivered to the machine. */
         deliveredAt: string | null
         machineId: string
       }[]
@@ -1164,7 +1172,7 @@ export interface Routes {
       body: {
         machineId: string
 
-        /** Default: agent for an API key, human for a browser. */
+        /** Default: agent for an API key, human for a browser session. */
         type?: SessionType | undefined
       }
       creates: true
@@ -1178,7 +1186,7 @@ export interface Routes {
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
         machineId?: string | undefined
         state?: SessionState | undefined
@@ -1191,46 +1199,46 @@ export interface Routes {
     }
   }
 
-  /** Close a session for ever; the input lease it holds is released. */
+  /** Close a session permanently. Releases the input lease if the session holds it. */
   'DELETE /v1/sessions/{session_id}': { input: { params: { sessionId: string } }; output: Session }
 
-  /** Acquire the input lease, or renew it. With force, take it from whoever holds it. */
+  /** Acquire or renew the input lease. Fails with conflict if another session holds it, unless force is set. */
   'POST /v1/machines/{machine_id}/input-lease': {
     input: {
       params: { machineId: string }
       body: {
         sessionId: string
 
-        /** Default: 60. */
+        /** The lease expires after this time. Default: 60. */
         ttlSeconds?: number | undefined
 
-        /** Default: false. */
+        /** Take the lease from another session. Default: false. */
         force?: boolean | undefined
       }
     }
     output: InputLease
   }
 
-  /** Who holds the input lease. */
+  /** Get the holder of the input lease. */
   'GET /v1/machines/{machine_id}/input-lease': {
     input: { params: { machineId: string } }
     output: InputLease
   }
 
-  /** Release the input lease. Only the holder's session can. */
+  /** Release the input lease. Only the session that holds it can. */
   'DELETE /v1/machines/{machine_id}/input-lease': {
     input: { params: { machineId: string }; query: { sessionId: string } }
     output: InputLease
   }
 
-  /** A machine's event log, newest first. */
+  /** List the events of a machine, newest first. */
   'GET /v1/machines/{machine_id}/events': {
     input: {
       params: { machineId: string }
       query?: {
         /** Default: 25. */
         limit?: number | undefined
-        /** next_cursor of the page before. */
+        /** The next_cursor of the previous page. */
         cursor?: string | undefined
       }
     }
@@ -1241,11 +1249,11 @@ export interface Routes {
     }
   }
 
-  /** A token for one connection to the gateway, for a browser without the cookie. */
+  /** Create a token for one connection to the gateway, for clients that can send neither headers nor the cookie. */
   'POST /v1/gateway-tokens': {
     input: object
     output: {
-      /** Sent as the subprotocol bearer.TOKEN, once, within 60 seconds. */
+      /** Connect with the subprotocol bearer.TOKEN, once, within 60 seconds. */
       token: string
       expiresAt: string
     }

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { Actor, Caller, UserActor } from '../actor.ts'
+import { requirePermission } from '../domain/accounts/permissions.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { parse } from '../http/parse.ts'
@@ -73,51 +74,51 @@ export type Routes<Endpoints extends Record<string, Endpoint>> = {
 
 export type Authenticate = (request: FastifyRequest) => Promise<Actor>
 
-/** What stands before every handler. */
-export type Doors = {
+/** What runs before and after handlers. */
+export type RouteHooks = {
   readonly authenticate: Authenticate
-  /** Who comes to a public endpoint; refuses a foreign site's. */
+  /** Checks a call of a public endpoint; refuses pages of other sites. */
   readonly admit: (request: FastifyRequest) => Caller
   readonly once: Once
-  /** Keeps a refused call of an endpoint that the audit log is about. */
+  /** Audits a refused call of an endpoint that is audited. */
   readonly noteRefusal: (actor: Actor, type: AuditEventType, refusal: ApiError) => Promise<void>
-  /** Told of every call that may have changed something, before it is answered. */
+  /** Runs after every call that may have changed something, before the response. */
   readonly changed?: () => void
 }
 
 /** Serves a group of endpoints. Read `answer` to know all that happens to a request. */
 export function mount<Endpoints extends Record<string, Endpoint>>(
   http: FastifyInstance,
-  doors: Doors,
+  hooks: RouteHooks,
   endpoints: Endpoints,
   routes: Routes<Endpoints>,
 ): void {
   for (const [name, endpoint] of Object.entries(endpoints) as [keyof Endpoints, Endpoint][]) {
     const run = routes[name]! as unknown as AnyHandler
-    const handle = endpoint.method === 'GET' ? run : telling(doors, run)
+    const handle = endpoint.method === 'GET' ? run : withChanged(hooks, run)
 
     const answer = async (request: FastifyRequest, reply: FastifyReply) => {
       // It is for the caller alone, and some of it is secret.
       void reply.header('cache-control', 'no-store')
       if (endpoint.requires === 'public') {
-        const caller = doors.admit(request)
+        const caller = hooks.admit(request)
         const input = { ...readInput(endpoint, request, reply), newId }
         return send(reply, endpoint, await handle(caller, input))
       }
-      const actor = await doors.authenticate(request)
+      const actor = await hooks.authenticate(request)
       try {
-        requirePermission(actor, endpoint)
+        authorize(actor, endpoint.requires)
         const input = readInput(endpoint, request, reply)
         if (!endpoint.creates) {
           return send(reply, endpoint, await handle(actor, { ...input, newId }))
         }
-        const { status, body } = await doors.once(request, reply, actor, async (newId) =>
+        const { status, body } = await hooks.once(request, reply, actor, async (newId) =>
           toAnswer(endpoint, await handle(actor, { ...input, newId })),
         )
         return await reply.code(status).send(body)
       } catch (error) {
         if (endpoint.audits && error instanceof ApiError) {
-          await doors.noteRefusal(actor, endpoint.audits, error)
+          await hooks.noteRefusal(actor, endpoint.audits, error)
         }
         throw error
       }
@@ -131,7 +132,7 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
 
 type AnyHandler = (caller: Caller, input: object) => Promise<unknown>
 
-function telling({ changed }: Doors, run: AnyHandler): AnyHandler {
+function withChanged({ changed }: RouteHooks, run: AnyHandler): AnyHandler {
   if (!changed) return run
   return async (caller, input) => {
     const result = await run(caller, input)
@@ -140,15 +141,10 @@ function telling({ changed }: Doors, run: AnyHandler): AnyHandler {
   }
 }
 
-function requirePermission(actor: Actor, endpoint: Pick<Endpoint, 'requires'>): void {
-  const { requires } = endpoint
-  if (requires === 'public' || requires === 'member') return
-  if (requires === 'user') {
-    if (actor.authSessionId !== null) return
-    throw new ApiError('permission_denied', 'this needs a person who is signed in, not an API key')
-  }
-  if (actor.permissions.has(requires)) return
-  throw new ApiError('permission_denied', `this needs the permission ${requires}`)
+function authorize(actor: Actor, requires: Exclude<Endpoint['requires'], 'public'>): void {
+  if (requires !== 'user') return requirePermission(actor, requires)
+  if (actor.authSessionId !== null) return
+  throw new ApiError('permission_denied', 'this needs a person who is signed in, not an API key')
 }
 
 function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) {

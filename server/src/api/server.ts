@@ -26,7 +26,7 @@ import { organizationRoutes } from './organizations.ts'
 import { portRoutes } from './ports.ts'
 import { addPreviewExchange } from './preview-exchange.ts'
 import { processRoutes } from './processes.ts'
-import { mount, type Authenticate, type Doors } from './route.ts'
+import { mount, type Authenticate, type RouteHooks } from './route.ts'
 import { addSecurityHeaders } from './security-headers.ts'
 import { secretRoutes } from './secrets.ts'
 import { inputLeaseRoutes, sessionRoutes } from './sessions.ts'
@@ -40,7 +40,7 @@ export function createApi(
   options: { readonly authenticate?: Authenticate } = {},
 ): FastifyInstance {
   const http = createHttp(app)
-  const doors: Doors = {
+  const hooks: RouteHooks = {
     authenticate: options.authenticate ?? ((request) => authenticate(app, request)),
     admit(request) {
       refuseForeignOrigin(app.config, request)
@@ -49,32 +49,32 @@ export function createApi(
     once: onceByKey(app),
     noteRefusal: (actor, type, refusal) => noteRefusal(app, actor, type, refusal),
   }
-  const accountDoors: Doors = { ...doors, changed: () => app.principals.invalidate() }
+  const accountHooks: RouteHooks = { ...hooks, changed: () => app.principals.invalidate() }
   addSecurityHeaders(http, app.config)
   addHealthRoutes(http, app)
   addDocumentRoutes(http, app.config.baseUrl)
   addPreviewExchange(http, app)
-  mount(http, accountDoors, endpoints.auth, authRoutes(app))
-  mount(http, accountDoors, endpoints.organizations, organizationRoutes(app))
-  mount(http, accountDoors, endpoints.members, memberRoutes(app))
-  mount(http, accountDoors, endpoints.invitations, invitationRoutes(app))
-  mount(http, doors, endpoints.audit_events, auditEventRoutes(app))
-  mount(http, doors, endpoints.machines, machineRoutes(app))
-  mount(http, doors, endpoints.snapshots, snapshotRoutes(app))
-  mount(http, doors, endpoints.templates, templateRoutes(app))
-  mount(http, doors, endpoints.images, imageRoutes(app))
-  mount(http, doors, endpoints.desktop, desktopRoutes(app))
-  mount(http, doors, endpoints.exec, execRoutes(app))
-  mount(http, doors, endpoints.files, fileRoutes(app))
-  mount(http, doors, endpoints.terminals, terminalRoutes(app))
-  mount(http, doors, endpoints.processes, processRoutes(app))
-  mount(http, doors, endpoints.ports, portRoutes(app))
-  mount(http, doors, endpoints.secrets, secretRoutes(app))
-  mount(http, doors, endpoints.sessions, sessionRoutes(app))
-  mount(http, doors, endpoints.input_lease, inputLeaseRoutes(app))
-  mount(http, doors, endpoints.events, eventRoutes(app))
-  mount(http, doors, endpoints.gateway, gatewayTokenRoutes(app))
-  mount(http, accountDoors, endpoints.api_keys, apiKeyRoutes(app))
+  mount(http, accountHooks, endpoints.auth, authRoutes(app))
+  mount(http, accountHooks, endpoints.organizations, organizationRoutes(app))
+  mount(http, accountHooks, endpoints.members, memberRoutes(app))
+  mount(http, accountHooks, endpoints.invitations, invitationRoutes(app))
+  mount(http, hooks, endpoints.audit_events, auditEventRoutes(app))
+  mount(http, hooks, endpoints.machines, machineRoutes(app))
+  mount(http, hooks, endpoints.snapshots, snapshotRoutes(app))
+  mount(http, hooks, endpoints.templates, templateRoutes(app))
+  mount(http, hooks, endpoints.images, imageRoutes(app))
+  mount(http, hooks, endpoints.desktop, desktopRoutes(app))
+  mount(http, hooks, endpoints.exec, execRoutes(app))
+  mount(http, hooks, endpoints.files, fileRoutes(app))
+  mount(http, hooks, endpoints.terminals, terminalRoutes(app))
+  mount(http, hooks, endpoints.processes, processRoutes(app))
+  mount(http, hooks, endpoints.ports, portRoutes(app))
+  mount(http, hooks, endpoints.secrets, secretRoutes(app))
+  mount(http, hooks, endpoints.sessions, sessionRoutes(app))
+  mount(http, hooks, endpoints.input_lease, inputLeaseRoutes(app))
+  mount(http, hooks, endpoints.events, eventRoutes(app))
+  mount(http, hooks, endpoints.gateway, gatewayTokenRoutes(app))
+  mount(http, accountHooks, endpoints.api_keys, apiKeyRoutes(app))
   return http
 }
 

@@ -9,6 +9,11 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
   )
 }
 
+/** Whether a statement named a table that is not there: no server ever started on this database. */
+export function isUndefinedTable(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '42P01'
+}
+
 /** Whether the database could not be reached, or went away in the middle: it comes back by itself. */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false

@@ -1,59 +1,81 @@
+import type { Channel } from '@computer/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Actor } from '../actor.ts'
-import type { Footing } from '../domain/control/standing.ts'
+import { hasPermission, requirePermission } from '../domain/accounts/permissions.ts'
+import type { ConnectionAuthorization } from '../domain/control/connection-authorization.ts'
 import { ApiError } from '../errors.ts'
 import { parse } from '../http/parse.ts'
 import { Connection } from './connection.ts'
-import type { Connections } from './connections.ts'
+import type { OpenConnections } from './open-connections.ts'
 
-/** A channel of the gateway: what a WebSocket at its path is for. */
-export type Channel<Params, Query, Admitted extends Admission> = {
-  /** As in the contract, with {parameters}. */
-  readonly path: string
+/** How the gateway serves a channel of the contract. */
+export type ChannelHandler<Params, Query, Admitted extends Admission> = {
   readonly params: z.ZodType<Params>
   readonly query: z.ZodType<Query>
-  /** Before the handshake: what it throws is answered as the HTTP status and the error envelope. */
+  /** Runs before the handshake: an error becomes the HTTP status and the error envelope. */
   readonly admit: (
     actor: Actor,
-    input: { readonly params: Params; readonly query: Query },
+    input: {
+      readonly params: Params
+      readonly query: Query
+      /** The actor has what the channel requires for input. */
+      readonly maySendInput: boolean
+    },
   ) => Promise<Admitted>
-  /** Right after the handshake: listeners that are added here, before any wait, miss nothing. */
+  /** Runs right after the handshake: listeners added before its first await miss nothing. */
   readonly open: (connection: Connection, admitted: Admitted) => void | Promise<void>
 }
 
-export type Admission = Omit<Footing, 'actor'>
-
-export type GatewayContext = {
-  /** The actor behind a handshake, by whichever credential it came with. */
-  readonly authenticate: (request: FastifyRequest) => Promise<Actor>
-  readonly connections: Connections
+type Admission = Pick<ConnectionAuthorization, 'machineId' | 'sessionId'> & {
+  /** The connection ends when its actor loses what the channel requires for input. */
+  readonly sendsInput?: boolean
 }
 
+export type GatewayContext = {
+  /** Resolves the actor of a handshake from any kind of credential. */
+  readonly authenticate: (request: FastifyRequest) => Promise<Actor>
+  readonly connections: OpenConnections
+}
+
+/** Serves one channel. Read `admit` to know all that happens to a handshake. */
 export function mountChannel<Params, Query, Admitted extends Admission>(
   http: FastifyInstance,
   { authenticate, connections }: GatewayContext,
-  channel: Channel<Params, Query, Admitted>,
+  channel: Channel,
+  handler: ChannelHandler<Params, Query, Admitted>,
 ): void {
-  const entered = new WeakMap<FastifyRequest, { actor: Actor; admitted: Admitted }>()
+  const { requires, requiresForInput } = channel
+  const admissions = new WeakMap<
+    FastifyRequest,
+    { readonly admitted: Admitted; readonly authorization: ConnectionAuthorization }
+  >()
+
+  const admit = async (request: FastifyRequest) => {
+    if (!request.ws) throw new ApiError('invalid_request', 'connect here with a WebSocket')
+    const actor = await authenticate(request)
+    requirePermission(actor, requires)
+    const admitted = await handler.admit(actor, {
+      params: parse(handler.params, request.params, 'path'),
+      query: parse(handler.query, request.query, 'query'),
+      maySendInput: requiresForInput !== undefined && hasPermission(actor, requiresForInput),
+    })
+    const { machineId, sessionId, sendsInput } = admitted
+    const rechecked = (sendsInput && requiresForInput) || requires
+    const authorization = { actor, machineId, sessionId, requires: rechecked }
+    admissions.set(request, { admitted, authorization })
+  }
+
   http.route({
     method: 'GET',
     url: channel.path.replace(/\{(\w+)\}/g, ':$1'),
-    preValidation: async (request) => {
-      if (!request.ws) throw new ApiError('invalid_request', 'connect here with a WebSocket')
-      const actor = await authenticate(request)
-      const params = parse(channel.params, request.params, 'path')
-      const query = parse(channel.query, request.query, 'query')
-      entered.set(request, { actor, admitted: await channel.admit(actor, { params, query }) })
-    },
+    preValidation: admit,
     handler: () => {},
     wsHandler: (socket, request) => {
-      const { actor, admitted } = entered.get(request)!
-      const { machineId, sessionId, controls } = admitted
-      const footing = { actor, machineId, sessionId, controls }
-      const connection = new Connection(socket, request.raw.socket, footing)
+      const { admitted, authorization } = admissions.get(request)!
+      const connection = new Connection(socket, request.raw.socket, authorization)
       connections.add(connection)
-      return channel.open(connection, admitted)
+      return handler.open(connection, admitted)
     },
   })
 }

@@ -2,39 +2,39 @@ import { closeCode, deadAfterMs, pingEveryMs } from '@computer/contract'
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import type { z } from 'zod'
-import type { Footing } from '../domain/control/standing.ts'
+import type { ConnectionAuthorization } from '../domain/control/connection-authorization.ts'
 
-/** What may wait in a socket's buffer before its channel should send no more. */
-export const roomyBytes = 256 * 1024
-/** Every control message is far smaller. */
+/** With less than this in the socket's buffer, its channel may send more. */
+const roomBytes = 256 * 1024
+/** Upper bound; real control messages are far smaller. */
 const maxControlBytes = 64 * 1024
-/** Past this a reader is too slow for what must not be dropped, and is cut off. */
-const hopelessBytes = 16 * 1024 * 1024
+/** With more than this in the buffer the client is too slow and is disconnected. */
+const maxBufferedBytes = 16 * 1024 * 1024
 
 /**
- * A WebSocket of a channel. Control messages are JSON text frames, payload is binary frames. A peer
- * that is gone without a word is noticed by its silence.
+ * A WebSocket of a channel. Control messages are JSON text frames, payload is binary frames. Pings
+ * detect a peer that disappeared without closing.
  */
 export class Connection {
-  readonly footing: Footing
+  readonly authorization: ConnectionAuthorization
   readonly #socket: WebSocket
-  readonly #wire: Socket
+  readonly #transport: Socket
   readonly #heartbeat: NodeJS.Timeout
-  readonly #waiting: (() => void)[] = []
-  #heardAtMs = performance.now()
-  #isGathering = false
+  readonly #drainWaiters: (() => void)[] = []
+  #lastHeardMs = performance.now()
+  #isCorked = false
 
-  /** `wire` is what the WebSocket was made over. */
-  constructor(socket: WebSocket, wire: Socket, footing: Footing) {
+  /** `transport` is the socket below the WebSocket. */
+  constructor(socket: WebSocket, transport: Socket, authorization: ConnectionAuthorization) {
     this.#socket = socket
-    this.#wire = wire
-    this.footing = footing
-    socket.on('pong', () => (this.#heardAtMs = performance.now()))
-    socket.on('message', () => (this.#heardAtMs = performance.now()))
-    this.#heartbeat = setInterval(() => this.#beat(), pingEveryMs)
+    this.#transport = transport
+    this.authorization = authorization
+    socket.on('pong', () => (this.#lastHeardMs = performance.now()))
+    socket.on('message', () => (this.#lastHeardMs = performance.now()))
+    this.#heartbeat = setInterval(() => this.#ping(), pingEveryMs)
     socket.once('close', () => {
       clearInterval(this.#heartbeat)
-      this.#wake()
+      this.#notifyDrained()
     })
   }
 
@@ -42,9 +42,9 @@ export class Connection {
     return this.#socket.readyState === this.#socket.OPEN
   }
 
-  /** There is room: what is sent now soon leaves. Otherwise wait for `drained`. */
-  get isRoomy(): boolean {
-    return this.#socket.bufferedAmount < roomyBytes
+  /** False: wait for `drained` before sending more. */
+  get hasRoom(): boolean {
+    return this.#socket.bufferedAmount < roomBytes
   }
 
   sendControl(message: unknown): void {
@@ -57,20 +57,24 @@ export class Connection {
 
   /** Resolves when there is room again, or the connection has closed. */
   async drained(): Promise<void> {
-    while (this.isOpen && !this.isRoomy) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    while (this.isOpen && !this.hasRoom) {
+      await new Promise<void>((resolve) => this.#drainWaiters.push(resolve))
     }
   }
 
-  /** A text frame that is no such message closes the connection. */
+  /** A text frame that does not match the schema closes the connection. */
   onControl<Message>(schema: z.ZodType<Message>, listener: (message: Message) => void): void {
     this.#socket.on('message', (data, isBinary) => {
       if (isBinary || !this.isOpen) return
       const text = bytesOf(data)
       if (text.length > maxControlBytes)
-        return this.close('messageTooLarge', `at most ${maxControlBytes} bytes a control message`)
+        return this.close(
+          'messageTooLarge',
+          `a control message may have at most ${maxControlBytes} bytes`,
+        )
       const message = parseJson(schema, text.toString('utf8'))
-      if (message === undefined) this.close('protocolError', 'that is no message of this channel')
+      if (message === undefined)
+        this.close('protocolError', 'not a control message of this channel')
       else listener(message)
     })
   }
@@ -80,12 +84,12 @@ export class Connection {
       if (!isBinary || !this.isOpen) return
       const bytes = bytesOf(data)
       if (bytes.length > maxBytes)
-        this.close('messageTooLarge', `at most ${maxBytes} bytes a frame`)
+        this.close('messageTooLarge', `a frame may have at most ${maxBytes} bytes`)
       else listener(bytes)
     })
   }
 
-  /** The peer is read no further until `resume`. */
+  /** Stops reading from the peer until `resume`. */
   pause(): void {
     this.#socket.pause()
   }
@@ -99,42 +103,41 @@ export class Connection {
     else this.#socket.once('close', listener)
   }
 
-  /** What the peer still sends is not heard any more. */
+  /** From here on, messages of the peer are ignored. */
   close(reason: keyof typeof closeCode | 1000, message = ''): void {
     if (!this.isOpen) return
     this.#socket.close(reason === 1000 ? 1000 : closeCode[reason], message)
-    // A peer that does not answer the close is not waited for.
+    // The peer may never answer the close.
     const timer = setTimeout(() => this.#socket.terminate(), 5_000)
     this.#socket.once('close', () => clearTimeout(timer))
   }
 
   #send(data: string | Uint8Array, binary: boolean): void {
     if (!this.isOpen) return
-    if (this.#socket.bufferedAmount > hopelessBytes) return this.#socket.terminate()
-    this.#gather()
-    this.#socket.send(data, { binary, compress: false }, () => this.#wake())
+    if (this.#socket.bufferedAmount > maxBufferedBytes) return this.#socket.terminate()
+    this.#cork()
+    this.#socket.send(data, { binary, compress: false }, () => this.#notifyDrained())
   }
 
-  /** What is sent in one go is written in one, because the write costs more than all else of a message. */
-  #gather(): void {
-    if (this.#isGathering) return
-    this.#isGathering = true
-    this.#wire.cork()
+  /** One write for all sends of a turn, because the write is the expensive part of a message. */
+  #cork(): void {
+    if (this.#isCorked) return
+    this.#isCorked = true
+    this.#transport.cork()
     process.nextTick(() => {
-      this.#isGathering = false
-      this.#wire.uncork()
+      this.#isCorked = false
+      this.#transport.uncork()
     })
   }
 
-  /** Something has left the buffer: whoever waits for room looks again. */
-  #wake(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve()
+  #notifyDrained(): void {
+    for (const resolve of this.#drainWaiters.splice(0)) resolve()
   }
 
-  #beat(): void {
-    // One that is not read cannot be heard.
-    if (this.#socket.isPaused) this.#heardAtMs = performance.now()
-    if (performance.now() - this.#heardAtMs > deadAfterMs) this.#socket.terminate()
+  #ping(): void {
+    // While paused we cannot receive pongs, so do not count the silence.
+    if (this.#socket.isPaused) this.#lastHeardMs = performance.now()
+    if (performance.now() - this.#lastHeardMs > deadAfterMs) this.#socket.terminate()
     else this.#socket.ping()
   }
 }

@@ -2,29 +2,30 @@ import type { App } from '../app.ts'
 import type { Connection } from './connection.ts'
 
 const pageSize = 200
-/** What a lost hint may cost. */
+/** Bounds the delay when a NOTIFY is lost. */
 const pollMs = 1_000
 
-/** Rows after a place, oldest first; and each row's place. */
 export type EventSource<Row> = {
+  /** Rows after a cursor, oldest first. */
   readonly read: (after: number, limit: number) => Promise<readonly Row[]>
-  readonly placeOf: (row: Row) => number
+  readonly cursorOf: (row: Row) => number
   readonly show: (row: Row) => unknown
-  /** Nothing can follow it: what the channel is about is gone. */
+  /** No row can follow, because the subject of the channel is gone. */
   readonly isLast: (row: Row) => boolean
 }
 
 /**
- * Sends rows to connections in their order, each from a place of its own. A hint or the poll makes
- * it look; connections that stand at the same place share one look. A connection is read for only as
- * fast as it takes what it is sent, so nothing gathers here.
+ * Sends rows to connections in order, each from its own cursor. Notifications and a poll trigger reads;
+ * connections at the same cursor share one read. Rows are read only as fast as each connection takes
+ * them, so nothing is buffered here.
  */
 export class EventFeed<Row> implements Disposable {
   readonly #app: Pick<App, 'log'>
   readonly #source: EventSource<Row>
   readonly #wakers = new Set<() => void>()
   readonly #poll: NodeJS.Timeout
-  #looks = new Map<number, Promise<readonly Row[]>>()
+  /** Pages read since the last wake, by cursor. */
+  #pages = new Map<number, Promise<readonly Row[]>>()
 
   constructor(app: Pick<App, 'log'>, source: EventSource<Row>) {
     this.#app = app
@@ -36,15 +37,15 @@ export class EventFeed<Row> implements Disposable {
     return this.#wakers.size === 0
   }
 
-  /** Something may be there that was not. */
+  /** There may be new rows. */
   wake(): void {
-    this.#looks = new Map()
+    this.#pages = new Map()
     for (const wake of this.#wakers) wake()
   }
 
   /** Resolves when the connection has closed. */
   async follow(connection: Connection, after: number): Promise<void> {
-    let place = after
+    let cursor = after
     let next = Promise.withResolvers<void>()
     const wake = () => next.resolve()
     this.#wakers.add(wake)
@@ -52,12 +53,12 @@ export class EventFeed<Row> implements Disposable {
     try {
       while (connection.isOpen) {
         next = Promise.withResolvers()
-        const rows = await this.#look(place)
+        const rows = await this.#readPage(cursor)
         for (const row of rows) {
           connection.sendControl(this.#source.show(row))
-          place = this.#source.placeOf(row)
+          cursor = this.#source.cursorOf(row)
           if (this.#source.isLast(row)) connection.close('gone', 'the machine was deleted')
-          if (!connection.isRoomy) await connection.drained()
+          if (!connection.hasRoom) await connection.drained()
         }
         if (rows.length < pageSize && connection.isOpen) await next.promise
       }
@@ -70,16 +71,16 @@ export class EventFeed<Row> implements Disposable {
     clearInterval(this.#poll)
   }
 
-  async #look(after: number): Promise<readonly Row[]> {
-    const known = this.#looks.get(after)
+  async #readPage(after: number): Promise<readonly Row[]> {
+    const known = this.#pages.get(after)
     if (known) return known
-    const looks = this.#looks
-    const look = this.#source.read(after, pageSize).catch((error: unknown) => {
-      this.#app.log.warn({ err: error }, 'events could not be read; the next look tries again')
-      looks.delete(after)
+    const pages = this.#pages
+    const page = this.#source.read(after, pageSize).catch((error: unknown) => {
+      this.#app.log.warn({ err: error }, 'could not read events; will retry')
+      pages.delete(after)
       return []
     })
-    looks.set(after, look)
-    return look
+    pages.set(after, page)
+    return page
   }
 }

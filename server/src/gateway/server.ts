@@ -6,28 +6,26 @@ import { authenticate, authenticateToken } from '../http/authenticate.ts'
 import { addHealthRoutes } from '../http/health.ts'
 import { createHttp } from '../http/server.ts'
 import type { GatewayContext } from './channel.ts'
-import { Connections } from './connections.ts'
-import { EventFeeds } from './event-feeds.ts'
-import { mountEventChannels } from './events.ts'
-import { watchStanding } from './revocation.ts'
-import { mountScreenChannel } from './screen.ts'
-import { ScreenHubs } from './screens/screen-hubs.ts'
-import { SessionSockets } from './screens/session-sockets.ts'
-import { mountTerminalChannel } from './terminal.ts'
+import { OpenConnections } from './open-connections.ts'
+import { EventFeedRegistry } from './event-feed-registry.ts'
+import { mountEventChannels } from './event-channels.ts'
+import { watchAuthorization } from './authorization-watch.ts'
+import { mountScreenChannel } from './screen-channel.ts'
+import { ScreenHubRegistry } from './screen/hub-registry.ts'
+import { SessionSockets } from './screen/session-sockets.ts'
+import { mountTerminalChannel } from './terminal-channel.ts'
 
-/** Past this a frame is refused before it is whole; channels have smaller limits of their own. */
+/** Larger frames are refused before they are complete. Channels have smaller limits of their own. */
 const maxFrameBytes = 4 * 1024 * 1024
 const tokenProtocol = /^bearer\.(\S+)$/
 
-/** The whole gateway over an App. */
 export async function createGateway(app: App): Promise<FastifyInstance> {
   const http = createHttp(app)
-  const connections = new Connections()
+  const connections = new OpenConnections()
   await http.register(websocket, {
     options: { maxPayload: maxFrameBytes, perMessageDeflate: false, handleProtocols },
-    // Clients that vanish are no news, and a channel that fails ends its own connection.
     errorHandler: (error, socket, request) => {
-      request.log.warn({ err: error }, 'a connection failed')
+      request.log.warn({ err: error }, 'a gateway connection failed')
       socket.terminate()
     },
     preClose: (done) => {
@@ -39,10 +37,10 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
     authenticate: (request) => authenticateHandshake(app, request),
     connections,
   }
-  const feeds = new EventFeeds(app)
-  const hubs = new ScreenHubs(app)
+  const feeds = new EventFeedRegistry(app)
+  const hubs = new ScreenHubRegistry(app)
   const sockets = new SessionSockets(app)
-  const watch = watchStanding(app, connections)
+  const watch = watchAuthorization(app, connections)
   http.addHook('onClose', async () => {
     watch[Symbol.dispose]()
     feeds[Symbol.dispose]()
@@ -56,7 +54,7 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
   return http
 }
 
-/** By Authorization or the cookie; a browser that has neither offers a token as a subprotocol. */
+/** A browser that can send neither Authorization nor the cookie offers a token as a subprotocol. */
 async function authenticateHandshake(app: App, request: FastifyRequest): Promise<Actor> {
   const { authorization } = request.headers
   const token = offeredProtocols(request).flatMap((one) => tokenProtocol.exec(one)?.[1] ?? [])[0]
@@ -68,7 +66,7 @@ function offeredProtocols({ headers }: FastifyRequest): string[] {
   return (headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim())
 }
 
-/** A browser goes on only if one of the subprotocols it offered is chosen. */
+/** Browsers fail the handshake unless one of the offered subprotocols is chosen. */
 function handleProtocols(offered: Set<string>): string | false {
   const others = [...offered].filter((protocol) => !tokenProtocol.test(protocol))
   return others[0] ?? [...offered][0] ?? false

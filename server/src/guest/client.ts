@@ -26,9 +26,9 @@ import {
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { MachineDriver } from '../drivers/machine-driver.ts'
-import { acceptAnswer, parseAnswer, parseFileHeaders, parseScreenshotHeaders } from './answer.ts'
+import { parseFileHeaders, parseScreenshotHeaders } from './answer.ts'
 import { readBody, streamBody } from './body.ts'
-import type { GuestAnswer, GuestRequest } from './channel.ts'
+import { answerTimeoutMs, createCalls, maxJsonBytes, type CallOptions } from './call.ts'
 import { GuestChannels, type GuestChannelOptions, type GuestRef } from './channels.ts'
 import { GuestUnavailable } from './errors.ts'
 import { processCalls } from './processes.ts'
@@ -36,7 +36,6 @@ import { secretCalls } from './secrets.ts'
 import { terminalCalls } from './terminals.ts'
 
 const mebibyte = 1024 * 1024
-const maxJsonBytes = mebibyte
 /** A character of JSON takes at most six bytes: \u0000. */
 const maxExecBytes = 2 * 6 * mebibyte + maxJsonBytes
 const maxClipboardBytes = 4 * 6 * mebibyte + maxJsonBytes
@@ -44,7 +43,6 @@ const maxClipboardBytes = 4 * 6 * mebibyte + maxJsonBytes
 const maxListBytes = 100 * 6 * 3 * 4096
 const maxScreenshotBytes = 64 * mebibyte
 
-const answerTimeoutMs = 15_000
 const inputTimeoutMs = 60_000
 const streamSilenceMs = 60_000
 /** A tree of a million files takes minutes. */
@@ -52,7 +50,6 @@ const deleteTimeoutMs = 600_000
 /** What an agent needs beyond the command's own time to kill it and answer. */
 const execGraceMs = 10_000
 
-export type CallOptions = { readonly signal?: AbortSignal | undefined }
 export type GuestImage = { readonly bytes: Buffer; readonly width: number; readonly height: number }
 export type GuestFile<Content> = { readonly path: string; readonly size: number } & Content
 
@@ -68,37 +65,7 @@ export function createGuestClient(
 ) {
   const channels = new GuestChannels(driver, options)
 
-  const call = <T>(
-    ref: GuestRef,
-    route: Route,
-    request: Partial<GuestRequest> & { readonly query?: Query },
-    consume: (answer: GuestAnswer) => Promise<T>,
-  ): Promise<T> => {
-    const { query, ...rest } = request
-    const path = query ? `${route.path}?${encodeQuery(query)}` : route.path
-    const whole = { timeoutMs: answerTimeoutMs, ...rest, method: route.method, path }
-    return channels.request(ref, whole, async (answer) => {
-      try {
-        await acceptAnswer(answer)
-        return await consume(answer)
-      } catch (error) {
-        // What is left of the call, such as an upload that was refused, ends here.
-        answer.stream.destroy()
-        throw request.signal?.aborted ? request.signal.reason : error
-      }
-    })
-  }
-
-  const callJson = <S extends z.ZodType>(
-    ref: GuestRef,
-    route: Route,
-    schema: S,
-    request: Partial<GuestRequest> & { readonly query?: Query } = {},
-    maxBytes = maxJsonBytes,
-  ): Promise<z.output<S>> =>
-    call(ref, route, request, async (answer) =>
-      parseAnswer(schema, await readBody(answer, maxBytes)),
-    )
+  const { call, callJson } = createCalls(channels)
 
   return {
     channels,
@@ -239,26 +206,7 @@ export function createGuestClient(
   }
 }
 
-/** Calls a route that answers JSON of that schema. */
-export type CallJson = <S extends z.ZodType>(
-  ref: GuestRef,
-  route: Route,
-  schema: S,
-  request?: Partial<GuestRequest> & { readonly query?: Query },
-  maxBytes?: number,
-) => Promise<z.output<S>>
-
-type Route = (typeof guestRoutes)[keyof typeof guestRoutes]
 type PathQuery<S extends z.ZodType> = Partial<z.output<S>> & { readonly path: string }
-type Query = Readonly<Record<string, string | number | undefined>>
-
-function encodeQuery(query: Query): string {
-  const params = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) params.set(name, String(value))
-  }
-  return params.toString()
-}
 
 function encodeJson(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value))

@@ -11,7 +11,7 @@ import {
 } from '@computer/contract'
 import { z } from 'zod'
 import type { GuestRef } from './channels.ts'
-import type { CallJson, CallOptions } from './client.ts'
+import type { CallJson, CallOptions } from './call.ts'
 
 const mebibyte = 1024 * 1024
 /** The longest range in base 64, and its frame. */

@@ -1,6 +1,6 @@
 import { guestSecretRoutes, GuestSecretsState, type GuestSecrets } from '@computer/contract'
 import type { GuestRef } from './channels.ts'
-import type { CallJson, CallOptions } from './client.ts'
+import type { CallJson, CallOptions } from './call.ts'
 
 /** The agent's routes of secrets, as functions. */
 export function secretCalls(callJson: CallJson) {

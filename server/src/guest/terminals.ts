@@ -10,7 +10,7 @@ import {
 } from '@computer/contract'
 import { z } from 'zod'
 import type { GuestChannels, GuestRef } from './channels.ts'
-import type { CallJson, CallOptions } from './client.ts'
+import type { CallJson, CallOptions } from './call.ts'
 import { openGuestStream } from './streams.ts'
 
 const openTimeoutMs = 15_000

@@ -8,8 +8,9 @@ import { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { ensureOwner } from '../domain/operator/bootstrap.ts'
-import { registerImage } from '../domain/disks/images.ts'
+import { hasImages, registerImage } from '../domain/disks/images.ts'
 import { addKey, readKeyring } from '../domain/secrets/keyring-file.ts'
+import { hasSecrets } from '../domain/secrets/secrets.ts'
 
 const repoDir = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -35,8 +36,8 @@ export async function ensureOwnerKey(db: Database, { dataDir }: Config): Promise
 export async function ensureKeyring(db: Database, config: Config): Promise<string | null> {
   const { keyringPath: path } = config
   if (await readKeyring(path)) return null
-  const stored = await db.selectFrom('machine_secrets').select('name').limit(1).executeTakeFirst()
-  if (stored) return `the keyring ${path} is gone, and with it all secrets of machines: put it back`
+  if (await hasSecrets(db))
+    return `the keyring ${path} is gone, and with it all secrets of machines: put it back`
   if (config.databaseUrl !== null) {
     return 'machines have no secrets: see docs/secrets.md for the keyring of servers that share a database'
   }
@@ -55,8 +56,7 @@ export async function registerBuiltImage(db: Database, config: Config): Promise<
   const folder = join(config.imageCacheDir, hash)
   const text = await readFile(join(folder, 'image.json'), 'utf8').catch(() => null)
   if (text === null) {
-    const earlier = await db.selectFrom('images').select('id').limit(1).executeTakeFirst()
-    if (earlier) return false
+    if (await hasImages(db)) return false
     throw new Error(`no machine image in ${folder}: run \`npm run setup\``)
   }
   const facts = ImageFacts.parse(JSON.parse(text))

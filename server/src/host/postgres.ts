@@ -3,9 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, lstat, mkdir, readFile, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
 import type { Command } from './command.ts'
 
 /*
@@ -55,31 +53,6 @@ export function postgresCommand(
 export function databaseUrl(dataDir: string, database = 'computer'): string {
   const host = encodeURIComponent(socketDir(dataDir))
   return `postgresql://computer@localhost/${database}?host=${host}`
-}
-
-/** Resolves when the server answers a query; rejects with the last reason when it is given up. */
-export async function waitReady(url: string, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    const reason = await findDatabaseDelay(url)
-    if (reason === null) return
-    if (signal.aborted) throw new Error(`the database does not answer: ${reason}`)
-    await delay(25)
-  }
-}
-
-/** Why the server does not answer a query yet; null when it does. */
-export async function findDatabaseDelay(url: string): Promise<string | null> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    await client.query('select 1')
-    return null
-  } catch (error) {
-    return (error as Error).message
-  } finally {
-    await client.end().catch(() => {})
-  }
 }
 
 /** The server that serves this cluster, whoever started it; null when none does. */

@@ -18,15 +18,15 @@ import { ApiError } from '../errors.ts'
 import { requireOrigin } from './origins.ts'
 import type { Principal } from './principal-cache.ts'
 
-/** What a call is judged by. The handshake of a WebSocket has it as well. */
+/** The parts of a call, or of a WebSocket handshake, that authentication needs. */
 export type Incoming = Pick<FastifyRequest, 'headers' | 'ip' | 'protocol' | 'host' | 'method'>
 type Dependencies = Pick<App, 'db' | 'log' | 'config' | 'principals'>
 
 const maxUserAgentLength = 400
 
 /**
- * The actor behind a call: an API key in `authorization: Bearer`, or else a browser session in its
- * cookie, which may change nothing without an Origin of ours.
+ * Authenticates a call by the API key in `authorization: Bearer`, else by the browser session in its
+ * cookie. Calls by cookie may change nothing without an Origin of this service.
  */
 export async function authenticate(app: Dependencies, request: Incoming): Promise<Actor> {
   const key = readBearer(request.headers)
@@ -48,17 +48,17 @@ export async function authenticate(app: Dependencies, request: Incoming): Promis
   )
 }
 
-/** The actor behind a gateway token, which opens one connection: who made it, as they are now. */
+/** Redeems a gateway token. The actor is its creator, with the permissions they have now. */
 export async function authenticateToken(
   app: Pick<App, 'db'>,
   request: Incoming,
   token: string,
 ): Promise<Actor> {
-  const maker = await redeemGatewayToken(app.db, token)
+  const creator = await redeemGatewayToken(app.db, token)
   const caller = callerOf(request)
-  return 'apiKeyId' in maker
-    ? { ...principalOf(await findKey(app.db, maker.apiKeyId)), ...caller }
-    : asActor(await findAuthSessionById(app.db, maker.authSessionId), caller)
+  return 'apiKeyId' in creator
+    ? { ...principalOf(await findKey(app.db, creator.apiKeyId)), ...caller }
+    : asActor(await findAuthSessionById(app.db, creator.authSessionId), caller)
 }
 
 export function callerOf(request: Pick<Incoming, 'headers' | 'ip'>): Caller {
@@ -68,35 +68,35 @@ export function callerOf(request: Pick<Incoming, 'headers' | 'ip'>): Caller {
   }
 }
 
-/** The secret that vouches for a call, by the same preference; empty where there is none. */
+/** The credential that `authenticate` would use; empty if there is none. */
 export function credentialOf(headers: IncomingHttpHeaders): string {
   return readBearer(headers) ?? readSessionCookie(headers) ?? ''
 }
 
 function requireSecret(secret: string): void {
   if (isSecret(secret)) return
-  throw new ApiError('unauthenticated', 'this is not an API key; was it cut off or mistyped?')
+  throw new ApiError('unauthenticated', 'this is not an API key; check that it is complete')
 }
 
 function requireToken(token: string): void {
   if (isToken('session', token)) return
-  throw new ApiError('unauthenticated', 'this is no browser session; sign in again')
+  throw new ApiError('unauthenticated', 'this is not a valid browser session; sign in again')
 }
 
 async function findKeyPrincipal(app: Dependencies, secret: string): Promise<Principal> {
   const key = await findByKey(app.db, secret)
-  if (key.use_is_news) {
-    // The answer does not wait for it, and a failure costs nothing but a stale last_used_at.
+  if (key.should_record_use) {
+    // Not awaited: a failure only leaves last_used_at stale.
     noteUse(app.db, key.id).catch((error: unknown) => {
-      app.log.warn({ err: error, api_key_id: key.id }, 'the use of a key was not noted')
+      app.log.warn({ err: error, api_key_id: key.id }, 'could not record the use of an API key')
     })
   }
   return principalOf(key)
 }
 
 /**
- * A key's scopes narrow what its creator may do at this moment: one who was demoted or removed takes
- * the key's permissions along.
+ * The scopes of a key narrow the current permissions of its creator, so the key loses what its creator
+ * loses.
  */
 function principalOf(key: Awaited<ReturnType<typeof findKey>>): Principal {
   return {
@@ -117,16 +117,19 @@ async function findUserPrincipal(
 ): Promise<Principal> {
   const session = await findAuthSession(app.db, token)
   const actor = asActor(session, callerOf(request))
-  if (session.use_is_news) {
-    // As for a key: the next use notes it if this one cannot.
+  if (session.should_record_use) {
+    // Not awaited: after a failure the next use records it.
     noteAuthSessionUse(app.db, actor).catch((error: unknown) => {
-      app.log.warn({ err: error, auth_session_id: session.id }, 'a use was not noted')
+      app.log.warn(
+        { err: error, auth_session_id: session.id },
+        'could not record the use of a browser session',
+      )
     })
   }
   return actor
 }
 
-/** A WebSocket carries input, and browsers open one to any host: its handshake is no read. */
+/** A WebSocket handshake is not a read: it carries input, and any page can open one to any host. */
 function isRead({ method, headers }: Incoming): boolean {
   if (headers.upgrade?.toLowerCase() === 'websocket') return false
   return method === 'GET' || method === 'HEAD'

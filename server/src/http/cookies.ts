@@ -2,12 +2,12 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../config.ts'
 
 const name = 'computer_session'
-/** The longest that browsers keep one. The session itself ends earlier, at the server. */
+/** The browsers' maximum. The server ends the session earlier. */
 const maxAgeSeconds = 400 * 24 * 3600
 
 /**
- * The browser's session token. Null if there is none, or if there are two: one of them was planted
- * by another site of the same domain, and nothing tells which.
+ * The browser's session token. Null if there are two different ones, because another site of the same
+ * domain may have planted one of them.
  */
 export function readSessionCookie({ cookie = '' }: IncomingHttpHeaders): string | null {
   const values = new Set<string>()
@@ -20,7 +20,7 @@ export function readSessionCookie({ cookie = '' }: IncomingHttpHeaders): string 
   return values.size === 1 && value ? value : null
 }
 
-/** For this host alone, out of reach of scripts, and not sent along by other sites' forms. */
+/** Restricted to this host, hidden from scripts, and not sent with forms of other sites. */
 export function sessionCookie(config: Pick<Config, 'baseUrl'>, token: string): string {
   return cookie(config, token, maxAgeSeconds)
 }

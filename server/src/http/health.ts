@@ -1,19 +1,20 @@
 import type { FastifyInstance } from 'fastify'
-import { sql } from 'kysely'
 import type { App } from '../app.ts'
+import { pingDatabase } from '../db/readiness.ts'
 import { getDefaultImage } from '../domain/disks/images.ts'
 import { ApiError } from '../errors.ts'
 
-/** Routes every role has: alive, and able to serve. */
+/** Liveness and readiness, served by every process. */
 export function addHealthRoutes(http: FastifyInstance, app: Pick<App, 'db' | 'driver'>): void {
   http.get('/healthz', async () => ({ status: 'ok' }))
   http.get('/readyz', async () => {
-    await check('the database', () => sql`select 1`.execute(app.db))
+    await check('the database', () => pingDatabase(app.db))
     await check('the engine', () => app.driver.ping())
     await check('the machine image', async () => {
       const image = await getDefaultImage(app.db)
       if (!image) throw new Error('no image is registered')
-      if (!(await app.driver.hasImage(image.id))) throw new Error('the image is being unpacked')
+      if (!(await app.driver.hasImage(image.id)))
+        throw new Error('the engine is still unpacking the image')
     })
     return { status: 'ready' }
   })
@@ -23,7 +24,7 @@ async function check(what: string, probe: () => Promise<unknown>): Promise<void>
   try {
     await probe()
   } catch (cause) {
-    throw new ApiError('compute_unavailable', `${what} is not usable yet`, {
+    throw new ApiError('compute_unavailable', `${what} is not ready`, {
       cause,
       retryAfter: 1,
     })

@@ -2,7 +2,7 @@ import type { FieldError } from '@computer/contract'
 import type { z } from 'zod'
 import { ApiError } from '../errors.ts'
 
-/** What a caller sent, or `invalid_request` that names each wrong field. `part` is of the request. */
+/** Throws `invalid_request` naming each invalid field. `part` names the part of the request. */
 export function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
   const result = schema.safeParse(value)
   if (result.success) return result.data
@@ -12,7 +12,7 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T 
   throw new ApiError('invalid_request', `${where}: ${first.message}`, { details })
 }
 
-/** Fields by their dotted path; each unknown field is one entry of its own. */
+/** Fields are dotted paths. Each unknown field is a separate entry. */
 function describeIssue(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String)
   if (issue.code !== 'unrecognized_keys') {
@@ -20,6 +20,6 @@ function describeIssue(issue: z.core.$ZodIssue): FieldError[] {
   }
   return issue.keys.map((key) => ({
     field: [...path, key].join('.'),
-    message: 'there is no such field',
+    message: 'unknown field',
   }))
 }

@@ -1,4 +1,4 @@
-/** A page of a sentence or two, which loads nothing. What is given it must need no escaping. */
+/** A page of a sentence or two that loads no resources. Title and texts are not escaped. */
 export function plainPage(
   title: string,
   text: string,

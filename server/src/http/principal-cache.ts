@@ -1,59 +1,30 @@
 import { hash } from 'node:crypto'
 import type { Actor, Caller } from '../actor.ts'
+import { TtlCache } from '../cache.ts'
 import type { Changes } from '../db/changes.ts'
 
-/** Who a credential stands for and what they may do, wherever a call comes from. */
+/** Who a credential belongs to and what they may do, independent of the call. */
 export type Principal = Omit<Actor, keyof Caller>
 
-/** Spares the database the same question for each call of the same caller. */
+/** Saves the database from repeating a lookup for every call of the same caller. */
 export type PrincipalCache = {
-  /** Who was found a moment ago, or whom `lookUp` finds now. Calls at once share one look. */
+  /** Returns the cached principal, or the one that `lookUp` finds. */
   find(credential: string, lookUp: () => Promise<Principal>): Promise<Principal>
-  /** Called after the commit of what changed who may do what: forgets all, here and everywhere. */
+  /** Call it after committing a change of permissions. Clears the cache here and in all processes. */
   invalidate(): void
 }
 
-/**
- * A key that is revoked, a session that ends and a role that is lost count within a second, in every
- * process. The moment begins before the database is asked: however long it takes, what it saw is older.
- */
-const momentMs = 900
-
-/**
- * The cache of one process. To forget drops the looks that are under way as well: those who wait for
- * one already get its answer, nobody after them does.
- */
+/** The cache of one process. Keys are hashes, so that no credential is kept in memory. */
 export function createPrincipalCache(
   changes: Pick<Changes, 'publish' | 'subscribe'>,
-  now = () => performance.now(),
+  now?: () => number,
 ): PrincipalCache {
-  /** By the hash of the credential, which itself is not kept; the oldest first. */
-  const looks = new Map<string, { readonly began: number; readonly found: Promise<Principal> }>()
-  changes.subscribe(() => looks.clear(), 'principals')
-
-  function dropOld(): void {
-    for (const [key, { began }] of looks) {
-      if (now() - began < momentMs) return
-      looks.delete(key)
-    }
-  }
-
+  const principals = new TtlCache<Principal>(now)
+  changes.subscribe(() => principals.invalidate(), 'principals')
   return {
-    find(credential, lookUp) {
-      dropOld()
-      const key = hash('sha256', credential, 'base64')
-      const known = looks.get(key)
-      if (known) return known.found
-      const look = { began: now(), found: lookUp() }
-      looks.set(key, look)
-      // A refusal is asked for again: a key may have just been made.
-      look.found.catch(() => {
-        if (looks.get(key) === look) looks.delete(key)
-      })
-      return look.found
-    },
+    find: (credential, lookUp) => principals.get(hash('sha256', credential, 'base64'), lookUp),
     invalidate() {
-      looks.clear()
+      principals.invalidate()
       changes.publish('any', 'principals')
     },
   }

@@ -1,4 +1,4 @@
-/** Query strings as objects: `a=1` a string, `a[b]=1` one level of nesting, repeats an array. */
+/** Parses `a=1` to a string, `a[b]=1` to one level of nesting, and repeated names to an array. */
 export function parseQuery(text: string): Record<string, unknown> {
   const query: Record<string, unknown> = Object.create(null)
   for (const [name, value] of new URLSearchParams(text)) {

@@ -16,7 +16,7 @@ import { parseQuery } from './query.ts'
 const maxBodyBytes = 8 * 1024 * 1024
 const maxHeaderBytes = 16 * 1024
 
-/** Fastify with our limits, request ids, bodies and the error envelope; no routes yet. */
+/** Fastify with the limits, request ids, body parsers and error envelope of the API, without routes. */
 export function createHttp({ config, log }: Pick<App, 'config' | 'log'>): FastifyInstance {
   const http = Fastify({
     loggerInstance: log as FastifyBaseLogger,
@@ -27,10 +27,10 @@ export function createHttp({ config, log }: Pick<App, 'config' | 'log'>): Fastif
     genReqId: () => `req_${newUlid()}`,
     routerOptions: { querystringParser: parseQuery, maxParamLength: 256 },
     http: { maxHeaderSize: maxHeaderBytes, headersTimeout: 10_000, keepAliveTimeout: 72_000 },
-    // A body may take as long as its caller needs, as an upload does; headers may not.
+    // No limit on the whole request, because uploads may be slow. Headers have their own.
     requestTimeout: 0,
     clientErrorHandler: refuseBrokenHttp,
-    // An address that cannot be decoded meets no route and no hook.
+    // An undecodable URL reaches no route and no hook.
     frameworkErrors: (error, request, reply) => {
       void reply.header('x-request-id', request.id)
       void sendError(reply, toApiError(error), request.id)
@@ -64,16 +64,16 @@ export function createHttp({ config, log }: Pick<App, 'config' | 'log'>): Fastif
   })
   http.setErrorHandler(async (error: FastifyError, request, reply) => {
     const answer = toApiError(error)
-    // What breaks because its caller hung up is no failure of ours, and nobody hears the answer.
+    // A failure after the caller disconnected is expected.
     if (answer.code === 'internal_error' && !reply.raw.destroyed) {
-      request.log.error({ err: error }, 'a request failed')
+      request.log.error({ err: error }, 'request failed')
     }
     return sendError(reply, answer, request.id)
   })
   return http
 }
 
-/** Answers what is in flight and then closes; what takes longer than the grace is cut off. */
+/** Closes gracefully, and aborts the requests that are still open after the grace period. */
 export async function closeHttp(http: FastifyInstance, graceMs = 5_000): Promise<void> {
   const timer = setTimeout(() => http.server.closeAllConnections(), graceMs)
   await http.close()
@@ -103,19 +103,23 @@ function envelope(error: ApiError, requestId: string): ErrorEnvelope {
 
 function toApiError(error: FastifyError): ApiError {
   if (error instanceof ApiError) return error
-  // Fastify refuses bodies that are too large, of another type or not JSON before a handler runs.
+  // Fastify rejects invalid bodies before a handler runs.
   if (typeof error.statusCode === 'number' && error.statusCode < 500) {
     return new ApiError('invalid_request', refusals[error.code] ?? error.message, { cause: error })
   }
   if (isUnreachable(error)) {
-    return new ApiError('compute_unavailable', 'the database does not answer; try again shortly', {
+    return new ApiError('compute_unavailable', 'the database does not respond; try again shortly', {
       cause: error,
       retryAfter: 1,
     })
   }
-  return new ApiError('internal_error', 'the service failed; the log has this request id', {
-    cause: error,
-  })
+  return new ApiError(
+    'internal_error',
+    'internal failure; the server log has details under this request id',
+    {
+      cause: error,
+    },
+  )
 }
 
 const refusals: Record<string, string> = {
@@ -125,7 +129,7 @@ const refusals: Record<string, string> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'the body is not as long as content-length says',
 }
 
-/** What is not HTTP, or has headers past the limit, never becomes a request: answered on the socket. */
+/** Malformed HTTP and oversized headers never become a request, so reply on the socket. */
 function refuseBrokenHttp(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable) return
   const message =

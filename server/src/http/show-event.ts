@@ -1,7 +1,7 @@
 import type { MachineEvent } from '@computer/contract'
 import type { EventRow } from '../db/database.ts'
 
-/** A row of the event log as every answer and channel shows it. */
+/** An event on the wire, in responses and channels. */
 export function showEvent(row: EventRow): MachineEvent {
   return {
     id: row.id,

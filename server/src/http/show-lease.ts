@@ -1,7 +1,7 @@
 import type { InputLease, MachineId } from '@computer/contract'
 import type { Lease } from '../domain/control/leases.ts'
 
-/** The lease as every answer and channel shows it. */
+/** The input lease on the wire, in responses and channels. */
 export function showLease(machineId: MachineId, lease: Lease): InputLease {
   return {
     machine_id: machineId,

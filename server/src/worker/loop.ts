@@ -2,7 +2,7 @@ import { measureEveryMs, recordPool } from '../domain/disks/pool.ts'
 import { sweepAccounts } from '../domain/accounts/sweep.ts'
 import { compactEgress } from '../domain/previews/egress.ts'
 import { forgetGatewayTokens } from '../domain/accounts/gateway-tokens.ts'
-import { forgetPreviewCredentials } from '../domain/previews/credentials.ts'
+import { deleteExpiredPreviewCredentials } from '../domain/previews/credentials.ts'
 import { forgetOldKeys } from '../domain/idempotency.ts'
 import { expireLeases } from '../domain/control/leases.ts'
 import { closeAbandonedSessions } from '../domain/control/session-closing.ts'
@@ -41,7 +41,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
     every(reconcileEveryMs, () => closeAbandonedSessions(app)),
     every(reconcileEveryMs, () => forgetOldKeys(app.db)),
     every(reconcileEveryMs, () => forgetGatewayTokens(app.db)),
-    every(reconcileEveryMs, () => forgetPreviewCredentials(app.db)),
+    every(reconcileEveryMs, () => deleteExpiredPreviewCredentials(app.db)),
     every(reconcileEveryMs, () => compactEgress(app.db)),
     every(reconcileEveryMs, () => sweepAccounts(app.db)),
   ]

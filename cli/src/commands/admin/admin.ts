@@ -4,15 +4,16 @@ import { secrets } from './secrets.ts'
 import { user } from './user.ts'
 
 export const admin = new Command('admin')
-  .description('Manage accounts, plans and the keys of secrets, as the operator of this server.')
+  .description('Manage accounts, plans and secret encryption, as the operator of this server.')
   .addCommand(user)
   .addCommand(org)
   .addCommand(secrets)
   .addHelpText(
     'after',
     `
-The commands work on the database of the server on this host (COMPUTER_DATA, or
-DATABASE_URL), which may be running; its own has to be. Audit logs name the operator.
+These commands use the database of the server on this host (COMPUTER_DATA, or
+DATABASE_URL). The embedded database is available only while the server runs. Audit logs
+record the operator as the actor.
 
-Exit code 0: done; 1: refused, and standard error says why; 2: no database answers.`,
+Exit codes: 0 success; 1 refused, with the reason on standard error; 2 no database reachable.`,
   )

@@ -1,6 +1,6 @@
 import { runServerProgram } from '../../server-program.ts'
 
-/** Has the server's program do it. No password is ever in the request: arguments show in `ps`. */
+/** Runs the server's admin program. Never put a password in the request: `ps` shows arguments. */
 export async function runAdmin(
   request: { readonly command: string } & Readonly<Record<string, unknown>>,
   { json }: { readonly json: true | undefined },

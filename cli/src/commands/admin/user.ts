@@ -3,15 +3,15 @@ import { runAdmin } from './run.ts'
 
 const jsonFlag = () => new Option('--json', 'print the result as JSON')
 const passwordFlag = () =>
-  new Option('--password-stdin', 'read the password from standard input instead of making one')
+  new Option('--password-stdin', 'read the password from standard input instead of generating one')
 
 const create = new Command('create')
-  .description('Make an account, also where sign-up is closed.')
-  .requiredOption('--email <email>', 'what the person signs in with')
-  .option('--name <name>', 'how others see the person (default: what stands before the @)')
-  .option('--organization <id>', 'make the person a member of this organization too')
+  .description('Create an account, even if sign-up is closed.')
+  .requiredOption('--email <email>', 'email address to sign in with')
+  .option('--name <name>', 'display name (default: the part of the email before the @)')
+  .option('--organization <id>', 'also add the account to this organization')
   .addOption(
-    new Option('--role <role>', 'of the member (default: member)').choices([
+    new Option('--role <role>', 'role in that organization (default: member)').choices([
       'owner',
       'admin',
       'member',
@@ -19,7 +19,7 @@ const create = new Command('create')
   )
   .addOption(passwordFlag())
   .addOption(jsonFlag())
-  .addHelpText('after', '\nWithout --password-stdin a password is made and shown once.')
+  .addHelpText('after', '\nWithout --password-stdin a password is generated and shown once.')
   .action(async ({ email, name, organization, role, passwordStdin, json }, command) => {
     if (role && !organization) command.error("error: option '--role' needs '--organization'")
     await runAdmin(
@@ -35,30 +35,30 @@ const create = new Command('create')
   })
 
 const resetPassword = new Command('reset-password')
-  .description('Give an account another password. All its browser sessions end.')
+  .description('Reset the password of an account and end its browser sessions.')
   .argument('<email>')
   .addOption(passwordFlag())
   .addOption(jsonFlag())
-  .addHelpText('after', '\nWithout --password-stdin a password is made and shown once.')
+  .addHelpText('after', '\nWithout --password-stdin a password is generated and shown once.')
   .action(async (email, { passwordStdin, json }) => {
     const isPasswordOnStdin = passwordStdin === true
     await runAdmin({ command: 'user reset-password', email, isPasswordOnStdin }, { json })
   })
 
 const disable = new Command('disable')
-  .description('Lock an account out: its sessions end, and its API keys are refused.')
+  .description('Disable an account: end its sessions and refuse its API keys.')
   .argument('<email>')
   .addOption(jsonFlag())
   .action(async (email, { json }) => runAdmin({ command: 'user disable', email }, { json }))
 
 const enable = new Command('enable')
-  .description('Let a disabled account in again. Its API keys work again, its sessions do not.')
+  .description('Enable a disabled account. Its API keys work again; its sessions stay ended.')
   .argument('<email>')
   .addOption(jsonFlag())
   .action(async (email, { json }) => runAdmin({ command: 'user enable', email }, { json }))
 
 const list = new Command('list')
-  .description('List all accounts and the organizations they belong to.')
+  .description('List all accounts and their organizations.')
   .addOption(jsonFlag())
   .action(async ({ json }) => runAdmin({ command: 'user list' }, { json }))
 

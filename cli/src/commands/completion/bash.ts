@@ -1,6 +1,6 @@
 import type { Node } from './tree.ts'
 
-/** The words so far that are commands say where we are; options and their values are passed over. */
+/** Finds the current command from the words so far, skipping options and their values. */
 export function bashScript(nodes: readonly Node[]): string {
   return `# bash completion of computer. Load it with: source <(computer completion bash)
 _computer() {

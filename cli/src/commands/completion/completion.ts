@@ -8,12 +8,12 @@ const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
 const shells = ['bash', 'zsh', 'fish'] as const
 
 export const completion = new Command('completion')
-  .description('Print a script that completes commands and options in a shell.')
-  .addArgument(new Argument('<shell>', 'which one').choices(shells))
+  .description('Print a shell completion script for commands and options.')
+  .addArgument(new Argument('<shell>', 'shell to complete for').choices(shells))
   .addHelpText(
     'after',
     `
-Load it whenever a shell starts:
+Load it when the shell starts:
   bash, in ~/.bashrc:                  source <(computer completion bash)
   zsh, in ~/.zshrc after compinit:     source <(computer completion zsh)
   fish, in ~/.config/fish/config.fish: computer completion fish | source`,

@@ -1,24 +1,24 @@
 import type { Node } from './tree.ts'
 
-/** Each word that can follow is one line, which holds where its command stands. */
+/** Emits one `complete` line per word, guarded by the command path it may follow. */
 export function fishScript(nodes: readonly Node[]): string {
   const paths = nodes.filter(({ path }) => path !== '').map(({ path }) => quote(path))
   return `# fish completion of computer. Load it with: computer completion fish | source
-function __computer_place
-  set -l place
+function __computer_at
+  set -l path
   for word in (commandline -opc)[2..]
-    set -l next (string join ' ' $place $word)
-    contains -- $next ${paths.join(' ')}; and set place $next
+    set -l next (string join ' ' $path $word)
+    contains -- $next ${paths.join(' ')}; and set path $next
   end
-  test "$place" = "$argv[1]"
+  test "$path" = "$argv[1]"
 end
-complete -c computer -f -n '__computer_place ""'
+complete -c computer -f -n '__computer_at ""'
 ${nodes.flatMap(linesOf).join('\n')}
 `
 }
 
 function linesOf({ path, commands, options }: Node): string[] {
-  const line = `complete -c computer -n ${quote(`__computer_place "${path}"`)}`
+  const line = `complete -c computer -n ${quote(`__computer_at "${path}"`)}`
   const words = commands.map(
     ({ names, description }) => `${line} -f -a ${quote(names[0]!)} -d ${quote(description)}`,
   )

@@ -1,19 +1,19 @@
 import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 
-/** A command as a completion sees it. */
+/** A command with the words that can follow it. */
 export type Node = {
-  /** Its words without the program's: '' is the program itself, 'machines create' a command. */
+  /** Its words without the program name: '' is the program itself, 'machines create' a command. */
   readonly path: string
   readonly commands: readonly Word[]
   readonly options: readonly OptionWords[]
 }
 export type Word = { readonly names: readonly string[]; readonly description: string }
-export type OptionWords = Word & {
+type OptionWords = Word & {
   readonly takesValue: boolean
   readonly choices: readonly string[]
 }
 
-/** All commands, each under every name that it goes by. */
+/** Lists all commands, once under each of their names and aliases. */
 export function readTree(program: CommandUnknownOpts): Node[] {
   return read(program, [])
 }

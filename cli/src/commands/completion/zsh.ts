@@ -1,6 +1,6 @@
 import type { Node, Word } from './tree.ts'
 
-/** As for bash, with what each word means beside it. */
+/** Like the bash script, with a description beside each word. */
 export function zshScript(nodes: readonly Node[]): string {
   const paths = nodes.filter(({ path }) => path !== '').map(({ path }) => quote(path))
   return `#compdef computer
@@ -48,7 +48,7 @@ function choicesOf(nodes: readonly Node[]): string {
       .filter(({ choices }) => choices.length > 0)
       .map(({ names, choices }) => {
         const patterns = names.map((name) => quote(`${path} ${name}`)).join('|')
-        // A colon would begin a description.
+        // An unescaped colon starts a description.
         const words = choices.map((choice) => quote(choice.replaceAll(':', '\\:')))
         return `    ${patterns}) commands=(${words.join(' ')}); _describe value commands; return ;;`
       }),

@@ -14,8 +14,8 @@ import {
   localTarget,
   readRemoteTree,
 } from './download.ts'
-import { parsePlaces, type Place } from './place.ts'
 import { findEntry, kindOf, type Transfer } from './remote.ts'
+import { parseCopy, type CopyTarget } from './target.ts'
 import { nameOf, readTree, remoteTarget, uploadFile, uploadStream, uploadTree } from './upload.ts'
 
 type Copied = {
@@ -30,16 +30,16 @@ type Copy = {
 }
 
 export const cp = clientCommand('cp')
-  .description('Copy files between here and a machine.')
+  .description('Copy files to or from a machine.')
   .argument('<from>', 'FILE, MACHINE:PATH, or - for standard input')
   .argument('<to>', 'FILE, MACHINE:PATH, or - for standard output')
-  .option('-r, --recursive', 'a folder and all that is in it')
+  .option('-r, --recursive', 'copy a folder and its contents')
   .addHelpText(
     'after',
     `
-A path in a machine is absolute, or begins at the home of the user agent. Into a folder that
-is there, things are copied under their own names. Permissions and symbolic links are kept.
-Whoever reads a file sees the old one or the new one, never a part.
+A relative path in a machine starts at the home folder of the user agent. If the
+destination is an existing folder, sources are copied into it. Permissions and symbolic
+links are kept. Files are replaced atomically: readers never see a partial file.
 ${examples(
   'computer cp notes.txt first:',
   'computer cp -r first:/var/log ./logs',
@@ -47,9 +47,9 @@ ${examples(
 )}`,
   )
   .action(async (from, to, options) => {
-    const { source, target } = parsePlaces(from, to)
+    const { source, target } = parseCopy(from, to)
     await using computer = await connect(options)
-    const remote = [source, target].find((place) => place.type === 'machine')!
+    const remote = [source, target].find((side) => side.type === 'machine')!
     const machine = await findMachine(computer, remote.machine)
     const interrupted = new AbortController()
     const interrupt = () => interrupted.abort(new Exit(130))
@@ -61,19 +61,19 @@ ${examples(
       source.type === 'machine'
         ? await download(copy, source.path, target)
         : await upload(copy, source, (target as typeof remote).path)
-    // What waits on standard input would keep us.
+    // An open standard input would keep the process alive.
     process.stdin.destroy()
     for (const path of copied.skipped)
-      console.error(`left out: ${printable(path)}: its name is not UTF-8, or it is no file`)
+      console.error(`skipped ${printable(path)}: not a regular file, or its name is not UTF-8`)
     if (copied.skipped.length > 0) process.exitCode = 1
     if (options.json && target.type !== 'stream') writeJson(copied)
   })
 
-async function upload(copy: Copy, source: Place, path: string): Promise<Copied> {
+async function upload(copy: Copy, source: CopyTarget, path: string): Promise<Copied> {
   const { machine } = copy
   if (source.type !== 'local') {
     if ((await kindOf(machine, path)) === 'directory')
-      throw new ApiError('invalid_request', `${path} is a folder: name a file in it`)
+      throw new ApiError('invalid_request', `${path} is a folder; pass a file path`)
     return transfer(copy, path, { total: null, files: 1 }, (one) => uploadStream(one, path))
   }
   const stats = await stat(source.path)
@@ -91,10 +91,10 @@ async function upload(copy: Copy, source: Place, path: string): Promise<Copied> 
   return transfer(copy, nameOf(source.path), plan, (one) => uploadTree(one, tree, to))
 }
 
-async function download(copy: Copy, path: string, target: Place): Promise<Copied> {
+async function download(copy: Copy, path: string, target: CopyTarget): Promise<Copied> {
   const { machine } = copy
   const kind = await kindOf(machine, path)
-  if (kind === 'none') throw new ApiError('not_found', `${machine.name} has no ${path}`)
+  if (kind === 'none') throw new ApiError('not_found', `${path} not found in ${machine.name}`)
   if (kind === 'directory' && (!copy.recursive || target.type !== 'local'))
     throw needsRecursive(path)
   const name = posix.basename(posix.resolve('/', path)) || machine.name
@@ -133,7 +133,7 @@ async function transfer(
   try {
     await work({ machine, signal, bar })
   } catch (error) {
-    // Whatever broke off did so because of it.
+    // After an interrupt, any error is a consequence of it.
     throw signal.aborted ? signal.reason : error
   }
   return { files: plan.files, bytes, skipped: plan.skipped ?? [] }
@@ -146,5 +146,5 @@ function sumOf(files: ReadonlyMap<string, { readonly size: number }>) {
 }
 
 function needsRecursive(path: string): ApiError {
-  return new ApiError('invalid_request', `${path} is a folder: copy it with -r, to a folder`)
+  return new ApiError('invalid_request', `${path} is a folder; copy it with -r to another folder`)
 }

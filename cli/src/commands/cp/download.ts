@@ -4,19 +4,19 @@ import { chmod, lstat, mkdir, rename, rm, stat, symlink, unlink } from 'node:fs/
 import { basename, dirname, join, posix } from 'node:path'
 import { Readable, Transform, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { forEachFew, persist, type Transfer } from './remote.ts'
+import { forEachFew, retryTransfer, type Transfer } from './remote.ts'
 
-export type RemoteFile = { readonly path: string; readonly size: number; readonly mode: number }
-/** What is below a directory of a machine, by its path relative to that. */
-export type RemoteTree = {
+type RemoteFile = { readonly path: string; readonly size: number; readonly mode: number }
+/** The contents of a directory in a machine, by path relative to it. */
+type RemoteTree = {
   readonly directories: readonly string[]
   readonly files: ReadonlyMap<string, RemoteFile>
   readonly symlinks: ReadonlyMap<string, string>
-  /** What no path reaches, and what is neither file, directory nor symlink. */
+  /** Entries with unusable names, and those that are neither file, directory nor symlink. */
   readonly skipped: readonly string[]
 }
 
-/** Where it comes to be: in a directory that is there, or under the very name. */
+/** The final path: inside `path` if that is a directory, else `path` itself. */
 export async function localTarget(path: string, sourceName: string): Promise<string> {
   const isDirectory = await stat(path).then(
     (stats) => stats.isDirectory(),
@@ -25,7 +25,7 @@ export async function localTarget(path: string, sourceName: string): Promise<str
   return isDirectory || path.endsWith('/') ? join(path, sourceName) : path
 }
 
-/** A reader here sees the old file or the new one. */
+/** Replaces the local file atomically. */
 export async function downloadFile(
   transfer: Transfer,
   { path, mode }: Pick<RemoteFile, 'path' | 'mode'>,
@@ -33,7 +33,7 @@ export async function downloadFile(
 ): Promise<void> {
   const partial = join(dirname(to), `.${basename(to)}.${process.pid}.partial`)
   try {
-    await persist(transfer.bar, async (count) =>
+    await retryTransfer(transfer.bar, async (count) =>
       receive(transfer, path, count, createWriteStream(partial, { mode: 0o600 })),
     )
     await chmod(partial, mode & 0o777)
@@ -44,7 +44,7 @@ export async function downloadFile(
   }
 }
 
-/** To standard output, which takes it once. */
+/** Writes to standard output, so it cannot retry. */
 export async function downloadStream(transfer: Transfer, path: string): Promise<void> {
   await receive(transfer, path, transfer.bar.add, process.stdout)
 }
@@ -59,14 +59,14 @@ export async function downloadTree(
   await forEachFew([...tree.files], async ([path, file]) =>
     downloadFile(transfer, file, join(to, path)),
   )
-  // Last, so that nothing is written through a link that came from the machine.
+  // Last, so that nothing is written through a link received from the machine.
   for (const [path, target] of tree.symlinks) {
     await rm(join(to, path), { force: true })
     await symlink(target, join(to, path))
   }
 }
 
-/** Parents come before what is in them. */
+/** Lists parents before their contents. */
 export async function readRemoteTree(
   { machine, signal }: Pick<Transfer, 'machine' | 'signal'>,
   root: string,
@@ -97,12 +97,12 @@ export async function readRemoteTree(
   return { directories, files, symlinks, skipped }
 }
 
-/** A name of one step: what a machine says is not believed. */
+/** Accepts only single path components: the machine is not trusted. */
 function isPlain({ name, path }: DirectoryEntry): boolean {
   return path !== null && name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name)
 }
 
-/** In place of a link that an earlier copy may have brought. */
+/** Replaces a symlink that an earlier copy may have created. */
 async function makeDirectory(path: string): Promise<void> {
   const stats = await lstat(path).catch(() => undefined)
   if (stats?.isSymbolicLink()) await unlink(path)

@@ -8,7 +8,7 @@ export type Transfer = {
   readonly signal: AbortSignal
 }
 
-/** Symlinks are followed. */
+/** Follows symlinks. */
 export async function kindOf(
   machine: Machine,
   path: string,
@@ -24,9 +24,9 @@ export async function kindOf(
   }
 }
 
-const longestSearch = 1000
+const maxSearchedEntries = 1000
 
-/** What its directory says of a file, unless that is too long to look for it. */
+/** Finds a file's entry in its directory listing, giving up in very large directories. */
 export async function findEntry(
   machine: Machine,
   path: string,
@@ -34,16 +34,19 @@ export async function findEntry(
   let seen = 0
   for await (const entry of machine.files.list(posix.dirname(path), { limit: 100 })) {
     if (entry.name === posix.basename(path)) return entry.type === 'file' ? entry : undefined
-    if (++seen === longestSearch) return undefined
+    if (++seen === maxSearchedEntries) return undefined
   }
   return undefined
 }
 
-const tries = 4
+const maxAttempts = 4
 
-/** Does it again from the beginning when the connection breaks off. */
-export async function persist<T>(bar: Bar, work: (count: (bytes: number) => void) => Promise<T>) {
-  for (let number = 1; ; number++) {
+/** Restarts the transfer from the beginning when the connection breaks. */
+export async function retryTransfer<T>(
+  bar: Bar,
+  work: (count: (bytes: number) => void) => Promise<T>,
+) {
+  for (let attempt = 1; ; attempt++) {
     let counted = 0
     try {
       return await work((bytes) => {
@@ -51,13 +54,13 @@ export async function persist<T>(bar: Bar, work: (count: (bytes: number) => void
         bar.add(bytes)
       })
     } catch (error) {
-      if (number === tries || !isBreak(error)) throw error
+      if (attempt === maxAttempts || !isConnectionLoss(error)) throw error
       bar.add(-counted)
     }
   }
 }
 
-/** Runs work over items, a few at a time; the first failure ends it. */
+/** Processes items a few at a time and fails on the first error. */
 export async function forEachFew<T>(
   items: readonly T[],
   work: (item: T) => Promise<void>,
@@ -69,8 +72,8 @@ export async function forEachFew<T>(
   await Promise.all(few)
 }
 
-/** fetch hands over a broken body as a TypeError of its own. */
-function isBreak(error: unknown): boolean {
+/** fetch reports a body cut short as a TypeError of its own. */
+function isConnectionLoss(error: unknown): boolean {
   if (error instanceof ApiError) return error.code === 'connection_failed'
   return error instanceof TypeError && error.message === 'terminated'
 }

@@ -4,19 +4,19 @@ import { lstat, readdir, readlink } from 'node:fs/promises'
 import { basename, join, posix, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
-import { forEachFew, kindOf, persist, type Transfer } from './remote.ts'
+import { forEachFew, kindOf, retryTransfer, type Transfer } from './remote.ts'
 
-export type LocalFile = { readonly path: string; readonly size: number; readonly mode: number }
-/** What is below a local path, by its path relative to that. */
-export type LocalTree = {
+type LocalFile = { readonly path: string; readonly size: number; readonly mode: number }
+/** The contents of a local directory, by path relative to it. */
+type LocalTree = {
   readonly files: ReadonlyMap<string, LocalFile>
   readonly emptyDirectories: readonly string[]
   readonly symlinks: ReadonlyMap<string, string>
-  /** Neither file, directory nor symlink. */
+  /** Entries that are neither file, directory nor symlink. */
   readonly skipped: readonly string[]
 }
 
-/** Where it comes to be: in a directory that is there, or under the very name. */
+/** The final path: inside `path` if that is a directory, else `path` itself. */
 export async function remoteTarget(
   machine: Transfer['machine'],
   path: string,
@@ -29,7 +29,7 @@ export async function remoteTarget(
 export async function uploadFile(transfer: Transfer, file: LocalFile, to: string): Promise<void> {
   const { machine, bar, signal } = transfer
   const mode = `0${(file.mode & 0o777).toString(8).padStart(3, '0')}`
-  await persist(bar, async (count) => {
+  await retryTransfer(bar, async (count) => {
     const source = createReadStream(file.path, { highWaterMark: 256 * 1024 })
     try {
       await machine.files.write(to, counted(source, count), { mode, signal })
@@ -39,7 +39,7 @@ export async function uploadFile(transfer: Transfer, file: LocalFile, to: string
   })
 }
 
-/** Standard input, which comes once. */
+/** Reads standard input, so it cannot retry. */
 export async function uploadStream({ machine, bar, signal }: Transfer, to: string): Promise<void> {
   await machine.files.write(to, counted(process.stdin, bar.add), { signal })
 }
@@ -84,18 +84,18 @@ export async function readTree(root: string): Promise<LocalTree> {
   return { files, emptyDirectories, symlinks, skipped }
 }
 
-/** The name of what is copied, also of `.` and `..`. */
+/** The source's own name, resolved for `.` and `..`. */
 export function nameOf(path: string): string {
   return basename(resolve(path))
 }
 
-/** Nothing is read before it is asked for: `Readable.toWeb` would read ahead by thousands of pieces. */
+/** Reads on demand; `Readable.toWeb` would buffer thousands of chunks ahead. */
 function counted(source: Readable, count: (bytes: number) => void): ReadableStream<Uint8Array> {
-  async function* pieces() {
-    for await (const piece of source as AsyncIterable<Buffer>) {
-      count(piece.length)
-      yield piece
+  async function* chunks() {
+    for await (const chunk of source as AsyncIterable<Buffer>) {
+      count(chunk.length)
+      yield chunk
     }
   }
-  return ReadableStream.from(pieces())
+  return ReadableStream.from(chunks())
 }

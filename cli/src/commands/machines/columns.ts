@@ -1,4 +1,4 @@
-import type { Machine, MachineRecord } from '@computer/sdk'
+import type { MachineRecord } from '@computer/sdk'
 import type { Columns } from '../../output.ts'
 import { formatAge } from '../../text.ts'
 
@@ -24,9 +24,4 @@ export const machineLines: Columns<MachineRecord> = {
       .join(' '),
   started: ({ startedAt }) => formatAge(startedAt),
   stopped: ({ stoppedAt }) => formatAge(stoppedAt),
-}
-
-/** How a machine is, after something was done with it. */
-export function stateOf({ name, state }: Machine): string {
-  return `${name} is ${state}`
 }

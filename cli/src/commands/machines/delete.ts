@@ -1,16 +1,14 @@
 import { connect, findMachine } from '../../client.ts'
-import { clientCommand, timeoutFlag, waitFlag, waitOptions, yesFlag } from '../../command.ts'
+import { waitingCommand, waitOptions, yesFlag } from '../../command.ts'
 import { showDone } from '../../output.ts'
 import { spin } from '../../progress.ts'
 import { confirm } from '../../prompt.ts'
 
-export const deleteMachine = clientCommand('delete')
+export const deleteMachine = waitingCommand('delete')
   .alias('rm')
-  .description('Delete a machine and its disk. Its snapshots stay.')
-  .argument('<machine>', 'its id or name')
+  .description('Delete a machine and its disk. Its snapshots are kept.')
+  .argument('<machine>', 'machine ID or name')
   .addOption(yesFlag())
-  .addOption(waitFlag())
-  .addOption(timeoutFlag())
   .action(async (ref, options) => {
     await using computer = await connect(options)
     const machine = await findMachine(computer, ref)

@@ -17,9 +17,13 @@ const states = [
 export const list = clientCommand('list')
   .alias('ls')
   .description('List machines, newest first.')
-  .addOption(new Option('--state <state>', 'only those in this state').choices(states))
-  .option('--template <template>', 'only those made from this template: its id or name')
-  .option('--metadata <key=value>', 'only those with this metadata; may be repeated', collectPair)
+  .addOption(new Option('--state <state>', 'only machines in this state').choices(states))
+  .option('--template <template>', 'only machines created from this template: ID or name')
+  .option(
+    '--metadata <key=value>',
+    'only machines with this metadata; may be repeated',
+    collectPair,
+  )
   .addHelpText(
     'after',
     examples('computer machines list', 'computer machines ls --state running --json'),
@@ -30,10 +34,10 @@ export const list = clientCommand('list')
     const templateId = options.template && (await findTemplate(computer, options.template)).id
     const filter = { state, metadata, templateId, limit: 100 }
     const machines = await computer.machines.list(filter).all()
-    const none = 'There are no such machines. `computer machines create` makes one.'
+    const emptyMessage = 'No machines found. Create one with `computer machines create`.'
     showList(
       machines.map(({ data }) => data),
       machineColumns,
-      { ...options, none },
+      { ...options, emptyMessage },
     )
   })

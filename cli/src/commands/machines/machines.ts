@@ -1,8 +1,11 @@
 import { Command } from '@commander-js/extra-typings'
+import type { Computer, MachineRecord } from '@computer/sdk'
+import { findMachine } from '../../client.ts'
+import { getCommand } from '../get.ts'
+import { machineLines } from './columns.ts'
 import { create } from './create.ts'
 import { deleteMachine } from './delete.ts'
 import { fork } from './fork.ts'
-import { get } from './get.ts'
 import { list } from './list.ts'
 import { rename } from './rename.ts'
 import { resize } from './resize.ts'
@@ -16,7 +19,7 @@ export const machines = new Command('machines')
   .description('Create, list, start, stop, fork, restore and delete machines.')
   .addCommand(create)
   .addCommand(list)
-  .addCommand(get)
+  .addCommand(getCommand('machine', findMachineRecord, machineLines))
   .addCommand(start)
   .addCommand(stop)
   .addCommand(restart)
@@ -25,3 +28,7 @@ export const machines = new Command('machines')
   .addCommand(fork)
   .addCommand(restore)
   .addCommand(deleteMachine)
+
+async function findMachineRecord(computer: Computer, ref: string): Promise<MachineRecord> {
+  return (await findMachine(computer, ref)).data
+}

@@ -3,13 +3,13 @@ import { clientCommand } from '../../command.ts'
 import { showDone } from '../../output.ts'
 
 export const rename = clientCommand('rename')
-  .description('Give a machine another name.')
-  .argument('<machine>', 'its id or name')
-  .argument('<name>', 'the new one')
+  .description('Rename a machine.')
+  .argument('<machine>', 'machine ID or name')
+  .argument('<name>', 'new name')
   .action(async (ref, name, options) => {
     await using computer = await connect(options)
     const machine = await findMachine(computer, ref)
-    const before = machine.name
+    const oldName = machine.name
     await machine.update({ name })
-    showDone(`${before} is ${machine.name} now`, machine.data, options)
+    showDone(`${oldName} is now named ${machine.name}`, machine.data, options)
   })

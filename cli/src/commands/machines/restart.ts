@@ -1,17 +1,9 @@
-import { connect, findMachine } from '../../client.ts'
-import { clientCommand, timeoutFlag, waitFlag, waitOptions } from '../../command.ts'
-import { showDone } from '../../output.ts'
-import { spin } from '../../progress.ts'
-import { stateOf } from './columns.ts'
+import { waitingCommand } from '../../command.ts'
+import { changeState } from './change-state.ts'
 
-export const restart = clientCommand('restart')
+export const restart = waitingCommand('restart')
   .description('Stop a running machine and start it again.')
-  .argument('<machine>', 'its id or name')
-  .addOption(waitFlag())
-  .addOption(timeoutFlag())
-  .action(async (ref, options) => {
-    await using computer = await connect(options)
-    const machine = await findMachine(computer, ref)
-    await spin(`Restarting ${machine.name}`, () => machine.restart(waitOptions(options)))
-    showDone(stateOf(machine), machine.data, options)
-  })
+  .argument('<machine>', 'machine ID or name')
+  .action(async (ref, options) =>
+    changeState(ref, options, 'Restarting', async (machine, wait) => machine.restart(wait)),
+  )

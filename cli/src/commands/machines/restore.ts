@@ -1,38 +1,28 @@
 import { connect, findMachine, findSnapshot } from '../../client.ts'
-import {
-  clientCommand,
-  examples,
-  timeoutFlag,
-  waitFlag,
-  waitOptions,
-  yesFlag,
-} from '../../command.ts'
-import { showDone } from '../../output.ts'
+import { examples, waitingCommand, waitOptions, yesFlag } from '../../command.ts'
 import { spin } from '../../progress.ts'
 import { confirm } from '../../prompt.ts'
-import { stateOf } from './columns.ts'
+import { showState } from './change-state.ts'
 
-export const restore = clientCommand('restore')
-  .description('Put a machine back onto a snapshot of it.')
-  .argument('<machine>', 'its id or name')
-  .argument('<snapshot>', 'its id or name')
+export const restore = waitingCommand('restore')
+  .description('Restore a machine to one of its snapshots.')
+  .argument('<machine>', 'machine ID or name')
+  .argument('<snapshot>', 'snapshot ID or name')
   .addOption(yesFlag())
-  .addOption(waitFlag())
-  .addOption(timeoutFlag())
   .addHelpText(
     'after',
     `
-The disk as it is now is kept first, as a snapshot named "Before restore". A machine that
-runs is restarted; what is open on it is disconnected.
+The current disk is first saved as a snapshot named "Before restore". A running machine is
+restarted, which closes all connections to it.
 ${examples('computer machines restore first before-upgrade')}`,
   )
   .action(async (ref, snapshotRef, options) => {
     await using computer = await connect(options)
     const machine = await findMachine(computer, ref)
     const snapshot = await findSnapshot(computer, snapshotRef, machine)
-    await confirm(`Put ${machine.name} back onto the snapshot "${snapshot.name}"?`, options)
+    await confirm(`Restore ${machine.name} to the snapshot "${snapshot.name}"?`, options)
     await spin(`Restoring ${machine.name}`, () =>
       machine.restore(snapshot.id, waitOptions(options)),
     )
-    showDone(stateOf(machine), machine.data, options)
+    showState(machine, options)
   })

@@ -1,17 +1,9 @@
-import { connect, findMachine } from '../../client.ts'
-import { clientCommand, timeoutFlag, waitFlag, waitOptions } from '../../command.ts'
-import { showDone } from '../../output.ts'
-import { spin } from '../../progress.ts'
-import { stateOf } from './columns.ts'
+import { waitingCommand } from '../../command.ts'
+import { changeState } from './change-state.ts'
 
-export const start = clientCommand('start')
-  .description('Boot a stopped machine from its disk, and wait until it runs.')
-  .argument('<machine>', 'its id or name')
-  .addOption(waitFlag())
-  .addOption(timeoutFlag())
-  .action(async (ref, options) => {
-    await using computer = await connect(options)
-    const machine = await findMachine(computer, ref)
-    await spin(`Starting ${machine.name}`, () => machine.start(waitOptions(options)))
-    showDone(stateOf(machine), machine.data, options)
-  })
+export const start = waitingCommand('start')
+  .description('Boot a stopped machine from its disk and wait until it is running.')
+  .argument('<machine>', 'machine ID or name')
+  .action(async (ref, options) =>
+    changeState(ref, options, 'Starting', async (machine, wait) => machine.start(wait)),
+  )

@@ -1,19 +1,12 @@
-import { connect, findMachine } from '../../client.ts'
-import { clientCommand, timeoutFlag, waitFlag, waitOptions } from '../../command.ts'
-import { showDone } from '../../output.ts'
-import { spin } from '../../progress.ts'
-import { stateOf } from './columns.ts'
+import { waitingCommand } from '../../command.ts'
+import { changeState } from './change-state.ts'
 
-export const stop = clientCommand('stop')
-  .description('Shut a running machine down. Its disk is kept.')
-  .argument('<machine>', 'its id or name')
-  .option('--force', 'pull the plug; otherwise that follows after 30 seconds')
-  .addOption(waitFlag())
-  .addOption(timeoutFlag())
-  .action(async (ref, options) => {
-    await using computer = await connect(options)
-    const machine = await findMachine(computer, ref)
-    const { force } = options
-    await spin(`Stopping ${machine.name}`, () => machine.stop({ force, ...waitOptions(options) }))
-    showDone(stateOf(machine), machine.data, options)
-  })
+export const stop = waitingCommand('stop')
+  .description('Shut down a running machine. Its disk is kept.')
+  .argument('<machine>', 'machine ID or name')
+  .option('--force', 'power off at once (default: only after a 30-second graceful shutdown)')
+  .action(async (ref, { force, ...options }) =>
+    changeState(ref, options, 'Stopping', async (machine, wait) =>
+      machine.stop({ force, ...wait }),
+    ),
+  )

@@ -8,5 +8,5 @@ export const portColumns: Columns<Preview> = {
   access: ({ access }) => access,
   name: ({ name }) => name,
   machine: ({ machineId }) => machineId,
-  reached: ({ lastRequestAt }) => formatAge(lastRequestAt),
+  'last request': ({ lastRequestAt }) => formatAge(lastRequestAt),
 }

@@ -6,11 +6,11 @@ import { portColumns } from './columns.ts'
 export const list = clientCommand('list')
   .alias('ls')
   .description('List published ports, newest first.')
-  .argument('[machine]', 'only those of this machine: its id or name')
+  .argument('[machine]', 'only this machine: ID or name')
   .action(async (ref, options) => {
     await using computer = await connect(options)
     const { ports } = ref ? await findMachine(computer, ref) : computer
     const published = await ports.list({ limit: 100 }).all()
-    const none = 'No port is published. `computer ports publish` does that.'
-    showList(published, portColumns, { ...options, none })
+    const emptyMessage = 'No published ports. Publish one with `computer ports publish`.'
+    showList(published, portColumns, { ...options, emptyMessage })
   })

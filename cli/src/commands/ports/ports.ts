@@ -4,7 +4,7 @@ import { publish } from './publish.ts'
 import { unpublish } from './unpublish.ts'
 
 export const ports = new Command('ports')
-  .description('Publish ports of machines, each at an address of its own.')
+  .description('Publish ports of machines, each at its own URL.')
   .addCommand(publish)
   .addCommand(list)
   .addCommand(unpublish)

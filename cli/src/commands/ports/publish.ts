@@ -4,16 +4,16 @@ import { showRecord } from '../../output.ts'
 import { portColumns } from './columns.ts'
 
 export const publish = clientCommand('publish')
-  .description('Give a port of a machine an https address of its own.')
-  .argument('<machine>', 'its id or name')
-  .argument('<port>', 'the port in the machine', parseCount)
-  .option('--name <name>', 'what it is')
-  .option('--public', 'for everybody who has the address; otherwise a secret opens it')
+  .description('Publish a port of a machine at an https URL.')
+  .argument('<machine>', 'machine ID or name')
+  .argument('<port>', 'port number in the machine', parseCount)
+  .option('--name <name>', 'display name')
+  .option('--public', 'allow anyone who has the URL; otherwise a secret is required')
   .addHelpText(
     'after',
     `
-The secret of a private port, and the link that opens it in a browser once, are shown now
-and never again. Programs send the secret as \`authorization: Bearer SECRET\`.
+The secret of a private port, and the one-time link that opens it in a browser, are shown
+only once. Programs send the secret as \`authorization: Bearer SECRET\`.
 ${examples('computer ports publish first 3000')}`,
   )
   .action(async (ref, port, options) => {

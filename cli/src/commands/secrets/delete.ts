@@ -5,8 +5,8 @@ import { confirm } from '../../prompt.ts'
 
 export const deleteSecret = clientCommand('delete')
   .alias('rm')
-  .description('Delete a secret, here and in the running machine. Copies made there stay.')
-  .argument('<machine>', 'its id or name')
+  .description('Delete a secret, also from the running machine. Copies made there remain.')
+  .argument('<machine>', 'machine ID or name')
   .argument('<name>')
   .addOption(yesFlag())
   .action(async (ref, name, options) => {

@@ -4,27 +4,27 @@ import { clientCommand } from '../../command.ts'
 import { showList, type Columns } from '../../output.ts'
 import { formatAge } from '../../text.ts'
 
-/** Only the list of all machines names them. */
-type Named = Secret & { readonly machineId?: string }
+/** Only the list across all machines carries `machineId`. */
+type ListedSecret = Secret & { readonly machineId?: string }
 
-const columns: Columns<Named> = {
+const columns: Columns<ListedSecret> = {
   name: ({ name }) => name,
   version: ({ version }) => version,
   delivered: ({ deliveredAt }) => (deliveredAt ? formatAge(deliveredAt) : 'not yet'),
 }
-const withMachine: Columns<Named> = {
+const withMachine: Columns<ListedSecret> = {
   ...columns,
   machine: ({ machineId }) => machineId ?? null,
 }
 
 export const list = clientCommand('list')
   .alias('ls')
-  .description('List the names of secrets. Nobody can read their values.')
-  .argument('[machine]', 'only those of this machine: its id or name')
+  .description('List secrets by name. Their values cannot be read.')
+  .argument('[machine]', 'only this machine: ID or name')
   .action(async (ref, options) => {
     await using computer = await connect(options)
     const { secrets } = ref ? await findMachine(computer, ref) : computer
-    const stored: Named[] = await secrets.list({ limit: 100 }).all()
-    const none = 'There are no secrets. `computer secrets set` stores one.'
-    showList(stored, ref ? columns : withMachine, { ...options, none })
+    const stored: ListedSecret[] = await secrets.list({ limit: 100 }).all()
+    const emptyMessage = 'No secrets. Store one with `computer secrets set`.'
+    showList(stored, ref ? columns : withMachine, { ...options, emptyMessage })
   })

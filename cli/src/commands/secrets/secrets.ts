@@ -4,7 +4,7 @@ import { list } from './list.ts'
 import { set } from './set.ts'
 
 export const secrets = new Command('secrets')
-  .description('Variables of a machine that cannot be read back.')
+  .description('Manage write-only environment variables of machines.')
   .addCommand(set)
   .addCommand(list)
   .addCommand(deleteSecret)

@@ -4,14 +4,14 @@ import { showDone } from '../../output.ts'
 import { readHidden } from '../../prompt.ts'
 
 export const set = clientCommand('set')
-  .description('Store or replace a secret. A running machine has it within seconds.')
-  .argument('<machine>', 'its id or name')
-  .argument('<name>', 'the variable that it becomes in the machine, such as API_TOKEN')
+  .description('Store or replace a secret. A running machine receives it within seconds.')
+  .argument('<machine>', 'machine ID or name')
+  .argument('<name>', 'name of the environment variable, such as API_TOKEN')
   .addHelpText(
     'after',
     `
-The value is asked for, or read from standard input; a line feed at its end is dropped. It
-is never an argument: those show in the list of processes and in the history of the shell.
+Prompts for the value, or reads it from standard input without a final line feed. It is
+never an argument, because arguments show in process lists and shell history.
 ${examples('computer secrets set first API_TOKEN', 'computer secrets set first TLS_KEY < key.pem')}`,
   )
   .action(async (ref, name, options) => {

@@ -3,10 +3,10 @@ const tilde = 0x7e
 const dot = 0x2e
 
 /**
- * Takes what is typed and gives what passes. As with ssh, `~.` at the beginning of a line leaves, and
- * `~~` is one `~`; every other byte passes as it came.
+ * Filters typed input. As with ssh, `~.` at the beginning of a line detaches and `~~` sends one `~`;
+ * every other byte passes unchanged.
  */
-export function createEscapes(leave: () => void): (bytes: Uint8Array) => Uint8Array<ArrayBuffer> {
+export function createEscapes(detach: () => void): (bytes: Uint8Array) => Uint8Array<ArrayBuffer> {
   let isAtStart = true
   let isEscaped = false
   return (bytes) => {
@@ -15,7 +15,7 @@ export function createEscapes(leave: () => void): (bytes: Uint8Array) => Uint8Ar
       if (isEscaped) {
         isEscaped = false
         if (byte === dot) {
-          leave()
+          detach()
           break
         }
         passed.push(...(byte === tilde ? [tilde] : [tilde, byte]))

@@ -5,25 +5,26 @@ import { argv, failAs255, userFlag } from '../remote-command.ts'
 import { runTerminal } from './terminal.ts'
 
 export const shell = clientCommand('shell')
-  .description('Open a terminal in a machine: a login shell, or a command on a real pty.')
-  .argument('<machine>', 'its id or name')
-  .argument('[command...]', "the program and its arguments (default: the user's shell)")
+  .description('Open a terminal in a machine, running a login shell or a command.')
+  .argument('<machine>', 'machine ID or name')
+  .argument('[command...]', "program and arguments (default: the user's shell)")
   .addOption(userFlag())
-  .option('-w, --cwd <folder>', "where to begin (default: the user's home)")
-  .option('--attach <id>', 'go on in a terminal that was left with ~.')
+  .option('-w, --cwd <folder>', "working folder (default: the user's home)")
+  .option('--attach <id>', 'reattach to a terminal that was detached with ~.')
   .passThroughOptions()
   .addHelpText(
     'after',
     `
-Enter, then ~. leaves; what runs there goes on, and --attach comes back to it. A connection
-that breaks off is made again by itself. The exit code is that of the shell or the command,
-or 255 if there could be none.
+Press Enter, then ~. to detach; programs keep running, and --attach returns to them. A lost
+connection is re-established automatically. The exit code is that of the shell or the
+command, or 255 if the terminal could not be opened.
 ${examples('computer shell first', 'computer shell first -- vim notes.txt')}`,
   )
   .action(async (ref, command, options) =>
     failAs255(async () => {
       if (!process.stdin.isTTY || !process.stdout.isTTY) {
-        const message = 'this is no terminal: use `computer exec`, which takes pipes and files'
+        const message =
+          'standard input and output must be a terminal; use `computer exec` for pipes and files'
         throw new ApiError('invalid_request', message)
       }
       await using computer = await connect(options)
@@ -31,18 +32,18 @@ ${examples('computer shell first', 'computer shell first -- vim notes.txt')}`,
       const size = { cols: process.stdout.columns, rows: process.stdout.rows }
       const env = { TERM: process.env['TERM'] ?? 'xterm-256color', ...colors() }
       const { user, cwd, attach } = options
-      const wish = {
+      const input = {
         ...(command.length > 0 && { command: argv(command) }),
         user,
         cwd,
         env,
         ...size,
       }
-      const id = attach ?? (await machine.terminals.open(wish)).id
+      const id = attach ?? (await machine.terminals.open(input)).id
       const end = await runTerminal(machine, id)
-      if (end.type === 'left') {
-        const again = `computer shell --attach ${id} ${machine.name}`
-        console.error(`Left. What runs there goes on; come back with: ${again}`)
+      if (end.type === 'detached') {
+        const reattach = `computer shell --attach ${id} ${machine.name}`
+        console.error(`Detached; programs keep running. Reattach with: ${reattach}`)
       } else process.exitCode = end.exitCode
     }),
   )

@@ -5,31 +5,31 @@ import { constants } from 'node:os'
 import { Exit } from '../../errors.ts'
 import { createEscapes } from './escapes.ts'
 
-export type TerminalEnd =
+type TerminalEnd =
   | { readonly type: 'exited'; readonly exitCode: number }
-  /** The person left it; it lives on. */
-  | { readonly type: 'left' }
+  /** The user detached; the terminal keeps running. */
+  | { readonly type: 'detached' }
 
-/** What a full-screen program may have left behind: its screen, its cursor, its mouse. */
+/** Undoes the modes of a full-screen program: alternate screen, cursor and mouse. */
 const resetScreen =
   '\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[0m\r\n'
 const clearScreen = '\x1b[0m\x1b[H\x1b[2J\x1b[3J'
 
 /**
- * Joins our terminal to one in a machine until that ends or the person leaves. However it ends, our
- * terminal is as it was. One whose window is closed here is killed there, as a real one would be.
+ * Connects the local terminal to one in a machine until that exits or the user detaches, and always
+ * restores the local one. SIGHUP and SIGTERM kill the remote terminal, as closing a window would.
  */
 export async function runTerminal(machine: Machine, id: string): Promise<TerminalEnd> {
   const { stdin, stdout } = process
   const size = () => ({ cols: stdout.columns, rows: stdout.rows })
   const onReattach = () => void stdout.write(clearScreen)
   const connection = machine.terminals.attach(id, { size: size(), onReattach })
-  let hasLeft = false
-  const leave = () => {
-    hasLeft = true
+  let isDetached = false
+  const detach = () => {
+    isDetached = true
     connection.close()
   }
-  const escapes = createEscapes(leave)
+  const escapes = createEscapes(detach)
   const type = (bytes: Buffer) => {
     const passed = escapes(bytes)
     if (passed.length > 0) connection.write(passed)
@@ -41,16 +41,16 @@ export async function runTerminal(machine: Machine, id: string): Promise<Termina
   makeRaw()
   stdin.on('data', type)
   stdout.on('resize', resize)
-  let isWhole = false
+  let isExited = false
   try {
     await showOutput(connection)
     if (signals.received) {
       await machine.terminals.kill(id).catch(() => {})
       throw new Exit(128 + constants.signals[signals.received])
     }
-    if (hasLeft) return { type: 'left' }
+    if (isDetached) return { type: 'detached' }
     const exitCode = await connection.exited
-    isWhole = true
+    isExited = true
     return { type: 'exited', exitCode }
   } finally {
     connection.close()
@@ -60,14 +60,13 @@ export async function runTerminal(machine: Machine, id: string): Promise<Termina
     restore()
     process.off('exit', restore)
     stdin.pause()
-    if (!isWhole) stdout.write(resetScreen)
+    if (!isExited) stdout.write(resetScreen)
   }
 }
 
 /**
- * Node's raw mode leaves the output as it was, in which a line feed also goes to the first column: full
- * screens, which the other terminal has prepared, would come out as stairs. `setRawMode(false)` undoes
- * both.
+ * Node's raw mode leaves output processing on, which would add a carriage return to each line feed from
+ * the remote terminal. `setRawMode(false)` undoes both.
  */
 function makeRaw(): void {
   process.stdin.setRawMode(true)

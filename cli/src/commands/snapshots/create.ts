@@ -1,14 +1,12 @@
 import { connect, findMachine } from '../../client.ts'
-import { clientCommand, timeoutFlag, waitFlag, waitOptions } from '../../command.ts'
+import { waitingCommand, waitOptions } from '../../command.ts'
 import { showDone } from '../../output.ts'
 import { spin } from '../../progress.ts'
 
-export const create = clientCommand('create')
-  .description("Capture a running machine's disk as it is now. The machine keeps running.")
-  .argument('<machine>', 'its id or name')
-  .argument('[name]', 'of the snapshot (default: one is made up)')
-  .addOption(waitFlag())
-  .addOption(timeoutFlag())
+export const create = waitingCommand('create')
+  .description("Capture a running machine's disk. The machine keeps running.")
+  .argument('<machine>', 'machine ID or name')
+  .argument('[name]', 'name of the snapshot (default: generated)')
   .action(async (ref, name, options) => {
     await using computer = await connect(options)
     const machine = await findMachine(computer, ref)

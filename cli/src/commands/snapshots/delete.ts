@@ -1,16 +1,14 @@
 import { connect, findSnapshot } from '../../client.ts'
-import { clientCommand, timeoutFlag, waitFlag, waitOptions, yesFlag } from '../../command.ts'
+import { waitingCommand, waitOptions, yesFlag } from '../../command.ts'
 import { showDone } from '../../output.ts'
 import { spin } from '../../progress.ts'
 import { confirm } from '../../prompt.ts'
 
-export const deleteSnapshot = clientCommand('delete')
+export const deleteSnapshot = waitingCommand('delete')
   .alias('rm')
-  .description('Delete the newest snapshot of a machine; older ones only after it.')
-  .argument('<snapshot>', 'its id or name')
+  .description('Delete a snapshot, which must be the newest of its machine.')
+  .argument('<snapshot>', 'snapshot ID or name')
   .addOption(yesFlag())
-  .addOption(waitFlag())
-  .addOption(timeoutFlag())
   .action(async (ref, options) => {
     await using computer = await connect(options)
     const snapshot = await findSnapshot(computer, ref)

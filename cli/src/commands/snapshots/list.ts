@@ -9,13 +9,13 @@ const origins = ['manual', 'stop', 'template'] as const
 export const list = clientCommand('list')
   .alias('ls')
   .description('List snapshots, newest first.')
-  .argument('[machine]', 'only those of this machine: its id or name')
-  .addOption(new Option('--origin <origin>', 'only those taken for this').choices(origins))
+  .argument('[machine]', 'only this machine: ID or name')
+  .addOption(new Option('--origin <origin>', 'only snapshots of this origin').choices(origins))
   .action(async (ref, options) => {
     await using computer = await connect(options)
     const machineId = ref && (await findMachine(computer, ref)).id
     const filter = { machineId, origin: options.origin, limit: 100 }
     const snapshots = await computer.snapshots.list(filter).all()
-    const none = 'There are no such snapshots. `computer snapshots create` takes one.'
-    showList(snapshots, snapshotColumns, { ...options, none })
+    const emptyMessage = 'No snapshots found. Take one with `computer snapshots create`.'
+    showList(snapshots, snapshotColumns, { ...options, emptyMessage })
   })

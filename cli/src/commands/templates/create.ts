@@ -1,18 +1,16 @@
 import { connect, findMachine, findSnapshot } from '../../client.ts'
-import { clientCommand, examples, timeoutFlag, waitFlag, waitOptions } from '../../command.ts'
+import { examples, waitingCommand, waitOptions } from '../../command.ts'
 import { showDone } from '../../output.ts'
 import { spin } from '../../progress.ts'
 
-export const create = clientCommand('create')
-  .description('Make a template of a machine, of a snapshot, or of an image and a size.')
-  .argument('<name>', 'by which machines are made from it')
-  .option('--description <text>', 'what it is for')
-  .option('--machine <machine>', 'capture this running machine now: its id or name')
-  .option('--snapshot <snapshot>', 'stand on this snapshot: its id or name')
-  .option('--image <id>', "with neither: this image (default: the server's)")
-  .option('--size <size>', 'of machines made from it that name none')
-  .addOption(waitFlag())
-  .addOption(timeoutFlag())
+export const create = waitingCommand('create')
+  .description('Create a template from a machine, a snapshot or an image.')
+  .argument('<name>', 'name to create machines by')
+  .option('--description <text>', 'what the template is for')
+  .option('--machine <machine>', 'capture this running machine now: ID or name')
+  .option('--snapshot <snapshot>', 'use this snapshot: ID or name')
+  .option('--image <id>', "without either: use this image (default: the server's)")
+  .option('--size <size>', 'default size of machines created from it')
   .addHelpText(
     'after',
     examples(
@@ -26,7 +24,7 @@ export const create = clientCommand('create')
     const machine = options.machine && (await findMachine(computer, options.machine)).id
     const snapshot = options.snapshot && (await findSnapshot(computer, options.snapshot)).id
     const source = { machineId: machine, snapshotId: snapshot, imageId: image }
-    const template = await spin(`Making ${name}`, () =>
+    const template = await spin(`Creating template ${name}`, () =>
       computer.templates.create(
         { name, description, size: size as 'small', ...source },
         waitOptions(options),

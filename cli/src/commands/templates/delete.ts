@@ -5,8 +5,8 @@ import { confirm } from '../../prompt.ts'
 
 export const deleteTemplate = clientCommand('delete')
   .alias('rm')
-  .description('Delete a template. Machines made from it run on.')
-  .argument('<template>', 'its id or name')
+  .description('Delete a template. Machines created from it are not affected.')
+  .argument('<template>', 'template ID or name')
   .addOption(yesFlag())
   .action(async (ref, options) => {
     await using computer = await connect(options)

@@ -9,6 +9,6 @@ export const list = clientCommand('list')
   .action(async (options) => {
     await using computer = await connect(options)
     const templates = await computer.templates.list({ limit: 100 }).all()
-    const none = 'There are no templates. `computer templates create` makes one.'
-    showList(templates, templateColumns, { ...options, none })
+    const emptyMessage = 'No templates. Create one with `computer templates create`.'
+    showList(templates, templateColumns, { ...options, emptyMessage })
   })

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 export const viewerFile = 'novnc.js'
 
-/** The viewer in one file: beside the bundle, or made now in a checkout. */
+/** The viewer as one file: beside the published bundle, or built now in a checkout. */
 export async function readViewer(): Promise<string> {
   const built = new URL(viewerFile, import.meta.url)
   return readFile(built, 'utf8').catch(async () => (await bundleViewer()).outputFiles[0]!.text)
@@ -41,18 +41,22 @@ export function page(name: string): string {
 `
 }
 
-/** Connects, and connects again when it breaks off. */
+/** Connects, and reconnects when the connection is lost, with the backoff of the SDK. */
 export function script({ viewOnly }: { readonly viewOnly: boolean }): string {
   return `import RFB from './${viewerFile}'
 const message = document.getElementById('message')
+let failures = 0
 const connect = () => {
   const rfb = new RFB(document.getElementById('screen'), new URL('screen', location.href.replace(/^http/, 'ws')).href)
   rfb.viewOnly = ${viewOnly}
   rfb.scaleViewport = true
-  rfb.addEventListener('connect', () => { message.textContent = '' })
+  rfb.addEventListener('connect', () => {
+    failures = 0
+    message.textContent = ''
+  })
   rfb.addEventListener('disconnect', () => {
-    message.textContent = 'The connection is gone. Connecting again…'
-    setTimeout(connect, 2000)
+    message.textContent = 'Connection lost. Reconnecting…'
+    setTimeout(connect, Math.min(250 * 2 ** failures++, 5000))
   })
 }
 connect()

@@ -6,15 +6,15 @@ import { openView } from './page-server.ts'
 
 export const view = clientCommand('view')
   .description('Open the live desktop of a machine in the browser; Ctrl-C closes it.')
-  .argument('<machine>', 'its id or name')
-  .option('--control', 'type and click too; without it, one only looks')
-  .option('--force', 'take the keyboard from whoever has it')
-  .option('--no-open', 'show the address and open no browser')
+  .argument('<machine>', 'machine ID or name')
+  .option('--control', 'send keyboard and mouse input (default: view only)')
+  .option('--force', 'take over control from its current holder')
+  .option('--no-open', 'print the URL without opening a browser')
   .addHelpText(
     'after',
     `
-The page is served on this computer alone, to whoever has its address, for as long as the
-command runs. It gets pictures from this program, and no key.
+The page is served on this computer only, at a secret URL, while the command runs. It
+receives the screen from this program and never the API key.
 ${examples('computer view first', 'computer view first --control')}`,
   )
   .action(async (ref, options) => {
@@ -27,7 +27,7 @@ ${examples('computer view first', 'computer view first --control')}`,
     await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
   })
 
-/** If there is none, the address was shown. */
+/** Best effort: the URL is already printed. */
 function openBrowser(url: string): void {
   const program = process.platform === 'darwin' ? 'open' : 'xdg-open'
   const child = spawn(program, [url], { stdio: 'ignore', detached: true })

@@ -11,7 +11,7 @@ import type { Database, Tx } from '../../db/database.ts'
 import { ApiError, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 import { createToken, hashToken } from './tokens.ts'
 
 /*
@@ -62,7 +62,7 @@ async function findUsable(db: Database, which: RawBuilder<boolean>) {
     .select(['u.name', 'm.role'])
     .select(
       sql<boolean>`s.last_used_at < now() - interval '1 minute'
-        or s.organization_id <> m.organization_id`.as('use_is_news'),
+        or s.organization_id <> m.organization_id`.as('should_record_use'),
     )
     .where(which)
     .where('u.disabled_at', 'is', null)
@@ -105,14 +105,8 @@ export async function noteAuthSessionUse(db: Database, actor: UserActor): Promis
 
 /** The actor's own sessions that can still be used. */
 export async function listAuthSessions(db: Database, actor: UserActor, page: PageRequest) {
-  return pageById(page, (before, count) =>
-    selectUsable(db)
-      .where('s.user_id', '=', actor.userId)
-      .$if(before !== null, (query) => query.where('s.id', '<', before as AuthSessionId))
-      .orderBy('s.id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectUsable(db).where('s.user_id', '=', actor.userId)
+  return newestFirst(page, rows, 's.id')
 }
 
 /** Refused from now on. Repeating it changes nothing. */

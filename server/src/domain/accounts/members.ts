@@ -1,5 +1,5 @@
 import {
-  rolePermissions,
+  permissionsOf,
   type MembershipId,
   type OrganizationId,
   type Role,
@@ -11,7 +11,8 @@ import type { Database, Tx } from '../../db/database.ts'
 import { ApiError, conflict, notFound } from '../../errors.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 import { createPersonalOrganization, lockOrganization } from './organizations.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { hasPermission, missingPermission } from './permissions.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 
 export type Member = {
   readonly id: MembershipId
@@ -24,13 +25,8 @@ export type Member = {
 }
 
 export async function listMembers(db: Database, actor: Actor, page: PageRequest) {
-  return pageById(page, (before, count) =>
-    selectMembers(db, actor)
-      .$if(before !== null, (query) => query.where('m.id', '<', before as MembershipId))
-      .orderBy('m.id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectMembers(db, actor)
+  return newestFirst(page, rows, 'm.id')
 }
 
 /** A member of the actor's organization. */
@@ -113,16 +109,19 @@ export async function leaveOrganization(
 }
 
 /**
- * Locks the organization and reads again whether the actor may manage its members: of two who demote
- * each other at once, the second has lost the right by then. Answers the actor's role.
+ * Locks the organization and checks the endpoint's permission again, on the rows as they are now: if
+ * two managers demote each other at once, the second must fail. Returns the actor's role.
  */
 export async function lockAsManager(tx: Tx, actor: Actor): Promise<Role> {
   await lockOrganization(tx, actor)
   const member = await selectMembers(tx, actor)
     .where('m.user_id', '=', actor.userId)
     .executeTakeFirst()
-  if (member && rolePermissions[member.role].includes('members:manage')) return member.role
-  throw new ApiError('permission_denied', 'this needs the permission members:manage')
+  const requires = 'members:manage'
+  if (member && hasPermission({ permissions: permissionsOf(member.role) }, requires)) {
+    return member.role
+  }
+  throw missingPermission(requires)
 }
 
 /** An admin who made owners could give himself what he has not. */

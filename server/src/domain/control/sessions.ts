@@ -8,7 +8,7 @@ import { getEntitlements, requireRoom } from '../accounts/plans.ts'
 import { appendEvent } from '../events/events.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { getMachine } from '../find-machine.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 
 export type SessionWithState = SessionRow & { readonly state: SessionState }
 
@@ -72,17 +72,12 @@ export async function listSessions(
     readonly state?: SessionState | undefined
   },
 ) {
-  return pageById(filter, (before, count) =>
-    selectSessions(db, actor)
-      .$if(before !== null, (query) => query.where('id', '<', before as SessionId))
-      .$if(filter.machine_id !== undefined, (query) =>
-        query.where('machine_id', '=', filter.machine_id!),
-      )
-      .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
-      .orderBy('id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectSessions(db, actor)
+    .$if(filter.machine_id !== undefined, (query) =>
+      query.where('machine_id', '=', filter.machine_id!),
+    )
+    .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
+  return newestFirst(filter, rows)
 }
 
 export async function getSession(db: Database, actor: Actor, id: SessionId) {

@@ -2,7 +2,7 @@ import type { ImageId } from '@computer/contract'
 import type { Database } from '../../db/database.ts'
 import { ApiError, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 
 export type BuiltImage = {
   readonly recipeHash: string
@@ -45,17 +45,15 @@ export async function registerImage(db: Database, image: BuiltImage): Promise<Im
   })
 }
 
+/** Whether any image was ever registered on this server. */
+export async function hasImages(db: Database): Promise<boolean> {
+  return (await db.selectFrom('images').select('id').limit(1).executeTakeFirst()) !== undefined
+}
+
 /** Images belong to the server, not to an organization: every member may read them. */
 export async function listImages(db: Database, page: PageRequest) {
-  return pageById(page, (before, count) =>
-    db
-      .selectFrom('images')
-      .selectAll()
-      .$if(before !== null, (query) => query.where('id', '<', before as ImageId))
-      .orderBy('id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = db.selectFrom('images').selectAll()
+  return newestFirst(page, rows)
 }
 
 /** The named image, or the server's default. */

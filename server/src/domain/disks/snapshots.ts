@@ -10,7 +10,7 @@ import { appendEvent } from '../events/events.ts'
 import { lockMachine } from '../find-machine.ts'
 import { generateSnapshotName } from '../names.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 import { requireDiskRoom } from './pool.ts'
 
 export type SnapshotWithState = SnapshotRow &
@@ -54,18 +54,13 @@ export async function listSnapshots(
     readonly state?: SnapshotState | undefined
   },
 ) {
-  return pageById(filter, (before, count) =>
-    selectSnapshots(db, actor)
-      .$if(before !== null, (query) => query.where('s.id', '<', before as SnapshotId))
-      .$if(filter.machine_id !== undefined, (query) =>
-        query.where('s.machine_id', '=', filter.machine_id!),
-      )
-      .$if(filter.origin !== undefined, (query) => query.where('s.origin', '=', filter.origin!))
-      .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
-      .orderBy('s.id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectSnapshots(db, actor)
+    .$if(filter.machine_id !== undefined, (query) =>
+      query.where('s.machine_id', '=', filter.machine_id!),
+    )
+    .$if(filter.origin !== undefined, (query) => query.where('s.origin', '=', filter.origin!))
+    .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
+  return newestFirst(filter, rows, 's.id')
 }
 
 export async function getSnapshot(

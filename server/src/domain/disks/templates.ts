@@ -8,7 +8,7 @@ import { ApiError, conflict, notFound } from '../../errors.ts'
 import { holdCapture, releaseCapture } from './captures.ts'
 import { appendEvent } from '../events/events.ts'
 import { lockAnyMachine } from '../find-machine.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 import { dropSnapshot } from './snapshot-deletion.ts'
 
 export type TemplateWithState = TemplateRow & {
@@ -27,15 +27,10 @@ export async function listTemplates(
     readonly state?: TemplateState | undefined
   },
 ) {
-  return pageById(filter, (before, count) =>
-    selectTemplates(db, actor)
-      .$if(before !== null, (query) => query.where('t.id', '<', before as TemplateId))
-      .$if(filter.name !== undefined, (query) => query.where('t.name', '=', filter.name!))
-      .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
-      .orderBy('t.id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectTemplates(db, actor)
+    .$if(filter.name !== undefined, (query) => query.where('t.name', '=', filter.name!))
+    .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
+  return newestFirst(filter, rows, 't.id')
 }
 
 export async function findTemplate(

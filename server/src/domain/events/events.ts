@@ -1,12 +1,12 @@
 import type { MachineEventType, MachineId, SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
-import type { CaptureRow, Database, MachineRow, Tx } from '../../db/database.ts'
+import type { CaptureRow, Database, EventRow, MachineRow, Tx } from '../../db/database.ts'
 import { newId } from '../../ids.ts'
 import { notFound } from '../../errors.ts'
 import { getMachine } from '../find-machine.ts'
 import { captureFacts, machineFacts, meterEvent } from './meter-intervals.ts'
-import { pageByNumber, type PageRequest } from '../page.ts'
+import { pageByKey, type PageRequest } from '../page.ts'
 
 export type EventDetail = {
   readonly type: MachineEventType
@@ -74,15 +74,19 @@ function factsOf(machine: MachineRow, { to, resized, capture }: EventDetail) {
 /** A machine's event log, newest first. */
 export async function listEvents(db: Database, actor: Actor, id: MachineId, page: PageRequest) {
   await getMachine(db, actor, id)
-  return pageByNumber(page, (before, count) =>
-    db
-      .selectFrom('machine_events')
-      .selectAll()
-      .where('organization_id', '=', actor.organizationId)
-      .where('machine_id', '=', id)
-      .$if(before !== null, (query) => query.where('sequence', '<', before!))
-      .orderBy('sequence', 'desc')
-      .limit(count)
-      .execute(),
+  return pageByKey(
+    page,
+    /^\d{1,9}$/,
+    (event: EventRow) => String(event.sequence),
+    (before, count) =>
+      db
+        .selectFrom('machine_events')
+        .selectAll()
+        .where('organization_id', '=', actor.organizationId)
+        .where('machine_id', '=', id)
+        .$if(before !== null, (query) => query.where('sequence', '<', Number(before)))
+        .orderBy('sequence', 'desc')
+        .limit(count)
+        .execute(),
   )
 }

@@ -12,7 +12,7 @@ import { retryBaseCapture } from './base.ts'
 import { requireRoomToRun } from './quota.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 
 type Changing = Pick<App, 'db' | 'changes'>
 
@@ -25,23 +25,18 @@ export type MachineFilter = PageRequest & {
 
 export async function listMachines(db: Database, actor: Actor, filter: MachineFilter) {
   const { state, name, template_id: templateId, metadata } = filter
-  return pageById(filter, (before, count) =>
-    db
-      .selectFrom('machines')
-      .selectAll()
-      .where('organization_id', '=', actor.organizationId)
-      .where('deleted_at', 'is', null)
-      .$if(before !== null, (query) => query.where('id', '<', before as MachineId))
-      .$if(state !== undefined, (query) => query.where('state', '=', state!))
-      .$if(name !== undefined, (query) => query.where('name', '=', name!))
-      .$if(templateId !== undefined, (query) => query.where('template_id', '=', templateId!))
-      .$if(metadata !== undefined, (query) =>
-        query.where(sql<boolean>`metadata @> ${JSON.stringify(metadata)}::jsonb`),
-      )
-      .orderBy('id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = db
+    .selectFrom('machines')
+    .selectAll()
+    .where('organization_id', '=', actor.organizationId)
+    .where('deleted_at', 'is', null)
+    .$if(state !== undefined, (query) => query.where('state', '=', state!))
+    .$if(name !== undefined, (query) => query.where('name', '=', name!))
+    .$if(templateId !== undefined, (query) => query.where('template_id', '=', templateId!))
+    .$if(metadata !== undefined, (query) =>
+      query.where(sql<boolean>`metadata @> ${JSON.stringify(metadata)}::jsonb`),
+    )
+  return newestFirst(filter, rows)
 }
 
 export async function updateMachine(

@@ -5,9 +5,9 @@ import type { Database, Tx } from '../../db/database.ts'
 import { createToken, hashToken } from '../accounts/tokens.ts'
 
 /*
- * What opens a private preview in a browser. A link works once and is changed into a cookie of its
- * own for that host. A member's link and cookie stand on their sign-in and membership, and fall with
- * them; all fall with the preview. The database has hashes alone.
+ * Browser access to private previews. A link works once and is exchanged for a cookie of that host. A
+ * member's link and cookie end with their sign-in and membership; all of them end with the preview. The
+ * database stores hashes only.
  */
 
 const linkLifetime = sql`interval '1 day'`
@@ -16,8 +16,8 @@ export const cookieLifetimeSeconds = 7 * 24 * 3600
 const cookieLifetime = sql`interval '7 days'`
 
 /**
- * For whoever is given it; with `member`, only for as long as that sign-in lasts and in the one browser
- * that knows what `browserHash` is the hash of.
+ * Works for anyone who has it. With `member` it ends with that sign-in and works only in the browser
+ * that holds the value behind `browserHash`.
  */
 export async function createLink(
   db: Database,
@@ -38,7 +38,7 @@ export async function createLink(
   return token
 }
 
-/** The cookie that a link is changed into, once; null if it is used, expired or another's. */
+/** Exchanges a link for a cookie. Null if the link was used, expired or belongs to another browser. */
 export async function redeemLink(
   db: Database,
   previewId: PreviewId,
@@ -59,13 +59,13 @@ export async function redeemLink(
   return rows.length === 1 ? cookie : null
 }
 
-/** Of those hashes of cookies the ones that still open a preview, in hexadecimal, each with it. */
+/** The preview that each valid cookie opens, by the hexadecimal hash of the cookie. */
 export async function readCookies(
   db: Database,
   hashes: readonly Buffer[],
 ): Promise<ReadonlyMap<string, PreviewId>> {
   if (hashes.length === 0) return new Map()
-  const stands = sql<boolean>`c.auth_session_id is null or exists (
+  const isAuthorized = sql<boolean>`c.auth_session_id is null or exists (
     select from auth_sessions as s
     join users as u on u.id = s.user_id
     join memberships as m on m.user_id = s.user_id
@@ -77,12 +77,12 @@ export async function readCookies(
     .select(['c.token_hash', 'c.preview_id'])
     .where('c.token_hash', 'in', hashes)
     .where('c.expires_at', '>', sql<Date>`now()`)
-    .where(stands)
+    .where(isAuthorized)
     .execute()
   return new Map(rows.map((row) => [row.token_hash.toString('hex'), row.preview_id]))
 }
 
-/** The preview of a label, if it belongs to any organization of that person. */
+/** The preview of a label, if it belongs to any organization of the user. */
 export async function findMembersPreview(
   db: Database,
   { userId }: Pick<Actor, 'userId'>,
@@ -98,11 +98,11 @@ export async function findMembersPreview(
   return found?.id ?? null
 }
 
-export async function dropLinks(tx: Tx, previewId: PreviewId): Promise<void> {
+export async function deleteLinks(tx: Tx, previewId: PreviewId): Promise<void> {
   await tx.deleteFrom('preview_links').where('preview_id', '=', previewId).execute()
 }
 
-export async function forgetPreviewCredentials(db: Database): Promise<void> {
+export async function deleteExpiredPreviewCredentials(db: Database): Promise<void> {
   const now = sql<Date>`now()`
   await db.deleteFrom('preview_links').where('expires_at', '<=', now).execute()
   await db.deleteFrom('preview_cookies').where('expires_at', '<=', now).execute()

@@ -2,7 +2,7 @@ import type { MachineId, OrganizationId, PreviewId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
 
-const compactAtOnce = 50_000
+const compactBatchSize = 50_000
 
 export type EgressCount = {
   readonly machineId: MachineId
@@ -10,10 +10,10 @@ export type EgressCount = {
   readonly bytes: number
 }
 
-/** A batch is written again for this long at most: what is older may have been summed with others. */
+/** Batches may be retried for this long. Older ones may have been compacted, so their id is gone. */
 export const repeatEgressForMs = 30 * 60_000
 
-/** Adds what machines sent. A batch under the same id counts once, however often it is written. */
+/** Adds bytes that machines sent. A batch counts once, however often it is written. */
 export async function addEgress(
   db: Database,
   flushId: string,
@@ -35,16 +35,16 @@ export async function addEgress(
 }
 
 /**
- * Makes one row per machine and hour of all that is older than an hour. It is one statement, so whoever
- * reads meanwhile finds each byte once; rows that another worker has at hand are left to it. No batch
- * has such an id: theirs begin with a digit.
+ * Sums rows older than an hour into one row per machine and hour. A single statement, so concurrent
+ * readers count each byte once. Rows locked by another worker are skipped. The ids of sums cannot
+ * collide with those of batches, which begin with a digit.
  */
 export async function compactEgress(db: Database): Promise<void> {
   await sql`
     with due as (
       select flush_id, machine_id from egress_counts
       where flush_id < 'hour' and counted_at < date_trunc('hour', now() - interval '1 hour', 'UTC')
-      order by flush_id, machine_id limit ${compactAtOnce}
+      order by flush_id, machine_id limit ${compactBatchSize}
       for update skip locked
     ), gone as (
       delete from egress_counts as c using due as d
@@ -62,8 +62,8 @@ export async function compactEgress(db: Database): Promise<void> {
 }
 
 /**
- * Bytes that an organization's machines sent in a window. Adjacent windows add up exactly; in the past
- * an hour (UTC) counts whole, where it begins.
+ * Bytes that an organization's machines sent in a window. Adjacent windows add up exactly. A compacted
+ * hour (UTC) counts as a whole in the window that contains its start.
  */
 export async function egressOf(
   db: Database,
@@ -77,13 +77,13 @@ export async function egressOf(
   return BigInt(rows[0]!.bytes)
 }
 
-/** When previews were last reached; each with how long ago that was. */
+/** Updates when previews were last requested, given how many milliseconds ago. */
 export async function noteRequests(
   db: Database,
-  reached: ReadonlyMap<PreviewId, number>,
+  ageMs: ReadonlyMap<PreviewId, number>,
 ): Promise<void> {
-  if (reached.size === 0) return
-  const [ids, ages] = [[...reached.keys()], [...reached.values()]]
+  if (ageMs.size === 0) return
+  const [ids, ages] = [[...ageMs.keys()], [...ageMs.values()]]
   await sql`
     update previews as p
     set last_request_at = greatest(p.last_request_at, now() - r.age_ms * interval '1 millisecond')

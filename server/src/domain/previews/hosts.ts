@@ -5,8 +5,8 @@ import type { Database, MachineRow, PreviewRow } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
 
 /*
- * Hostnames of previews: a random label below the domain of the deployment. A label has 130 bits and
- * none of our ids in it, so that it is not guessed and tells nothing.
+ * Hostnames of previews: a random label below the domain of the deployment. A label has 130 random bits
+ * and contains no id, so it cannot be guessed and reveals nothing.
  */
 
 export type PreviewDomain = NonNullable<Config['previews']>
@@ -14,10 +14,10 @@ export type PreviewDomain = NonNullable<Config['previews']>
 const labelLength = 26
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const labelShape = new RegExp(`^[${alphabet}]{${labelLength}}$`)
-/** Nothing below it reaches a machine. */
+/** Paths below it are served here and never reach a machine. */
 export const reservedPath = '/.computer/'
 export const accessPath = `${reservedPath}access`
-/** Of the API: where members are sent to show who they are. */
+/** The API path that redirects signed-in members back with an access link. */
 export const exchangePath = '/v1/preview-exchange'
 
 export function createLabel(): string {
@@ -29,8 +29,8 @@ export function isLabel(text: string): boolean {
 }
 
 /**
- * The label of the preview that a host means, with or without a port. There is one spelling of it:
- * whatever only looks alike to DNS or a browser is no preview's host.
+ * The label in a host, with or without a port. Only the canonical spelling is accepted, even if DNS or
+ * browsers treat others as equal.
  */
 export function labelOfHost(
   { domain }: Pick<PreviewDomain, 'domain'>,
@@ -50,18 +50,18 @@ export function requirePreviewDomain({ previews }: Pick<Config, 'previews'>): Pr
   if (previews) return previews
   throw new ApiError(
     'unsupported_operation',
-    'this deployment publishes no ports: it has no preview domain (COMPUTER_PREVIEW_DOMAIN)',
+    'this deployment cannot publish ports, because it has no preview domain (COMPUTER_PREVIEW_DOMAIN)',
   )
 }
 
-/** Of a preview from when there was a domain, where now is none: an address that leads nowhere. */
-const nowhere = { domain: 'invalid', publicPort: 443 }
+/** For previews published before the deployment lost its domain: a host that never resolves. */
+const unreachable = { domain: 'invalid', publicPort: 443 }
 
 export function previewUrl(
   domain: Pick<PreviewDomain, 'domain' | 'publicPort'> | null,
   label: string,
 ): string {
-  const { domain: name, publicPort } = domain ?? nowhere
+  const { domain: name, publicPort } = domain ?? unreachable
   return `https://${label}.${name}${publicPort === 443 ? '' : `:${publicPort}`}`
 }
 
@@ -75,14 +75,14 @@ export function accessUrlOf(
   return `${previewUrl(domain, label)}${accessPath}?${query.toString()}`
 }
 
-/** What a host leads to, and how the machine is. */
+/** A preview and the state of its machine. */
 export type PreviewTarget = Pick<
   PreviewRow,
   'id' | 'organization_id' | 'machine_id' | 'port' | 'access' | 'label' | 'secret_hash'
 > &
   Pick<MachineRow, 'state' | 'generation' | 'boots'>
 
-/** A machine that is being deleted has no previews any more. */
+/** Excludes machines that are being deleted. */
 export async function findTarget(db: Database, label: string): Promise<PreviewTarget | undefined> {
   return db
     .selectFrom('previews as p')
@@ -95,7 +95,7 @@ export async function findTarget(db: Database, label: string): Promise<PreviewTa
     .executeTakeFirst()
 }
 
-/** Those of them that are published still. */
+/** The ids among these that are still published. */
 export async function readPublished(
   db: Database,
   ids: readonly PreviewId[],

@@ -5,12 +5,12 @@ import type { Database, PreviewRow, Tx } from '../../db/database.ts'
 import { conflict, notFound } from '../../errors.ts'
 import { auditedBy, noteAudit } from '../accounts/audit-events.ts'
 import { getMachine, lockMachine } from '../find-machine.ts'
-import { pageById, type PageRequest } from '../page.ts'
-import { createLink, dropLinks } from './credentials.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
+import { createLink, deleteLinks } from './credentials.ts'
 import { accessUrlOf, createLabel, requirePreviewDomain } from './hosts.ts'
 import { createToken, hashToken } from '../accounts/tokens.ts'
 
-/** A preview as its publisher gets it: nobody is shown the credentials again. */
+/** The response to publishing. The credentials are never shown again. */
 export type PublishedPreview = {
   readonly preview: PreviewRow
   readonly isNew: boolean
@@ -19,40 +19,40 @@ export type PublishedPreview = {
 }
 
 /**
- * Gives a port of a machine a hostname. One that has a hostname keeps it, and is answered as it is.
- * Called again with the id of an earlier call that was cut off, it renews the credentials of that
- * call's preview: nobody has seen the first.
+ * Publishes a port of a machine at a hostname. A port that is already published keeps its preview. If
+ * `id` is that of an earlier call that was interrupted, the credentials of its preview are renewed,
+ * because the caller never received the first ones.
  */
 export async function publishPort(
   app: Pick<App, 'db' | 'config'>,
   actor: Actor,
   machineId: MachineId,
   id: PreviewId,
-  wish: PublishPort,
+  options: PublishPort,
 ): Promise<PublishedPreview> {
   const domain = requirePreviewDomain(app.config)
   return app.db.transaction().execute(async (tx) => {
     const machine = await lockMachine(tx, actor, machineId)
     if (machine.state === 'deleting') throw conflict(`machine ${machineId} is being deleted`)
-    const existing = await findByPort(tx, machineId, wish.port)
+    const existing = await findByPort(tx, machineId, options.port)
     if (existing && existing.id !== id) {
       return { preview: existing, isNew: false, secret: null, accessUrl: null }
     }
-    const isPrivate = (existing ?? wish).access === 'private'
+    const isPrivate = (existing ?? options).access === 'private'
     const secret = isPrivate ? createToken('preview') : null
     const preview = existing
       ? await renewSecret(tx, existing, secret)
-      : await insertPreview(tx, actor, { ...wish, id, machine_id: machineId, secret })
+      : await insertPreview(tx, actor, { ...options, id, machine_id: machineId, secret })
     if (!existing) {
       await noteAudit(tx, {
         ...auditedBy(actor),
         type: 'port.published',
-        target: targetOf(preview, machine.name),
+        target: auditTarget(preview, machine.name),
         message: preview.access,
       })
     }
     if (!secret) return { preview, isNew: true, secret: null, accessUrl: null }
-    await dropLinks(tx, preview.id)
+    await deleteLinks(tx, preview.id)
     const token = await createLink(tx, preview.id)
     return { preview, isNew: true, secret, accessUrl: accessUrlOf(domain, preview.label, token) }
   })
@@ -64,19 +64,14 @@ export async function listPreviews(
   filter: PageRequest & { readonly machineId?: MachineId },
 ) {
   if (filter.machineId) await getMachine(db, actor, filter.machineId)
-  return pageById(filter, (before, count) =>
-    db
-      .selectFrom('previews')
-      .selectAll()
-      .where('organization_id', '=', actor.organizationId)
-      .$if(filter.machineId !== undefined, (query) =>
-        query.where('machine_id', '=', filter.machineId!),
-      )
-      .$if(before !== null, (query) => query.where('id', '<', before as PreviewId))
-      .orderBy('id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = db
+    .selectFrom('previews')
+    .selectAll()
+    .where('organization_id', '=', actor.organizationId)
+    .$if(filter.machineId !== undefined, (query) =>
+      query.where('machine_id', '=', filter.machineId!),
+    )
+  return newestFirst(filter, rows)
 }
 
 export async function getPreview(
@@ -96,7 +91,7 @@ export async function getPreview(
   return preview
 }
 
-/** Its hostname answers no more, what is open is cut off, and no preview ever has it again. */
+/** Open requests are aborted, and the hostname is never used again. */
 export async function unpublishPort(
   app: Pick<App, 'db' | 'changes'>,
   actor: Actor,
@@ -108,7 +103,7 @@ export async function unpublishPort(
     const preview = await getPreview(tx, actor, machineId, id)
     const gone = await tx.deleteFrom('previews').where('id', '=', id).executeTakeFirst()
     if (gone.numDeletedRows === 0n) throw notFound(`published port ${id}`)
-    const target = targetOf(preview, machine.name)
+    const target = auditTarget(preview, machine.name)
     await noteAudit(tx, { ...auditedBy(actor), type: 'port.unpublished', target })
   })
   app.changes.publish(machineId)
@@ -126,13 +121,13 @@ function findByPort(tx: Tx, machineId: MachineId, port: number) {
 async function insertPreview(
   tx: Tx,
   actor: Actor,
-  wish: PublishPort & {
+  preview: PublishPort & {
     readonly id: PreviewId
     readonly machine_id: MachineId
     readonly secret: string | null
   },
 ): Promise<PreviewRow> {
-  const { secret, name, ...rest } = wish
+  const { secret, name, ...rest } = preview
   const label = createLabel()
   await tx.insertInto('preview_hostnames').values({ label }).execute()
   return tx
@@ -157,6 +152,6 @@ function renewSecret(tx: Tx, { id }: PreviewRow, secret: string | null): Promise
     .executeTakeFirstOrThrow()
 }
 
-function targetOf({ id, port }: PreviewRow, machineName: string) {
+function auditTarget({ id, port }: PreviewRow, machineName: string) {
   return { type: 'preview', id, name: `port ${port} of ${machineName}` }
 }

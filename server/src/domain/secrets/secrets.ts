@@ -25,6 +25,12 @@ export async function requireKeyring(config: Pick<Config, 'keyringPath'>): Promi
   throw new ApiError('unsupported_operation', message)
 }
 
+/** Whether any machine of the server has a secret. */
+export async function hasSecrets(db: Database): Promise<boolean> {
+  const secret = await db.selectFrom('machine_secrets').select('name').limit(1).executeTakeFirst()
+  return secret !== undefined
+}
+
 type Listed = Pick<SecretRow, 'machine_id' | 'name' | 'version' | 'delivered_at'>
 
 /** By name: those of one machine, or of all machines of the organization. */

@@ -8,8 +8,8 @@ import type { CookieCache } from './caches.ts'
 import { sendNotFound, sendPage, sendRedirect } from './pages.ts'
 
 /**
- * Answers the addresses of a preview's host that are ours: the link that is changed, once, into the
- * cookie of this host, and leads to the clean address.
+ * Serves the reserved paths of a preview's host. An access link is exchanged once for the cookie of
+ * this host, and redirects to the path without the token.
  */
 export async function answerReserved(
   app: Pick<App, 'db'>,
@@ -29,12 +29,12 @@ export async function answerReserved(
     const set = hostCookie(accessCookie, cookie, cookieLifetimeSeconds)
     return sendRedirect(response, destination, [set])
   }
-  // A second click on a link, in the browser that it let in.
+  // A second click on a used link, in the browser that has its cookie.
   if (await admit(cookies, target, request)) return sendRedirect(response, destination, [])
-  sendPage(response, 401, 'This link was used, or it has expired. Ask for another one.')
+  sendPage(response, 401, 'This link was already used or has expired. Ask for a new one.')
 }
 
-/** A path of this host, whatever was asked for: a browser takes //name and /\name for other hosts. */
+/** Never leads to another host: browsers take //name and /\name for one. */
 function localPath(path: string): string {
   const isLocal = /^\/(?![/\\])[\x21\x22\x24-\x5b\x5d-\x7e]*$/.test(path)
   return isLocal && !path.startsWith(accessPath) ? path : '/'

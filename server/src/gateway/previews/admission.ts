@@ -5,39 +5,44 @@ import { hashToken, isToken } from '../../domain/accounts/tokens.ts'
 import type { CookieCache } from './caches.ts'
 import { readCookie } from './headers.ts'
 
-/* Who may see a preview: everybody a public one; a private one who has its secret or its cookie. */
+/* Access to previews: public ones are open, private ones need their secret or their cookie. */
 
 export type Admission = { readonly cookieHash: Buffer | null }
 
-/** For this host alone: a browser takes such a cookie from no other, and no script reads it. */
+/** The prefix makes browsers accept the cookie from this host alone. */
 export const accessCookie = '__Host-computer_preview'
-/** Ties a member's way through the service to the browser that set out on it. */
+/** Binds a member's sign-in redirect to the browser that started it. */
 const browserCookie = '__Host-computer_preview_browser'
 const browserCookieSeconds = 600
 
-/** Null: not let in. */
+/** Null: access denied. */
 export async function admit(
   cookies: CookieCache,
   target: PreviewTarget,
   request: IncomingMessage,
 ): Promise<Admission | null> {
   if (target.access === 'public') return { cookieHash: null }
-  if (secretsOf(request).some((secret) => opens(target, secret))) return { cookieHash: null }
+  if (secretsOf(request).some((secret) => matchesSecret(target, secret)))
+    return { cookieHash: null }
   const cookie = readCookie(request.headersDistinct, accessCookie)
   if (cookie === null || !isToken('preview_cookie', cookie)) return null
   const cookieHash = hashToken(cookie)
-  const opened = await cookies.find(cookieHash.toString('hex'))
-  return opened === target.id ? { cookieHash } : null
+  const opens = await cookies.find(cookieHash)
+  return opens === target.id ? { cookieHash } : null
 }
 
-/** A person who goes there themselves, and can be sent to show who they are. */
+/** A person navigating in a browser, who can be redirected to sign in. */
 export function isNavigation({ method, headers }: IncomingMessage): boolean {
   const mode = headers['sec-fetch-mode'] ?? 'navigate'
   return method === 'GET' && mode === 'navigate' && /\btext\/html\b/.test(headers.accept ?? '')
 }
 
-/** Where a member is sent, and the cookie by which the link that comes of it knows the browser. */
-export function toExchange(baseUrl: string, { label }: PreviewTarget, request: IncomingMessage) {
+/** Redirects a member to sign in. The link they get works only in the browser with this cookie. */
+export function signInRedirect(
+  baseUrl: string,
+  { label }: PreviewTarget,
+  request: IncomingMessage,
+) {
   const known = readBrowser(request)
   const browser = known ?? randomBytes(32).toString('base64url')
   const query = new URLSearchParams({
@@ -51,7 +56,7 @@ export function toExchange(baseUrl: string, { label }: PreviewTarget, request: I
   }
 }
 
-/** The hash that a member's link is for, of the browser that comes with it. */
+/** Members' links are bound to this hash. */
 export function browserHashOf(request: IncomingMessage): Buffer | null {
   const browser = readBrowser(request)
   return browser === null ? null : hashToken(browser)
@@ -73,6 +78,6 @@ function secretsOf({ headersDistinct: headers }: IncomingMessage): string[] {
   return [...bearers, ...(headers['x-preview-secret'] ?? [])]
 }
 
-function opens({ secret_hash: hash }: PreviewTarget, secret: string): boolean {
+function matchesSecret({ secret_hash: hash }: PreviewTarget, secret: string): boolean {
   return hash !== null && isToken('preview', secret) && timingSafeEqual(hash, hashToken(secret))
 }

@@ -1,21 +1,45 @@
 import type { PreviewId } from '@computer/contract'
 import type { App } from '../../app.ts'
+import { TtlCache } from '../../cache.ts'
 import { readCookies } from '../../domain/previews/credentials.ts'
 import { findTarget, type PreviewTarget } from '../../domain/previews/hosts.ts'
-import { MomentCache } from './moment-cache.ts'
 
-/** What each label leads to. */
-export type TargetCache = MomentCache<PreviewTarget | undefined>
-/** What each cookie opens, by its hash in hexadecimal. */
-export type CookieCache = MomentCache<PreviewId | undefined>
+/** The preview behind each label. */
+export class TargetCache {
+  readonly #app: Pick<App, 'db'>
+  readonly #targets = new TtlCache<PreviewTarget | undefined>()
 
-export function createTargetCache({ db }: Pick<App, 'db'>): TargetCache {
-  return new MomentCache((label) => findTarget(db, label))
+  constructor(app: Pick<App, 'db'>) {
+    this.#app = app
+  }
+
+  find(label: string): Promise<PreviewTarget | undefined> {
+    return this.#targets.get(label, () => findTarget(this.#app.db, label))
+  }
+
+  invalidateMachine(id: string): void {
+    this.#targets.invalidate((target) => target?.machine_id === id)
+  }
 }
 
-export function createCookieCache({ db }: Pick<App, 'db'>): CookieCache {
-  return new MomentCache(async (hash) => {
-    const found = await readCookies(db, [Buffer.from(hash, 'hex')])
-    return found.get(hash)
-  })
+/** The preview that each access cookie opens. */
+export class CookieCache {
+  readonly #app: Pick<App, 'db'>
+  readonly #previews = new TtlCache<PreviewId | undefined>()
+
+  constructor(app: Pick<App, 'db'>) {
+    this.#app = app
+  }
+
+  find(cookieHash: Buffer): Promise<PreviewId | undefined> {
+    const key = cookieHash.toString('hex')
+    return this.#previews.get(key, async () => {
+      const previews = await readCookies(this.#app.db, [cookieHash])
+      return previews.get(key)
+    })
+  }
+
+  invalidate(): void {
+    this.#previews.invalidate()
+  }
 }

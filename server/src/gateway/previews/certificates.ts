@@ -6,8 +6,8 @@ import type { App } from '../../app.ts'
 import { labelOfHost, type PreviewDomain } from '../../domain/previews/hosts.ts'
 import { openLocalAuthority } from './local-authority.ts'
 
-/** How often files are looked at: whoever renews a certificate need tell nobody. */
-const lookEveryMs = 2_000
+/** Poll interval for the certificate files, so renewals need no reload signal. */
+const pollMs = 2_000
 
 export type Certificates = Disposable & {
   readonly options: TlsOptions
@@ -15,7 +15,7 @@ export type Certificates = Disposable & {
   serve(server: Server): void
 }
 
-/** Null: a trusted proxy has the certificate. */
+/** Null: a trusted proxy terminates TLS. */
 export async function openCertificates(
   app: Pick<App, 'config' | 'log'>,
   domain: PreviewDomain,
@@ -26,7 +26,7 @@ export async function openCertificates(
   if (tls.by === 'authority') {
     const authority = await openLocalAuthority(app.config.dataDir)
     const SNICallback = (name: string, done: Done) => {
-      if (labelOfHost(domain, name) === null) return done(new Error('no preview has that name'))
+      if (labelOfHost(domain, name) === null) return done(new Error('not a hostname of a preview'))
       callbackify(() => authority.contextOf(name))(done)
     }
     return { options: { ...shared, SNICallback }, serve() {}, [Symbol.dispose]() {} }
@@ -45,7 +45,7 @@ export async function openCertificates(
 type Done = (error: Error | null, context?: SecureContext) => void
 type Files = { readonly cert: string; readonly key: string }
 
-/** What cannot be used, such as a key that is not there yet, is tried again at the next look. */
+/** A pair that cannot be used, such as a certificate before its key is written, is retried. */
 function reloadWhenChanged(
   { log }: Pick<App, 'log'>,
   paths: Files,
@@ -60,14 +60,18 @@ function reloadWhenChanged(
         last = files
         try {
           server.setSecureContext({ ...files, minVersion: 'TLSv1.2' })
-          log.info('the certificate of previews was renewed')
+          log.info('loaded the renewed preview certificate')
         } catch (error) {
-          log.error({ err: error }, 'the new certificate of previews cannot be used')
+          log.error(
+            { err: error },
+            'could not use the new preview certificate; keeping the previous one',
+          )
         }
       },
-      (error: unknown) => log.warn({ err: error }, 'the certificate of previews cannot be read'),
+      (error: unknown) =>
+        log.warn({ err: error }, 'could not read the preview certificate; will retry'),
     )
-  }, lookEveryMs)
+  }, pollMs)
 }
 
 async function readFiles({ cert, key }: Files): Promise<Files> {

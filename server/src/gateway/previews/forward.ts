@@ -1,76 +1,82 @@
-import { request as sendRequest, type ClientRequest, type IncomingMessage } from 'node:http'
+import {
+  request as sendRequest,
+  type Agent,
+  type ClientRequest,
+  type IncomingMessage,
+} from 'node:http'
 import type { ServerResponse } from 'node:http'
 import { callbackify } from 'node:util'
 import type { PreviewTarget } from '../../domain/previews/hosts.ts'
 import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
 import { requestHeaders, responseHeaders } from './headers.ts'
 import { sendPage } from './pages.ts'
-import { hasBody } from './refuse.ts'
-import type { Upstreams } from './upstreams.ts'
+import { hasBody } from './validate-request.ts'
+import type { PortConnections } from './port-connections.ts'
 
-/** A visitor's request with its answer, and what is known of both. */
-export type Visit = {
+/** A request to be forwarded to the port behind its preview. */
+export type ProxiedRequest = {
   readonly target: PreviewTarget
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** As the visitor wrote it, and where they are. */
+  /** The Host header as the client sent it. */
   readonly host: string
+  /** The client's address. */
   readonly client: string
-  /** Told of the bytes that go out. */
-  readonly served: (bytes: number) => void
+  /** Counts bytes sent to the client. */
+  readonly countServed: (bytes: number) => void
 }
 
 const maxHeaderSize = 16 * 1024
-/** What is small goes out in one piece with its head. */
+/** Smaller bodies are sent together with their head. */
 const smallBytes = 64 * 1024
 
 /**
- * Passes a request on and its answer back, both as streams. One that only reads takes an idle
- * connection, and is sent again over a new one if the server had just closed that. Any other, which
- * must not be sent twice, gets a connection of its own.
+ * Streams a request to the port and the response back. A read reuses an idle connection, and is retried
+ * over a new one if the server had just closed that. Any other request must not be sent twice, so it
+ * gets a connection of its own.
  */
-export function forward(upstreams: Upstreams, visit: Visit): void {
-  const { target, request, response } = visit
-  if (hasBody(request) || !isRead(request)) {
-    const upstream = openAnew(upstreams, visit)
-    // A server may answer the head, before there is a body or instead of it.
+export function forward(ports: PortConnections, proxied: ProxiedRequest): void {
+  const { target, request, response } = proxied
+  if (hasBody(request) || !isRetryable(request)) {
+    const upstream = openAlone(ports, proxied)
+    // The server may respond to the head before there is a body, or instead of reading one.
     upstream.flushHeaders()
     request.pipe(upstream)
     request.once('error', () => upstream.destroy())
-    follow(visit, upstream, (error) => sendFailure(response, error))
+    relay(proxied, upstream, (error) => sendFailure(response, error))
     return
   }
-  const upstream = open(visit, { agent: upstreams.agentOf(target) })
+  const upstream = open(proxied, { agent: ports.agentOf(target) })
   upstream.end()
-  follow(visit, upstream, (error) => {
+  relay(proxied, upstream, (error) => {
     if (!upstream.reusedSocket || response.destroyed) return sendFailure(response, error)
-    const again = openAnew(upstreams, visit)
-    again.end()
-    follow(visit, again, (failure) => sendFailure(response, failure))
+    const retry = openAlone(ports, proxied)
+    retry.end()
+    relay(proxied, retry, (failure) => sendFailure(response, failure))
   })
 }
 
-/** Over a connection that serves this request alone. */
-function openAnew(upstreams: Upstreams, visit: Visit): ClientRequest {
-  const way = { createConnection: connector(upstreams, visit.target) }
-  return open(visit, way, [...framing(visit.request), 'connection', 'close'])
+/** Uses a new connection for this request alone. */
+function openAlone(ports: PortConnections, proxied: ProxiedRequest): ClientRequest {
+  const connection = { createConnection: connector(ports, proxied.target) }
+  return open(proxied, connection, [...framing(proxied.request), 'connection', 'close'])
 }
 
-/** What node's client takes for a way to a connection. */
-export function connector(upstreams: Upstreams, target: PreviewTarget) {
-  const connect = callbackify(() => upstreams.open(target))
+/** For `createConnection` of Node's HTTP client. */
+export function connector(ports: PortConnections, target: PreviewTarget) {
+  const connect = callbackify(() => ports.open(target))
   return (_options: unknown, done: Parameters<typeof connect>[0]): undefined => {
     connect(done)
   }
 }
 
 export function open(
-  { request, host, client }: Visit,
-  way: object,
+  { request, host, client }: ProxiedRequest,
+  connection: { agent: Agent } | { createConnection: ReturnType<typeof connector> },
   extra: readonly string[] = framing(request),
 ): ClientRequest {
   return sendRequest({
-    ...way,
+    ...connection,
     method: request.method,
     path: request.url,
     headers: [...requestHeaders(request, { host, client }), ...extra],
@@ -80,79 +86,79 @@ export function open(
   })
 }
 
-/** The answer goes to the visitor, or what failed before there was one to `fail`, once. */
-export function follow(
-  { request, response, served }: Visit,
+/** Sends the response to the client. A failure before there is one goes to `fail`, once. */
+export function relay(
+  { request, response, countServed }: ProxiedRequest,
   upstream: ClientRequest,
   fail: (error: Error) => void,
 ): void {
-  let [isAnswered, hasFailed] = [false, false]
+  let [hasResponse, hasFailed] = [false, false]
   const failOnce = (error: Error) => {
     if (!hasFailed) fail(error)
     hasFailed = true
   }
   upstream.on('error', (error) => {
-    if (isAnswered) response.destroy()
+    if (hasResponse) response.destroy()
     else failOnce(error)
   })
   if (upstream.listenerCount('upgrade') === 0) {
     upstream.once('upgrade', (_answer, stream) => {
       stream.destroy()
-      failOnce(new Error('the server switched to another protocol, unasked'))
+      failOnce(new Error('the server switched protocols unasked'))
     })
   }
   upstream.once('response', (answer) => {
-    isAnswered = true
-    sendAnswer(response, answer, served)
+    hasResponse = true
+    sendAnswer(response, answer, countServed)
     answer.once('close', () => {
-      // A server that never ends its side of a last answer is not waited for.
+      // The server may never close its side of a connection that is not reused.
       if (!upstream.shouldKeepAlive) answer.socket.destroy()
     })
   })
   response.once('close', () => {
     if (!response.writableFinished) upstream.destroy()
-    // The rest of an upload that was answered early: behind it comes the next request.
+    // Drain an upload that was answered early, because the next request follows it.
     if (!request.complete) request.unpipe(upstream).resume()
   })
 }
 
 export function sendFailure(response: ServerResponse, error: Error): void {
   if (error instanceof GuestUnavailable) {
-    sendPage(response, 503, 'The machine behind this address does not answer just now.', {
+    sendPage(response, 503, 'The machine behind this address is not responding.', {
       'retry-after': '2',
     })
   } else if (error instanceof GuestRefusal) {
-    sendPage(response, 502, 'Nothing listens at the port behind this address.')
+    sendPage(response, 502, 'Nothing is listening on the port behind this address.')
   } else {
-    sendPage(response, 502, 'What listens behind this address gave no answer that makes sense.')
+    sendPage(response, 502, 'The server behind this address sent no valid response.')
   }
 }
 
 function sendAnswer(
   response: ServerResponse,
   answer: IncomingMessage,
-  served: (bytes: number) => void,
+  countServed: (bytes: number) => void,
 ): void {
   if (response.headersSent || response.destroyed) {
     answer.destroy()
     return
   }
   answer.on('error', () => response.destroy())
-  answer.on('data', (chunk: Buffer) => served(chunk.length))
+  answer.on('data', (chunk: Buffer) => countServed(chunk.length))
   try {
     response.writeHead(answer.statusCode ?? 502, responseHeaders(answer.rawHeaders))
   } catch {
     answer.destroy()
-    sendPage(response, 502, 'What listens behind this address gave no answer that makes sense.')
+    sendPage(response, 502, 'The server behind this address sent no valid response.')
     return
   }
   const length = Number(answer.headers['content-length'] ?? Infinity)
-  // An answer that goes on, such as a stream of events, is announced before its first byte.
+  // A stream, such as server-sent events, needs its head before its first byte.
   if (length > smallBytes) response.flushHeaders()
   answer.pipe(response)
 }
 
-function isRead({ method = '' }: IncomingMessage): boolean {
+function isRetryable({ method = '' }: IncomingMessage): boolean {
   return ['GET', 'HEAD', 'OPTIONS'].includes(method)
 }
 

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { isSecret } from '../../domain/accounts/api-key-secret.ts'
 
 /*
- * Which headers pass, in both directions. Headers are lists of names and values in turn, as they came.
- * What belongs to one connection stops at its end (RFC 9110, 7.6.1); what is between the visitor and
- * us, the credentials of the service first, never reaches a guest.
+ * Which headers are forwarded, in both directions. Raw headers alternate names and values, as they were
+ * received. Headers of a single connection are dropped (RFC 9110, 7.6.1). Credentials of the service
+ * never reach a guest.
  */
 
 type RawHeaders = readonly string[]
@@ -21,16 +21,16 @@ const hopByHop = new Set([
   'upgrade',
   'http2-settings',
 ])
-/** Answered or written anew by us. */
-const ours = new Set(['host', 'content-length', 'expect', 'x-preview-secret'])
-/** Who asks and how is ours to say. */
+/** Handled or rewritten here. */
+const handledHere = new Set(['host', 'content-length', 'expect', 'x-preview-secret'])
+/** Only the proxy may say where a request comes from. */
 const origins =
   /^(forwarded|x-forwarded-.*|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip)$/
-/** These reach beyond the host that sends them: cookies of its siblings, other servers in its place. */
+/** These affect more than their own host: cookies of siblings, alternative servers. */
 const notFromGuests = new Set(['clear-site-data', 'alt-svc'])
-const ourCookie = /^(__Host-|__Secure-)?computer_(session|preview)/i
+const ownCookie = /^(__Host-|__Secure-)?computer_(session|preview)/i
 
-/** What a guest is sent beside the framing of the body. */
+/** The headers that a guest receives, without the framing of the body. */
 export function requestHeaders(
   { rawHeaders, headersDistinct }: Pick<IncomingMessage, 'rawHeaders' | 'headersDistinct'>,
   { host, client }: { readonly host: string; readonly client: string },
@@ -39,13 +39,13 @@ export function requestHeaders(
   const out = ['host', host]
   for (const [name, value] of pairsOf(rawHeaders)) {
     const key = name.toLowerCase()
-    if (hopByHop.has(key) || ours.has(key) || listed.has(key)) continue
-    // Many a framework takes x_forwarded_for for x-forwarded-for.
+    if (hopByHop.has(key) || handledHere.has(key) || listed.has(key)) continue
+    // Many frameworks treat x_forwarded_for as x-forwarded-for.
     if (origins.test(key.replaceAll('_', '-')) || key === 'x_preview_secret') continue
-    if (key === 'authorization' && isCredentialOfOurs(value)) continue
+    if (key === 'authorization' && isOwnCredential(value)) continue
     if (key !== 'cookie') out.push(name, value)
     else {
-      const kept = withoutOurCookies(value)
+      const kept = withoutOwnCookies(value)
       if (kept !== '') out.push(name, kept)
     }
   }
@@ -53,7 +53,7 @@ export function requestHeaders(
   return out
 }
 
-/** What a visitor is sent. A body of known length keeps it; another is framed anew. */
+/** The headers that a client receives. Chunked bodies are framed again, so their length is dropped. */
 export function responseHeaders(rawHeaders: RawHeaders): string[] {
   const connection: string[] = []
   let isChunked = false
@@ -69,17 +69,17 @@ export function responseHeaders(rawHeaders: RawHeaders): string[] {
     if (hopByHop.has(key) || listed.has(key) || notFromGuests.has(key)) continue
     if (key === 'content-length' && isChunked) continue
     if (key !== 'set-cookie') out.push(name, value)
-    else if (!ourCookie.test(value.trim())) out.push(name, hostOnly(value))
+    else if (!ownCookie.test(value.trim())) out.push(name, hostOnly(value))
   }
   return out
 }
 
-/** A list in one or more headers, by commas. */
+/** A comma-separated list in one or more headers. */
 export function splitList(values: readonly string[] | undefined): string[] {
   return (values ?? []).flatMap((value) => value.split(',').map((part) => part.trim()))
 }
 
-/** The value of the one cookie of that name; null where there is none, or more than one. */
+/** The value of a cookie; null if it is missing or ambiguous. */
 export function readCookie(headers: IncomingMessage['headersDistinct'], name: string) {
   const values = (headers['cookie'] ?? [])
     .flatMap((cookies) => cookies.split(';'))
@@ -88,21 +88,21 @@ export function readCookie(headers: IncomingMessage['headersDistinct'], name: st
   return values.length === 1 ? values[0]!.slice(name.length + 1) : null
 }
 
-/** Secrets of previews and everything else that opens the service, sent where it is of no use. */
-function isCredentialOfOurs(value: string): boolean {
+/** Any credential of the service, sent to the wrong place. */
+function isOwnCredential(value: string): boolean {
   const token = /^bearer\s+(\S+)\s*$/i.exec(value)?.[1]
   return token !== undefined && (isSecret(token) || /^computer_[a-z_]+_[\w-]{43}$/.test(token))
 }
 
-function withoutOurCookies(cookies: string): string {
+function withoutOwnCookies(cookies: string): string {
   return cookies
     .split(';')
-    .filter((pair) => !ourCookie.test(pair.trim()))
+    .filter((pair) => !ownCookie.test(pair.trim()))
     .join(';')
     .trim()
 }
 
-/** Without its Domain a cookie goes to no other preview. */
+/** Without Domain the cookie is not sent to other previews. */
 function hostOnly(cookie: string): string {
   return cookie
     .split(';')

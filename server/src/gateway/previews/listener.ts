@@ -4,17 +4,17 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { App } from '../../app.ts'
 import type { PreviewDomain } from '../../domain/previews/hosts.ts'
 import { openCertificates } from './certificates.ts'
-import { isUpgrade } from './refuse.ts'
-import { plain, type TrustedProxies } from './trusted-proxies.ts'
+import { isUpgrade } from './validate-request.ts'
+import { plainAddress, type TrustedProxies } from './trusted-proxies.ts'
 
-/** A request of a visitor, and its socket where it is a handshake. */
-export type Arrival = {
+/** A request that has arrived, with its socket if it is a WebSocket handshake. */
+export type PreviewRequest = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly upgrade: { readonly socket: Socket; readonly head: Buffer } | null
 }
 
-/** Strict about what a request is; patient with what one takes, be it an upload or a stream of events. */
+/** Strict parsing and header limits, but no limit on the duration of a request: it may stream. */
 const httpOptions: ServerOptions = {
   insecureHTTPParser: false,
   requireHostHeader: true,
@@ -25,36 +25,35 @@ const httpOptions: ServerOptions = {
   shouldUpgradeCallback: isUpgrade,
 }
 
-/** The port of previews, from now until it is closed. */
 export async function listen(
   app: Pick<App, 'config' | 'log'>,
   domain: PreviewDomain,
   proxies: TrustedProxies,
-  take: (arrival: Arrival) => void,
+  handle: (incoming: PreviewRequest) => void,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   const certificates = await openCertificates(app, domain)
   const server = certificates
     ? createTlsServer({ ...httpOptions, ...certificates.options })
     : createServer(httpOptions)
   if ('setSecureContext' in server) certificates?.serve(server)
-  // Too many headers are refused later, rather than some of them dropped.
+  // Unlimited here: Node would drop headers, validateRequest refuses the request.
   server.maxHeadersCount = 0
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
-    // Without a certificate nobody is spoken to but the proxy that has one.
-    if (!certificates && !proxies.has(plain(socket.remoteAddress))) return socket.destroy()
+    // Without TLS, accept only the proxy that terminates it.
+    if (!certificates && !proxies.has(plainAddress(socket.remoteAddress))) return socket.destroy()
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  server.on('request', (request, response) => take({ request, response, upgrade: null }))
+  server.on('request', (request, response) => handle({ request, response, upgrade: null }))
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     socket.on('error', () => socket.destroy())
-    // What is no acceptance of the handshake is answered as any request is, and ends the connection.
+    // Any other response than the accepted handshake is sent as usual and closes the connection.
     const response = new ServerResponse(request)
     response.shouldKeepAlive = false
     response.assignSocket(socket)
     response.once('finish', () => socket.end())
-    take({ request, response, upgrade: { socket, head } })
+    handle({ request, response, upgrade: { socket, head } })
   })
   server.on('clientError', refuseBrokenHttp)
   await new Promise<void>((resolve, reject) => {
@@ -72,7 +71,7 @@ export async function listen(
   }
 }
 
-/** What is not HTTP never becomes a request. */
+/** Malformed HTTP never becomes a request. */
 function refuseBrokenHttp(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable) return void socket.destroy()
   const status =

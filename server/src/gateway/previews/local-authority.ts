@@ -6,22 +6,22 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import { promisify } from 'node:util'
 
 /*
- * Certificates for one host without DNS, from an authority of its own that is made at first use. It can
- * vouch for names below localhost and for nothing else, so that whoever trusts it risks nothing if its
- * key is lost. Each hostname has a certificate of its own: browsers take no wildcard of a whole
- * top-level domain.
+ * Certificates for one host without DNS, signed by a local authority that is created at first use. Its
+ * name constraints allow nothing but names below localhost, so trusting it is safe even if its key
+ * leaks. Each hostname has its own certificate, because browsers reject a wildcard for a top-level
+ * domain.
  */
 
 const makeKeyPair = promisify(generateKeyPair)
 const dayMs = 24 * 3600 * 1000
 const authorityDays = 10 * 365
 const leafDays = 30
-/** A certificate is used for a tenth of its life. */
+/** A certificate is replaced after a tenth of its lifetime. */
 const reuseMs = 3 * dayMs
 const maxContexts = 1_000
 
 export type LocalAuthority = {
-  /** The file that browsers are told to trust. */
+  /** The certificate for browsers to trust. */
   readonly certPath: string
   contextOf(hostname: string): Promise<SecureContext>
 }
@@ -49,7 +49,7 @@ export async function openLocalAuthority(dataDir: string): Promise<LocalAuthorit
 
 type Authority = { readonly certPem: string; readonly keyPem: string }
 
-/** The certificate is written last: where it is, the key is. */
+/** The certificate is written last, so if it exists the key does. */
 async function readAuthority(folder: string): Promise<Authority | null> {
   try {
     const [certPem, keyPem] = await Promise.all([
@@ -78,8 +78,8 @@ async function makeAuthority(folder: string): Promise<Authority> {
   )
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await chmod(folder, 0o700)
-  await put(join(folder, 'authority.key'), privatePem)
-  await put(join(folder, 'authority.crt'), certPem)
+  await writeSecret(join(folder, 'authority.key'), privatePem)
+  await writeSecret(join(folder, 'authority.crt'), certPem)
   return { certPem, keyPem: privatePem }
 }
 
@@ -98,29 +98,33 @@ function signLeaf({ certPem, keyPem }: Authority, publicPem: string, hostname: s
   )
 }
 
-type Wish = {
+type CertificateOptions = {
   readonly publicPem: string
   readonly days: number
   readonly subject: forge.pki.CertificateField[]
   readonly issuer: forge.pki.CertificateField[]
 }
 
-function sign(wish: Wish, extensions: readonly object[], signerPem: string): string {
+function sign(
+  options: CertificateOptions,
+  extensions: readonly object[],
+  signerPem: string,
+): string {
   const cert = forge.pki.createCertificate()
-  cert.publicKey = forge.pki.publicKeyFromPem(wish.publicPem)
-  // A positive number of 127 bits.
+  cert.publicKey = forge.pki.publicKeyFromPem(options.publicPem)
+  // Must be positive: the first hex digit is 4.
   cert.serialNumber = `4${randomBytes(16).toString('hex').slice(1)}`
-  // A clock may be a little behind.
+  // The client's clock may be behind.
   cert.validity.notBefore = new Date(Date.now() - dayMs)
-  cert.validity.notAfter = new Date(Date.now() + wish.days * dayMs)
-  cert.setSubject(wish.subject)
-  cert.setIssuer(wish.issuer)
+  cert.validity.notAfter = new Date(Date.now() + options.days * dayMs)
+  cert.setSubject(options.subject)
+  cert.setIssuer(options.issuer)
   cert.setExtensions([...extensions])
   cert.sign(forge.pki.privateKeyFromPem(signerPem), forge.md.sha256.create())
   return forge.pki.certificateToPem(cert)
 }
 
-/** Name constraints (RFC 5280, 4.2.1.10): DNS names below localhost, and no IP address at all. */
+/** Name constraints (RFC 5280, 4.2.1.10): DNS names below localhost and no IP addresses. */
 function onlyLocalhost(): string {
   const { asn1 } = forge
   const { Class, Type } = asn1
@@ -147,8 +151,8 @@ async function createKey(): Promise<{ publicPem: string; privatePem: string }> {
   return { publicPem: publicKey, privatePem: privateKey }
 }
 
-/** Whole or not at all, for the owner alone. */
-async function put(path: string, text: string): Promise<void> {
+/** Atomic, and readable by the owner alone. */
+async function writeSecret(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text, { mode: 0o600 })
   await rename(`${path}.new`, path)
 }

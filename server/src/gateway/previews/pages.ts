@@ -4,11 +4,11 @@ import { plainPage } from '../../http/plain-page.ts'
 const titles: Readonly<Record<number, string>> = {
   401: 'This is private',
   404: 'Not found',
-  502: 'Nothing answers',
+  502: 'No response',
   503: 'Not available',
 }
 
-/** A page of ours. It says nothing of machines, hosts or organizations. */
+/** An error page. It must not reveal machines, hosts or organizations. */
 export function sendPage(
   response: ServerResponse,
   status: number,
@@ -31,7 +31,6 @@ export function sendPage(
   response.end(page)
 }
 
-/** Elsewhere on a preview's host, or to the service's own. */
 export function sendRedirect(
   response: ServerResponse,
   location: string,
@@ -46,7 +45,7 @@ export function sendRedirect(
   response.end()
 }
 
-/** The same for a hostname that never was and for one that was unpublished. */
+/** Does not reveal whether the hostname ever existed. */
 export function sendNotFound(response: ServerResponse): void {
   sendPage(response, 404, 'There is nothing at this address.')
 }

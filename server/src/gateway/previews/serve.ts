@@ -9,98 +9,103 @@ import {
   type PreviewTarget,
 } from '../../domain/previews/hosts.ts'
 import { answerReserved } from './access.ts'
-import { admit, isNavigation, toExchange } from './admission.ts'
+import { admit, isNavigation, signInRedirect } from './admission.ts'
 import type { CookieCache, TargetCache } from './caches.ts'
-import type { Exchange, Exchanges } from './exchanges.ts'
-import { forward, type Visit } from './forward.ts'
-import type { Arrival } from './listener.ts'
+import type { ActiveRequest, ActiveRequests } from './active-requests.ts'
+import { forward, type ProxiedRequest } from './forward.ts'
+import type { PreviewRequest } from './listener.ts'
 import { sendNotFound, sendPage, sendRedirect } from './pages.ts'
-import { refuseRequest } from './refuse.ts'
+import { validateRequest } from './validate-request.ts'
 import type { Traffic } from './traffic.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 import { forwardUpgrade } from './upgrade.ts'
-import type { Upstreams } from './upstreams.ts'
+import type { PortConnections } from './port-connections.ts'
 
-export type Parts = {
+export type PreviewContext = {
   readonly domain: PreviewDomain
   readonly targets: TargetCache
   readonly cookies: CookieCache
-  readonly exchanges: Exchanges
+  readonly activeRequests: ActiveRequests
   readonly traffic: Traffic
   readonly proxies: TrustedProxies
-  readonly upstreams: Upstreams
+  readonly ports: PortConnections
 }
 
-/** Connections that end with the answer that is under way. */
-const condemned = new WeakSet<Socket>()
+/** Sockets that close after the response to a malformed request. */
+const refusedSockets = new WeakSet<Socket>()
 
 /**
- * All that happens to a request. A host has one spelling, which is checked before anything is looked
- * up; the port is the row's. Whoever may not see a preview is not told how its machine is.
+ * All that happens to a request. A host has one valid spelling, checked before any lookup; the port
+ * comes from the row. The state of the machine is revealed only to those who may see the preview.
  */
-export async function serveArrival(
+export async function serveRequest(
   app: Pick<App, 'db' | 'config'>,
-  parts: Parts,
-  arrival: Arrival,
+  context: PreviewContext,
+  incoming: PreviewRequest,
 ): Promise<void> {
-  const { request, response } = arrival
-  // Behind a request that was refused nothing is trusted to be one.
-  if (condemned.has(request.socket)) return
-  const refusal = refuseRequest(request)
+  const { request, response } = incoming
+  // After a malformed request, nothing on the socket can be trusted to be a request.
+  if (refusedSockets.has(request.socket)) return
+  const refusal = validateRequest(request)
   if (refusal) {
-    condemned.add(request.socket)
+    refusedSockets.add(request.socket)
     return sendPage(response, refusal.status, refusal.text, { connection: 'close' })
   }
-  const label = labelOfHost(parts.domain, request.headers.host!)
-  const target = label === null ? undefined : await parts.targets.find(label)
+  const label = labelOfHost(context.domain, request.headers.host!)
+  const target = label === null ? undefined : await context.targets.find(label)
   if (!target) return sendNotFound(response)
   if (request.url!.startsWith(reservedPath)) {
-    return answerReserved(app, parts.cookies, target, arrival)
+    return answerReserved(app, context.cookies, target, incoming)
   }
-  const admission = await admit(parts.cookies, target, request)
-  if (!admission) return turnAway(app.config.baseUrl, target, arrival)
-  // Once more: it may have been unpublished meanwhile. What is open is cut off from now on.
-  const current = await parts.targets.find(target.label)
+  const admission = await admit(context.cookies, target, request)
+  if (!admission) return denyAccess(app.config.baseUrl, target, incoming)
+  // Again, because it may have been unpublished meanwhile. Later changes abort the active request.
+  const current = await context.targets.find(target.label)
   if (!current) return sendNotFound(response)
-  if (current.state !== 'running') return sendResting(response, current.state)
-  pass(parts, arrival, current, admission.cookieHash)
+  if (current.state !== 'running') return sendNotRunning(response, current.state)
+  proxy(context, incoming, current, admission.cookieHash)
 }
 
-function pass(
-  { exchanges, traffic, proxies, upstreams }: Parts,
-  { request, response, upgrade }: Arrival,
+function proxy(
+  { activeRequests, traffic, proxies, ports }: PreviewContext,
+  { request, response, upgrade }: PreviewRequest,
   target: PreviewTarget,
   cookieHash: Buffer | null,
 ): void {
   const ending = upgrade?.socket ?? response
   if (ending.destroyed) return
-  const exchange: Exchange = { target, cookieHash, cut: () => request.socket.destroy() }
-  exchanges.add(exchange)
-  ending.once('close', () => exchanges.remove(exchange))
-  traffic.reached(target)
-  const visit: Visit = {
+  const active: ActiveRequest = { target, cookieHash, abort: () => request.socket.destroy() }
+  activeRequests.add(active)
+  ending.once('close', () => activeRequests.remove(active))
+  traffic.countRequest(target)
+  const proxied: ProxiedRequest = {
     target,
     request,
     response,
     host: request.headers.host!,
     client: proxies.clientOf(request),
-    served: (bytes) => traffic.served(target, bytes),
+    countServed: (bytes) => traffic.countServed(target, bytes),
   }
-  if (upgrade) forwardUpgrade(upstreams, visit, upgrade)
-  else forward(upstreams, visit)
+  if (upgrade) forwardUpgrade(ports, proxied, upgrade)
+  else forward(ports, proxied)
 }
 
-/** A person is sent to where members are known; a program is told what it lacks. */
-function turnAway(baseUrl: string, target: PreviewTarget, { request, response }: Arrival): void {
+/** Redirects a person to sign in, and tells a program which credential it lacks. */
+function denyAccess(
+  baseUrl: string,
+  target: PreviewTarget,
+  { request, response }: PreviewRequest,
+): void {
   if (isNavigation(request)) {
-    const { location, cookie } = toExchange(baseUrl, target, request)
+    const { location, cookie } = signInRedirect(baseUrl, target, request)
     return sendRedirect(response, location, [cookie])
   }
-  const text = 'Members of its organization may see it, and who has its secret.'
+  const text =
+    'This preview is private: sign in as a member of its organization, or send its secret.'
   sendPage(response, 401, text, { 'www-authenticate': 'Bearer' })
 }
 
-function sendResting(response: ServerResponse, state: MachineState): void {
+function sendNotRunning(response: ServerResponse, state: MachineState): void {
   if (state === 'creating' || state === 'starting') {
     const text = 'The machine behind this address is starting. Try again shortly.'
     return sendPage(response, 503, text, { 'retry-after': '5' })

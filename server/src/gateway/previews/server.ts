@@ -1,21 +1,21 @@
 import type { App } from '../../app.ts'
 import type { PreviewDomain } from '../../domain/previews/hosts.ts'
 import { GuestChannels } from '../../guest/channels.ts'
-import { createCookieCache, createTargetCache } from './caches.ts'
-import { Exchanges } from './exchanges.ts'
-import { listen, type Arrival } from './listener.ts'
+import { CookieCache, TargetCache } from './caches.ts'
+import { ActiveRequests } from './active-requests.ts'
+import { listen, type PreviewRequest } from './listener.ts'
 import { sendPage } from './pages.ts'
-import { serveArrival, type Parts } from './serve.ts'
+import { serveRequest, type PreviewContext } from './serve.ts'
 import { Traffic } from './traffic.ts'
 import { TrustedProxies } from './trusted-proxies.ts'
-import { Upstreams } from './upstreams.ts'
+import { PortConnections } from './port-connections.ts'
 
 /*
- * Previews: published ports at hostnames of their own, on a listener on which nothing else answers. A
- * request goes through serve.ts once, top to bottom: is it well formed (refuse.ts), is its host a
- * preview's, may its sender see it (admission.ts), does the machine run. Then it is written anew to a
- * connection to the port (forward.ts, upgrade.ts, upstreams.ts), with the headers that may pass
- * (headers.ts). What is open while the preview is unpublished is cut off (exchanges.ts).
+ * Previews: published ports at their own hostnames, on a listener of their own. Read serve.ts from top
+ * to bottom to follow a request: is it well formed (validate-request.ts), is its host a preview, may the
+ * client see it (admission.ts), is the machine running. It is then written anew to a connection to the
+ * port (forward.ts, upgrade.ts, port-connections.ts) with filtered headers (headers.ts). Requests that
+ * are open when the preview is unpublished are aborted (active-requests.ts).
  */
 
 export type PreviewServer = {
@@ -24,40 +24,40 @@ export type PreviewServer = {
   close(): Promise<void>
 }
 
-/** What a visitor who reads nothing may have waiting here. */
+/** Upper bound on what is buffered here for a client that does not read. */
 const streamWindowBytes = 256 * 1024
 
 export async function startPreviewServer(
   app: Pick<App, 'config' | 'db' | 'changes' | 'log' | 'driver'>,
   domain: PreviewDomain,
 ): Promise<PreviewServer> {
-  // Sessions of their own, so that no visitor takes the room of a call to the machine.
+  // Separate channels, so that preview traffic never delays calls to the machine.
   const channels = new GuestChannels(app.driver, { streamWindowBytes })
-  const parts: Parts = {
+  const context: PreviewContext = {
     domain,
-    targets: createTargetCache(app),
-    cookies: createCookieCache(app),
-    exchanges: new Exchanges(app),
+    targets: new TargetCache(app),
+    cookies: new CookieCache(app),
+    activeRequests: new ActiveRequests(app),
     traffic: new Traffic(app),
     proxies: new TrustedProxies(app.config.trustProxy),
-    upstreams: new Upstreams(channels),
+    ports: new PortConnections(channels),
   }
-  const { exchanges, traffic } = parts
-  const take = (arrival: Arrival) => {
-    serveArrival(app, parts, arrival).catch((error: unknown) => {
-      app.log.error({ err: error }, 'a request to a preview failed')
-      sendPage(arrival.response, 503, 'Try again shortly.', { 'retry-after': '2' })
+  const { activeRequests, traffic } = context
+  const handle = (incoming: PreviewRequest) => {
+    serveRequest(app, context, incoming).catch((error: unknown) => {
+      app.log.error({ err: error }, 'could not serve a request to a preview')
+      sendPage(incoming.response, 503, 'Try again shortly.', { 'retry-after': '2' })
     })
   }
-  const stopWatching = watchChanges(app, parts)
-  const listener = await listen(app, domain, parts.proxies, take)
+  const stopWatching = watchChanges(app, context)
+  const listener = await listen(app, domain, context.proxies, handle)
   return {
     port: listener.port,
     traffic,
     async close() {
       stopWatching()
       await listener.close()
-      exchanges[Symbol.dispose]()
+      activeRequests[Symbol.dispose]()
       await traffic[Symbol.asyncDispose]()
       await channels[Symbol.asyncDispose]()
     },
@@ -66,16 +66,16 @@ export async function startPreviewServer(
 
 function watchChanges(
   { changes }: Pick<App, 'changes'>,
-  { targets, cookies, exchanges }: Parts,
+  { targets, cookies, activeRequests }: PreviewContext,
 ): () => void {
   const unsubscribe = [
     changes.subscribe((id) => {
-      targets.forget((target) => target?.machine_id === id)
-      if (exchanges.has(({ target }) => target.machine_id === id)) exchanges.look()
+      targets.invalidateMachine(id)
+      if (activeRequests.some(({ target }) => target.machine_id === id)) activeRequests.recheck()
     }),
     changes.subscribe(() => {
-      cookies.forget(() => true)
-      exchanges.look()
+      cookies.invalidate()
+      activeRequests.recheck()
     }, 'principals'),
   ]
   return () => {

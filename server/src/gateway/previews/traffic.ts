@@ -9,26 +9,26 @@ import {
 import type { PreviewTarget } from '../../domain/previews/hosts.ts'
 import { newUlid } from '../../ids.ts'
 
-/** What a kill of this process loses of the counts, at most. */
+/** Upper bound on what is lost if the process is killed. */
 const flushEveryMs = 5_000
 
 type Batch = {
   readonly id: string
   readonly counts: readonly EgressCount[]
-  /** When it was first sent to the database, which may have taken it without being heard. */
-  triedAt: number | null
+  /** When it was first written. The write may have succeeded without a confirmation. */
+  firstTriedMs: number | null
 }
 
 /**
- * What previews served: the bytes of bodies and of WebSockets that went out, by machine, and when each
- * was last reached. Gathered here and written in batches. A batch is written again until the database
- * has confirmed it, under an id of its own by which it counts once. One that stays in doubt for too long
- * to know it again is given up: nothing is counted twice.
+ * Counts what previews served: bytes of response bodies and of WebSockets per machine, and when each
+ * preview was last requested. Counts are written in batches. A batch is retried until the database
+ * confirms it; its id makes it count once. After `repeatEgressForMs` the id may have been compacted
+ * away, so the batch is dropped instead of risking to count it twice.
  */
 export class Traffic implements AsyncDisposable {
   readonly #app: Pick<App, 'db' | 'log'>
   readonly #bytes = new Map<MachineId, { organizationId: OrganizationId; bytes: number }>()
-  readonly #reached = new Map<PreviewId, number>()
+  readonly #requestedMs = new Map<PreviewId, number>()
   readonly #unwritten: Batch[] = []
   readonly #timer: NodeJS.Timeout
   #flushing: Promise<void> | null = null
@@ -38,17 +38,18 @@ export class Traffic implements AsyncDisposable {
     this.#timer = setInterval(() => void this.flush(), flushEveryMs)
   }
 
-  reached({ id }: PreviewTarget): void {
-    this.#reached.set(id, performance.now())
+  countRequest({ id }: PreviewTarget): void {
+    this.#requestedMs.set(id, performance.now())
   }
 
-  served({ machine_id: id, organization_id: organizationId }: PreviewTarget, bytes: number): void {
+  countServed(target: PreviewTarget, bytes: number): void {
+    const { machine_id: id, organization_id: organizationId } = target
     const known = this.#bytes.get(id)
     if (known) known.bytes += bytes
     else if (bytes > 0) this.#bytes.set(id, { organizationId, bytes })
   }
 
-  /** Resolves when all that was told before is written, or that failed and stays for the next time. */
+  /** Resolves when everything counted before is written, or kept for a retry. */
   async flush(): Promise<void> {
     while (this.#flushing) await this.#flushing
     this.#flushing = this.#write().finally(() => (this.#flushing = null))
@@ -64,20 +65,23 @@ export class Traffic implements AsyncDisposable {
     const { db, log } = this.#app
     const counts = [...this.#bytes].map(([machineId, count]) => ({ machineId, ...count }))
     this.#bytes.clear()
-    if (counts.length > 0) this.#unwritten.push({ id: newUlid(), counts, triedAt: null })
+    if (counts.length > 0) this.#unwritten.push({ id: newUlid(), counts, firstTriedMs: null })
     const now = performance.now()
-    const reached = new Map([...this.#reached].map(([id, at]) => [id, now - at]))
-    this.#reached.clear()
+    const ageMs = new Map([...this.#requestedMs].map(([id, at]) => [id, now - at]))
+    this.#requestedMs.clear()
     try {
       for (let batch = this.#unwritten[0]; batch; batch = this.#unwritten[0]) {
-        batch.triedAt ??= now
-        if (now - batch.triedAt < repeatEgressForMs) await addEgress(db, batch.id, batch.counts)
-        else log.error({ flush_id: batch.id }, 'egress was given up that may or may not be counted')
+        batch.firstTriedMs ??= now
+        if (now - batch.firstTriedMs < repeatEgressForMs) {
+          await addEgress(db, batch.id, batch.counts)
+        } else {
+          log.error({ flush_id: batch.id }, 'dropped an unconfirmed batch of egress counts')
+        }
         this.#unwritten.shift()
       }
-      await noteRequests(db, reached)
+      await noteRequests(db, ageMs)
     } catch (error) {
-      log.warn({ err: error }, 'what previews served was not noted; the next time tries again')
+      log.warn({ err: error }, 'could not write preview traffic; will retry')
     }
   }
 }

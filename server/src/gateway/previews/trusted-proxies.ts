@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { splitList } from './headers.ts'
 
-/** Proxies of the operator, whose word on where a request comes from is taken. */
+/** The operator's proxies, whose x-forwarded-for is trusted. */
 export class TrustedProxies {
   readonly #list = new BlockList()
 
@@ -20,20 +20,20 @@ export class TrustedProxies {
     return this.#list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
   }
 
-  /** Who asks: the nearest address that is no proxy of ours. */
+  /** The nearest address that is not a trusted proxy. */
   clientOf({ socket, headersDistinct }: IncomingMessage): string {
-    const here = plain(socket.remoteAddress)
-    if (!this.has(here)) return here
-    const told = splitList(headersDistinct['x-forwarded-for'])
-    for (const address of told.toReversed()) {
-      if (isIP(address) === 0) return here
+    const peer = plainAddress(socket.remoteAddress)
+    if (!this.has(peer)) return peer
+    const forwarded = splitList(headersDistinct['x-forwarded-for'])
+    for (const address of forwarded.toReversed()) {
+      if (isIP(address) === 0) return peer
       if (!this.has(address)) return address
     }
-    return here
+    return peer
   }
 }
 
-/** An IPv4 address as such, where the socket takes both kinds. */
-export function plain(address: string | undefined): string {
+/** Dual-stack sockets report IPv4 addresses as IPv4-mapped IPv6. */
+export function plainAddress(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 }

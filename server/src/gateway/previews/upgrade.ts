@@ -1,42 +1,40 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { connector, follow, open, sendFailure, type Visit } from './forward.ts'
+import { connector, relay, open, sendFailure, type ProxiedRequest } from './forward.ts'
 import { responseHeaders } from './headers.ts'
-import type { Upstreams } from './upstreams.ts'
+import type { PortConnections } from './port-connections.ts'
 
 /**
- * Passes a WebSocket handshake on and, once it is accepted, the bytes of both sides. What the server
- * answers instead goes back as any answer does.
+ * Forwards a WebSocket handshake and, once it is accepted, the bytes of both sides. Any other response
+ * is relayed as usual.
  */
 export function forwardUpgrade(
-  upstreams: Upstreams,
-  visit: Visit,
+  ports: PortConnections,
+  proxied: ProxiedRequest,
   { socket, head }: { readonly socket: Socket; readonly head: Buffer },
 ): void {
-  const { target, response, served } = visit
-  const way = { createConnection: connector(upstreams, target) }
-  const upstream = open(visit, way, ['connection', 'Upgrade', 'upgrade', 'websocket'])
+  const { target, response, countServed } = proxied
+  const connection = { createConnection: connector(ports, target) }
+  const upstream = open(proxied, connection, ['connection', 'Upgrade', 'upgrade', 'websocket'])
   upstream.once('upgrade', (answer, stream, firstBytes) => {
     if (answer.headers.upgrade?.toLowerCase() !== 'websocket' || socket.destroyed) {
       stream.destroy()
       return sendFailure(response, new Error('the server switched to another protocol'))
     }
-    // No HTTP connection any more.
     response.detachSocket(socket)
-    // A visitor who is gone without a word is noticed.
+    // Detects a client that disappeared without closing.
     socket.setKeepAlive(true, 60_000)
     socket.write(headOf(answer), 'latin1')
-    stream.on('data', (chunk: Buffer) => served(chunk.length))
+    stream.on('data', (chunk: Buffer) => countServed(chunk.length))
     if (firstBytes.length > 0) stream.unshift(firstBytes)
     if (head.length > 0) stream.write(head)
     stream.pipe(socket)
     socket.pipe(stream)
-    // When one breaks the other is of no use.
     stream.on('error', () => socket.destroy())
     stream.once('close', () => socket.destroy())
     socket.once('close', () => stream.destroy())
   })
-  follow(visit, upstream, (error) => sendFailure(response, error))
+  relay(proxied, upstream, (error) => sendFailure(response, error))
   upstream.end()
 }
 

@@ -6,7 +6,7 @@ import { clipboardFlag, messages, rfb, s32, u16 } from '../../../test/rfb-messag
 import { ByteQueue } from './byte-queue.ts'
 import { maxTextBytes } from './client-messages.ts'
 import { RfbError } from './error.ts'
-import { RfbViewer } from './viewer.ts'
+import { RfbSession } from './session.ts'
 
 const { text, caps, request, notify } = clipboardFlag
 const handshake = Buffer.concat([Buffer.from('RFB 003.008\n'), Buffer.of(1, 1)])
@@ -168,7 +168,7 @@ for (const [reason, bytes] of Object.entries(strangers)) {
 function hear(pieces: readonly Buffer[]) {
   const events: [name: string, value?: unknown][] = []
   const sent: Buffer[] = []
-  const viewer = new RfbViewer({
+  const viewer = new RfbSession({
     name: 'a machine',
     geometry: { width: 640, height: 480 },
     send: (bytes) => sent.push(bytes),

@@ -6,7 +6,7 @@ import { RfbError } from './error.ts'
  * The clipboard of one viewer. The plain form has Latin-1, sent without being asked. The extended one
  * has UTF-8: each side tells that there is text, and gives it when it is asked for it.
  */
-export class ViewerClipboard {
+export class RfbClipboard {
   readonly #send: (message: Buffer) => void
   readonly #onText: (text: string) => void
   #isExtended = false

@@ -5,7 +5,7 @@ import { loadNovnc, Novnc } from '../../../test/novnc.ts'
 import { formatOfNovnc } from '../../../test/rfb-format.ts'
 import { messages, rfb } from '../../../test/rfb-messages.ts'
 import { difference, paintPictures, paintTile, pictures } from '../../../test/rfb-pictures.ts'
-import { RfbViewer } from './viewer.ts'
+import { RfbSession } from './session.ts'
 
 /* An unmodified noVNC 1.7 at the other end. */
 
@@ -110,7 +110,7 @@ function view() {
   const toNovnc: Buffer[] = []
   const toViewer: Buffer[] = []
   const novnc = new Novnc(Rfb, (bytes) => toViewer.push(bytes))
-  const viewer = new RfbViewer({
+  const viewer = new RfbSession({
     name: 'Büro – 🖥',
     geometry,
     send: (bytes) => toNovnc.push(bytes),

@@ -1,9 +1,7 @@
-import { encoding, type CursorForm, type ResizeForm } from './encodings.ts'
-import type { PackPixels } from './pixel-format.ts'
+import { encoding, type ResizeForm } from './encodings.ts'
 import type { Geometry, Rectangle, Tile } from './tile.ts'
-import type { Cursor } from './viewer-screen.ts'
 
-/** Each rectangle in the pieces it is made of. Few writes, and without a copy of what is large. */
+/** Takes each rectangle as its parts. Batches small parts into few writes and never copies large ones. */
 export function sendUpdate(
   rectangles: readonly (readonly Buffer[])[],
   send: (bytes: Buffer) => void,
@@ -32,6 +30,16 @@ const largeBytes = 64 * 1024
 
 export const rectangleHeadBytes = 12
 
+export function rectangleHead({ x, y, width, height }: Rectangle, type: number): Buffer {
+  const head = Buffer.allocUnsafe(rectangleHeadBytes)
+  head.writeUInt16BE(x, 0)
+  head.writeUInt16BE(y, 2)
+  head.writeUInt16BE(width, 4)
+  head.writeUInt16BE(height, 6)
+  head.writeInt32BE(type, 8)
+  return head
+}
+
 export function tightRectangle(tile: Tile): Buffer[] {
   return [rectangleHead(tile, encoding.tight), tile.body]
 }
@@ -41,21 +49,21 @@ export function rawRectangle(tile: Tile, packed: Buffer): Buffer[] {
 }
 
 export function sizeRectangle(form: ResizeForm, geometry: Geometry): Buffer[] {
-  if (form === 'extended') return layoutRectangle(geometry, { reason: ofMachine, status: 0 })
+  if (form === 'extended') return layoutRectangle(geometry, { reason: byServer, status: 0 })
   return [rectangleHead({ x: 0, y: 0, ...geometry }, encoding.desktopSize)]
 }
 
-/** How a wish for a size went: refused, not possible, or passed on to who may do it. */
+/** Replies to SetDesktopSize. `forwarded`: the machine decides, and a new size follows if it agrees. */
 export const sizeStatus = { prohibited: 1, invalid: 3, forwarded: 4 } as const
 export type SizeStatus = (typeof sizeStatus)[keyof typeof sizeStatus]
 
-export function wishRectangle(geometry: Geometry, status: SizeStatus): Buffer[] {
-  return layoutRectangle(geometry, { reason: ofThisViewer, status })
+export function resizeReplyRectangle(geometry: Geometry, status: SizeStatus): Buffer[] {
+  return layoutRectangle(geometry, { reason: byThisClient, status })
 }
 
-/** Whose doing a size is. */
-const ofMachine = 0
-const ofThisViewer = 1
+/** Who caused the size in an ExtendedDesktopSize rectangle. */
+const byServer = 0
+const byThisClient = 1
 
 function layoutRectangle(
   { width, height }: Geometry,
@@ -68,51 +76,4 @@ function layoutRectangle(
   layout.writeUInt16BE(width, 12)
   layout.writeUInt16BE(height, 14)
   return [rectangleHead(place, encoding.extendedDesktopSize), layout]
-}
-
-export function cursorRectangle(form: CursorForm, cursor: Cursor, pack: PackPixels): Buffer[] {
-  const rgba = Buffer.from(cursor.pixels, 'base64')
-  switch (form) {
-    case 'alpha': {
-      const inRaw = Buffer.alloc(4)
-      return [rectangleHead(cursor, encoding.cursorWithAlpha), inRaw, multiplyAlpha(rgba)]
-    }
-    case 'vmware': {
-      const isRgba = 1
-      return [rectangleHead(cursor, encoding.vmwareCursor), Buffer.of(isRgba, 0), rgba]
-    }
-    case 'masked':
-      return [rectangleHead(cursor, encoding.cursor), pack(rgba, 4), opaqueMask(rgba, cursor)]
-  }
-}
-
-function multiplyAlpha(rgba: Buffer): Buffer {
-  const multiplied = Buffer.from(rgba)
-  for (let at = 0; at < rgba.length; at++) {
-    const alpha = rgba[at | 3]!
-    if ((at & 3) !== 3) multiplied[at] = Math.round((rgba[at]! * alpha) / 255)
-  }
-  return multiplied
-}
-
-/** A bit a pixel, each row from a byte of its own. */
-function opaqueMask(rgba: Buffer, { width, height }: Geometry): Buffer {
-  const rowBytes = Math.ceil(width / 8)
-  const mask = Buffer.alloc(rowBytes * height)
-  for (let y = 0, at = 3; y < height; y++) {
-    for (let x = 0; x < width; x++, at += 4) {
-      if (rgba[at]! >= 128) mask[y * rowBytes + (x >> 3)]! |= 0x80 >> (x & 7)
-    }
-  }
-  return mask
-}
-
-function rectangleHead({ x, y, width, height }: Rectangle, type: number): Buffer {
-  const head = Buffer.allocUnsafe(rectangleHeadBytes)
-  head.writeUInt16BE(x, 0)
-  head.writeUInt16BE(y, 2)
-  head.writeUInt16BE(width, 4)
-  head.writeUInt16BE(height, 6)
-  head.writeInt32BE(type, 8)
-  return head
 }

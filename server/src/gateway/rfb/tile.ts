@@ -1,6 +1,12 @@
 export type Geometry = { readonly width: number; readonly height: number }
 export type Rectangle = Geometry & { readonly x: number; readonly y: number }
 
+export function intersects(a: Rectangle, b: Rectangle): boolean {
+  const isBeside = a.x + a.width <= b.x || b.x + b.width <= a.x
+  const isAbove = a.y + a.height <= b.y || b.y + b.height <= a.y
+  return !isBeside && !isAbove
+}
+
 /**
  * A rectangle of the screen, and its pixels as a body of Tight that needs no earlier one. The same
  * object goes to all viewers, so that it is decoded at most once.

@@ -11,11 +11,8 @@ import {
 } from '../../domain/operator/users.ts'
 import { rotate } from './secrets.ts'
 import { generatePassword, readPassword } from './password.ts'
-import type { AdminRequest } from './request.ts'
+import type { AdminAnswer, AdminRequest } from './request.ts'
 import { formatTable } from './table.ts'
-
-/** What a command answers: for programs, and for people. */
-export type AdminAnswer = { readonly json: unknown; readonly text: string }
 
 export async function runAdminCommand(
   app: Pick<App, 'db' | 'config'>,

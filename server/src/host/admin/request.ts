@@ -29,6 +29,9 @@ const requests = z.discriminatedUnion('command', [
 ])
 export type AdminRequest = z.infer<typeof requests>
 
+/** What a command answers: for programs, and for people. */
+export type AdminAnswer = { readonly json: unknown; readonly text: string }
+
 /** Throws an Error that says what is wrong with which part. */
 export function readRequest(text: string): AdminRequest {
   const parsed = requests.safeParse(JSON.parse(text))

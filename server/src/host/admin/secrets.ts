@@ -1,7 +1,7 @@
 import type { App } from '../../app.ts'
 import { rotateSecrets } from '../../domain/secrets/rotation.ts'
 import { addKey, readKeyring } from '../../domain/secrets/keyring-file.ts'
-import type { AdminAnswer } from './commands.ts'
+import type { AdminAnswer } from './request.ts'
 
 /** Throws when some secret is left that no key opens: the keys it needs must not be taken away. */
 export async function rotate(

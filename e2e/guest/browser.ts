@@ -1,0 +1,61 @@
+import type { ApiClient } from '../harness/api.ts'
+import { eventually } from '../harness/polling.ts'
+
+/*
+ * The browser of a machine, and a site inside the same machine that remembers what it was sent. The
+ * site sets a cookie that lasts; `/read` shows what came back of it.
+ */
+const site = `
+import http.server, os, urllib.parse
+class Site(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        path, _, query = self.path.partition('?')
+        self.send_response(200)
+        self.send_header('content-type', 'text/html')
+        if path == '/set':
+            self.send_header('set-cookie', 'visit=%s; max-age=86400' % query)
+        self.end_headers()
+        self.wfile.write(b'<!doctype html><title>Site</title>ok')
+        if path in ('/set', '/read'):
+            open('/tmp/visits', 'a').write('%s %s\\n' % (self.path, self.headers.get('cookie')))
+    def log_message(self, *args):
+        pass
+http.server.ThreadingHTTPServer(('127.0.0.1', 8000), Site).serve_forever()
+`
+
+/** Has the browser take a cookie of that value, and keep it on the disk. */
+export async function takeCookie(api: ApiClient, id: string, value: string): Promise<void> {
+  await browse(api, id, `/set?${value}`)
+  await closeBrowser(api, id)
+}
+
+/** What the browser sends of the cookie it has; it runs on. */
+export async function showCookie(api: ApiClient, id: string): Promise<string> {
+  return (await browse(api, id, '/read')).split(' ').slice(1).join(' ')
+}
+
+/** An end in order writes the profile out. */
+export async function closeBrowser(api: ApiClient, id: string): Promise<void> {
+  const window = ['search', '--onlyvisible', '--class', 'chromium', 'windowactivate', '--sync']
+  await api.run(id, ['xdotool', ...window, 'key', 'alt+F4'])
+  await eventually('the browser has ended', async () => {
+    const left = await api.run(id, ['sh', '-c', 'pgrep -x chromium || true'])
+    return left === ''
+  })
+}
+
+/** The line that the site wrote of the visit. */
+async function browse(api: ApiClient, id: string, path: string): Promise<string> {
+  await api.waitForDesktop(id)
+  await api.ok('PUT', `/v1/machines/${id}/files/content`, { path: '/tmp/site.py', content: site })
+  await api.run(id, ['sh', '-c', 'rm -f /tmp/visits; pkill -f /tmp/site.p[y] || true'])
+  await api.launch(id, 'python3 /tmp/site.py')
+  await eventually('the site answers', () =>
+    api.run(id, ['curl', '-sf', 'http://127.0.0.1:8000/']).catch(() => undefined),
+  )
+  await api.launch(id, `chromium --no-first-run http://127.0.0.1:8000${path}`)
+  return eventually(`the browser has visited ${path}`, async () => {
+    const visits = await api.run(id, ['sh', '-c', 'cat /tmp/visits || true'])
+    return visits.split('\n').find((line) => line.startsWith(path))
+  })
+}

@@ -1,0 +1,4 @@
+/** A failure of a tool, with a message written for the model. */
+export class ToolError extends Error {
+  override name = 'ToolError'
+}

@@ -1,0 +1,168 @@
+import { isIP } from 'node:net'
+import { z } from 'zod'
+
+const commaList = (item: z.ZodType<string, string>) =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .pipe(z.array(item))
+const origin = z.string().refine(isOrigin, 'must be like https://computer.example.com')
+const network = z.string().refine(isAddressOrNetwork, 'must be an IP address or a CIDR')
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
+const port = z.coerce.number().int().min(0).max(65535)
+const path = z.string().startsWith('/')
+
+/**
+ * The environment variables of the server. The table in docs/self-hosting.md is generated from their
+ * descriptions. `unset` describes the effect of a variable that has no constant default.
+ */
+export const environment = z.object({
+  COMPUTER_DATA: path.default('/var/lib/computer').meta({
+    description:
+      'The data folder. Its path must be short, because it contains the socket of the engine',
+  }),
+  COMPUTER_IMAGE_CACHE: path.optional().meta({
+    description: 'The folder for built machine images',
+    unset: '`images` in the data folder',
+  }),
+  COMPUTER_BIND: z
+    .string()
+    .default('127.0.0.1')
+    .meta({ description: 'The address that the API and the gateway listen on' }),
+  COMPUTER_API_PORT: port.default(7080).meta({ description: 'The port of the API' }),
+  COMPUTER_GATEWAY_PORT: port.default(7081).meta({ description: 'The port of the gateway' }),
+  COMPUTER_BASE_URL: httpUrl.optional().meta({
+    description: 'The public address of the API. With https, cookies are `Secure`',
+    unset: '`http://127.0.0.1` and the port of the API',
+  }),
+  COMPUTER_GATEWAY_URL: z.url().optional().meta({
+    description: 'The public address of the gateway',
+    unset: '`ws://127.0.0.1` and the port of the gateway',
+  }),
+  COMPUTER_DASHBOARD_URL: httpUrl.optional().meta({
+    description:
+      'The base of links for people: `/accept-invitation`, `/reset-password` and the sign-in for previews',
+    unset: 'the base URL',
+  }),
+  COMPUTER_ORIGINS: commaList(origin).optional().meta({
+    description: 'Origins, separated by commas, whose pages may use the sign-in of a browser',
+    unset: 'the origin of the base URL, and the address that the request itself was sent to',
+  }),
+  COMPUTER_TRUST_PROXY: commaList(network).optional().meta({
+    description:
+      'Addresses and networks of proxies, separated by commas, whose `x-forwarded-*` headers are trusted',
+    unset: 'none',
+  }),
+  COMPUTER_SIGNUP: z.enum(['open', 'closed']).default('open').meta({
+    description: '`closed`: an account requires an invitation or an operator',
+  }),
+  COMPUTER_SIGNUP_PLAN: z
+    .enum(['free', 'developer', 'pro', 'startup', 'enterprise'])
+    .default('free')
+    .meta({ description: 'The plan of organizations that users create' }),
+  COMPUTER_SMTP_URL: z
+    .url({ protocol: /^smtps?$/, error: 'must be smtp:// or smtps://' })
+    .optional()
+    .meta({
+      description: 'The mail server, such as `smtps://user:password@mail.example.com`',
+      unset: 'none: no mail is sent',
+    }),
+  COMPUTER_MAIL_FROM: z
+    .string()
+    .regex(/^[^\r\n]*@[^\r\n]*$/, 'must be an address that mail is sent from')
+    .optional()
+    .meta({
+      description: 'The sender of mails',
+      unset: '`computer@` and the host of the base URL',
+    }),
+  COMPUTER_PREVIEW_DOMAIN: z
+    .string()
+    .max(200)
+    .regex(
+      /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
+      'must be a domain in lower case, such as preview.example.com',
+    )
+    .optional()
+    .meta({
+      description:
+        'The domain of [previews](previews.md#for-operators): each gets a subdomain of its own',
+      unset: 'none: ports cannot be published',
+    }),
+  COMPUTER_PREVIEW_PORT: port
+    .default(7082)
+    .meta({ description: 'The port that the gateway serves previews on' }),
+  COMPUTER_PREVIEW_PUBLIC_PORT: port.min(1).optional().meta({
+    description: 'The port in the addresses of previews, if it is forwarded from another one',
+    unset: 'the port of previews, or 443 behind a proxy',
+  }),
+  COMPUTER_PREVIEW_CERT: z.string().optional().meta({
+    description: 'The file of the wildcard certificate for previews',
+    unset: 'none',
+  }),
+  COMPUTER_PREVIEW_KEY: z
+    .string()
+    .optional()
+    .meta({ description: 'The file of its private key', unset: 'none' }),
+  COMPUTER_REGION: z
+    .string()
+    .min(1)
+    .max(63)
+    .default('local')
+    .meta({ description: 'The region of machines that request none' }),
+  COMPUTER_UID_BASE: z.coerce.number().int().min(65_536).default(1_000_000).meta({
+    description: 'The first host uid for machines. Each machine uses 65,536 uids above it',
+  }),
+  COMPUTER_POOL_SIZE_GB: z.coerce.number().int().min(5).optional().meta({
+    description: 'The size of the file that holds the disks. It is sparse and grows with use',
+    unset: 'four fifths of the free disk space',
+  }),
+  COMPUTER_POOL_SOURCE: z.string().startsWith('/dev/').optional().meta({
+    description: 'A block device for the disks, instead of the file. **It is formatted**',
+    unset: 'none',
+  }),
+  COMPUTER_NETWORK: z.cidrv4().optional().meta({
+    description: 'The gateway and prefix of the network of machines, such as `10.88.0.1/20`',
+    unset: 'a free private range',
+  }),
+  COMPUTER_LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error'])
+    .default('info')
+    .meta({ description: '`debug`, `info`, `warn` or `error`' }),
+  COMPUTER_SECRETS_KEYRING: path.optional().meta({
+    description: 'The keys that encrypt secrets. Servers that share a database share the keyring',
+    unset: '`secrets.keyring` in the data folder',
+  }),
+  DATABASE_URL: z.string().optional().meta({
+    description:
+      'An external Postgres, 15 or later. A pooler must keep sessions, because the server uses LISTEN and prepared statements',
+    unset: 'the embedded Postgres',
+  }),
+  ENGINE_URL: z
+    .url()
+    .optional()
+    .meta({ description: 'An existing Incus server', unset: 'the private daemon' }),
+  ENGINE_CERT: z.string().optional().meta({
+    description: 'The file of a client certificate that this Incus server trusts',
+    unset: 'none',
+  }),
+  ENGINE_KEY: z
+    .string()
+    .optional()
+    .meta({ description: 'The file of its private key', unset: 'none' }),
+  ENGINE_SERVER_CERT: z.string().optional().meta({
+    description: 'The file of the certificate of this Incus server, if no authority signed it',
+    unset: 'the authorities of the system',
+  }),
+})
+
+/** Whether the text is exactly an Origin as browsers send it: no path, no default port, lower case. */
+function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+}
+
+function isAddressOrNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
+  if (bits === 0 || rest.length > 0) return false
+  return prefix === undefined || (/^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits)
+}

@@ -1,0 +1,54 @@
+import { channels, MachineId } from '@computer/contract'
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { readLastPosition, readLastSequence } from '../domain/events/outbox.ts'
+import { getMachine } from '../domain/find-machine.ts'
+import { decodeCursor } from '../domain/page.ts'
+import { mountChannel, type GatewayContext } from './channel.ts'
+import type { EventFeedRegistry } from './event-feed-registry.ts'
+
+/**
+ * One event per text frame, in order. A client that names the last event it received gets everything
+ * after it; without one it gets what is committed from the handshake on.
+ */
+export function mountEventChannels(
+  http: FastifyInstance,
+  app: Pick<App, 'db'>,
+  context: GatewayContext,
+  feeds: EventFeedRegistry,
+): void {
+  mountChannel(http, context, channels.machineEvents, {
+    params: z.object({ machine_id: MachineId }),
+    query: z.strictObject({ after_sequence: z.coerce.number().int().min(-1).optional() }),
+    admit: async (actor, { params, query }) => {
+      const machine = await getMachine(app.db, actor, params.machine_id)
+      return {
+        // Not bound to the machine: the feed itself closes it, after the machine's last event.
+        machineId: null,
+        followedId: machine.id,
+        sessionId: null,
+        organizationId: machine.organization_id,
+        after: query.after_sequence ?? (await readLastSequence(app.db, machine.id)),
+      }
+    },
+    open: (connection, { followedId: machineId, organizationId, after }) =>
+      feeds.followMachine(connection, { organizationId, machineId }, after),
+  })
+
+  mountChannel(http, context, channels.organizationEvents, {
+    params: z.object({}),
+    query: z.strictObject({ after: z.string().min(1).max(100).optional() }),
+    admit: async (actor, { query }) => ({
+      machineId: null,
+      sessionId: null,
+      organizationId: actor.organizationId,
+      after:
+        query.after === undefined
+          ? await readLastPosition(app.db)
+          : Number(decodeCursor(query.after, /^\d{1,15}$/)),
+    }),
+    open: (connection, { organizationId, after }) =>
+      feeds.followOrganization(connection, organizationId, after),
+  })
+}

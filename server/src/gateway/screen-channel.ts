@@ -1,0 +1,41 @@
+import { channels, MachineId, SessionId } from '@computer/contract'
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { getOwnSession } from '../domain/control/sessions.ts'
+import { getMachine } from '../domain/find-machine.ts'
+import { mountChannel, type GatewayContext } from './channel.ts'
+import type { ScreenHubRegistry } from './screen/hub-registry.ts'
+import type { SessionSockets } from './screen/session-sockets.ts'
+
+/**
+ * A machine's screen as RFB, with control messages beside it. Everyone who can read the machine can
+ * watch; input needs a session that holds the lease. While the machine is not running, the connection
+ * stays open and shows the screen once it runs.
+ */
+export function mountScreenChannel(
+  http: FastifyInstance,
+  app: Pick<App, 'db'>,
+  context: GatewayContext,
+  { hubs, sockets }: { readonly hubs: ScreenHubRegistry; readonly sockets: SessionSockets },
+): void {
+  mountChannel(http, context, channels.screen, {
+    params: z.object({ machine_id: MachineId }),
+    query: z.strictObject({ session_id: SessionId.optional() }),
+    admit: async (actor, { params, query, maySendInput }) => {
+      const { id, name } = await getMachine(app.db, actor, params.machine_id)
+      const session = query.session_id && (await getOwnSession(app.db, actor, id, query.session_id))
+      return {
+        machineId: id,
+        sessionId: session ? session.id : null,
+        // View-only connections survive the loss of the permission.
+        sendsInput: session !== undefined && session.type !== 'view' && maySendInput,
+        machine: { id, name, organizationId: actor.organizationId },
+      }
+    },
+    open: (connection, { machine, sessionId, sendsInput }) => {
+      if (sessionId) sockets.add(connection, { machineId: machine.id, sessionId })
+      hubs.join(connection, machine, sendsInput ? sessionId : null)
+    },
+  })
+}

@@ -1,0 +1,140 @@
+import type { SessionId } from '@computer/contract'
+import type { App } from '../../app.ts'
+import { pushFence } from '../../domain/control/leases.ts'
+import type { MachineKey } from '../../domain/find-machine.ts'
+import { guestRef } from '../../domain/guests/calls.ts'
+import { showLease } from '../../http/show-lease.ts'
+import type { Connection } from '../connection.ts'
+import type { Cursor } from '../rfb/cursor.ts'
+import { AgentStream } from './agent-stream.ts'
+import { ClientInput, type ConfirmedLease } from './client-input.ts'
+import { ScreenClient } from './client.ts'
+import type { FramebufferChange } from './framebuffer.ts'
+import { MachineWatch, type MachineSnapshot } from './machine-watch.ts'
+
+/**
+ * All clients of one machine's screen in this process. They share one stream to its agent, one
+ * framebuffer and one watch of its rows. The agent goes on to the next frame as soon as the fastest
+ * client has the last one, so nothing is captured for nobody and nobody waits for a slower client.
+ */
+export class ScreenHub implements Disposable {
+  readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>
+  readonly #key: MachineKey
+  readonly #agent: AgentStream
+  readonly #watch: MachineWatch
+  readonly #clients = new Map<number, ScreenClient>()
+  #lastNumber = 0
+  #cursor: Cursor | null = null
+  #snapshot: MachineSnapshot | null = null
+
+  constructor(app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>, key: MachineKey) {
+    this.#app = app
+    this.#key = key
+    this.#agent = new AgentStream(app, {
+      onFrame: (change) => this.#showFrame(change),
+      onCursor: (cursor) => {
+        this.#cursor = cursor
+        for (const client of this.#clients.values()) client.setCursor(cursor)
+      },
+      onCopiedText: (text) => {
+        for (const client of this.#clients.values()) client.sendCopiedText(text)
+      },
+      onRefused: (refused) => this.#clients.get(refused.viewer)?.input.onRefused(refused),
+    })
+    this.#watch = new MachineWatch(app, key, (snapshot) => this.#update(snapshot))
+  }
+
+  get isIdle(): boolean {
+    return this.#clients.size === 0
+  }
+
+  /** `inputSession` is null for a view-only client. `onLeave` runs when the connection has closed. */
+  join(
+    connection: Connection,
+    machineName: string,
+    inputSession: SessionId | null,
+    onLeave: () => void,
+  ): void {
+    const number = ++this.#lastNumber
+    const client = new ScreenClient({
+      connection,
+      machineName,
+      framebuffer: this.#agent.framebuffer,
+      input: new ClientInput({
+        connection,
+        sessionId: inputSession,
+        viewer: number,
+        agent: this.#agent,
+        confirmLease: () => this.#confirmLease(),
+      }),
+      onUpToDate: () => this.#agent.acknowledge(),
+      onFailure: (error) => {
+        this.#app.log.error(
+          { err: error, machine_id: this.#key.id },
+          'could not show the screen to a client; disconnected it',
+        )
+      },
+    })
+    this.#clients.set(number, client)
+    connection.onClose(() => {
+      client.input.close()
+      this.#clients.delete(number)
+      onLeave()
+    })
+    if (this.#agent.framebuffer.geometry && this.#agent.current) this.#begin(client, nothingNew)
+    this.#watch.refresh()
+  }
+
+  [Symbol.dispose](): void {
+    this.#watch[Symbol.dispose]()
+    this.#agent[Symbol.dispose]()
+  }
+
+  async #confirmLease(): Promise<ConfirmedLease | null> {
+    const machine = this.#snapshot?.machine
+    if (!machine) return null
+    const atMs = performance.now()
+    try {
+      return { lease: await pushFence(this.#app, machine), atMs }
+    } catch (error) {
+      this.#app.log.warn(
+        { err: error, machine_id: machine.id },
+        'could not confirm the input lease; input is dropped until it can be',
+      )
+      return null
+    }
+  }
+
+  #showFrame(change: FramebufferChange): void {
+    for (const client of this.#clients.values()) {
+      if (change.isFresh) this.#begin(client, change)
+      else client.show(change)
+    }
+    // No client is going to take a frame that changed nothing.
+    if (!change.isFresh && change.tiles.length === 0) this.#agent.acknowledge()
+  }
+
+  #begin(client: ScreenClient, change: FramebufferChange): void {
+    client.begin(change, this.#cursor)
+    if (this.#snapshot) this.#sendState(client, this.#snapshot)
+  }
+
+  #update(snapshot: MachineSnapshot): void {
+    const { machine } = snapshot
+    this.#snapshot = snapshot
+    // While the machine shuts down, show it for as long as the agent responds.
+    if (machine?.state === 'running') this.#agent.follow(guestRef(machine))
+    else if (machine?.state !== 'stopping') this.#agent.follow(null)
+    for (const client of this.#clients.values()) {
+      this.#sendState(client, snapshot)
+      client.input.observeLease(snapshot)
+    }
+  }
+
+  #sendState(client: ScreenClient, { machine, lease }: MachineSnapshot): void {
+    if (machine) client.sendState(machine.state, showLease(machine.id, lease))
+  }
+}
+
+/** For a client that joins: its session begins with the whole framebuffer anyway. */
+const nothingNew: FramebufferChange = { isFresh: true, isResized: false, tiles: [] }
