@@ -3,7 +3,7 @@ import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import { getMachine } from '../domain/find-machine.ts'
-import { askGuest } from '../domain/guests/calls.ts'
+import { readUsage } from '../domain/guests/exec.ts'
 import { forkMachine } from '../domain/machines/forks.ts'
 import { createMachine } from '../domain/machines/creation.ts'
 import { waitForRest } from '../domain/machines/wait.ts'
@@ -54,8 +54,7 @@ export function machineRoutes(app: App): Routes<typeof machines> {
       const asked = await restoreMachine(app, actor, params.machine_id, body.snapshot_id)
       return show(await rest(actor, asked, query.wait))
     },
-    usage: async (actor, { params }) =>
-      askGuest(app, actor, params.machine_id, (ref) => app.guests.usage(ref)),
+    usage: (actor, { params }) => readUsage(app, actor, params.machine_id),
   }
 
   async function rest(actor: Actor, asked: MachineRow, seconds: number): Promise<MachineRow> {

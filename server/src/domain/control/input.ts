@@ -2,9 +2,9 @@ import type { GuestAction, MachineId, SessionId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
-import { ApiError, conflict } from '../../errors.ts'
+import { conflict } from '../../errors.ts'
 import { GuestRefusal } from '../../guest/errors.ts'
-import { asApiError, askGuest, callGuest, guestRef } from '../guests/calls.ts'
+import { asApiError, callGuest, guestRef } from '../guests/calls.ts'
 import { pushFence, heldBy, readLease, type Lease } from './leases.ts'
 import { getRunningMachine } from '../find-machine.ts'
 import { getOwnSession, touchSession } from './sessions.ts'
@@ -17,15 +17,6 @@ export type Grant = {
 
 /** Each try either lands or learns something newer; renewals by the same session may race us. */
 const maxTries = 4
-
-/** The display once the desktop answers; until then compute_unavailable. */
-export async function getDisplay(app: Pick<App, 'db' | 'guests'>, actor: Actor, id: MachineId) {
-  const display = await askGuest(app, actor, id, (ref) => app.guests.display(ref))
-  if (display.up) return display
-  throw new ApiError('compute_unavailable', 'the desktop is not up yet; try again shortly', {
-    retryAfter: 1,
-  })
-}
 
 /**
  * Sends input to the desktop under the caller's grant. The row says whose turn it is; the agent has

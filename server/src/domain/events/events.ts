@@ -17,13 +17,13 @@ export type EventDetail = {
   /** The machine's size changed. */
   readonly resized?: boolean
   /**
-   * With snapshot.completed: a capture that is kept from now on. With snapshot.deleted: one that no
-   * snapshot and no template names any more, be it the template that went last.
+   * With snapshot.completed: a capture that is kept from now on. With snapshot.deleted: a capture that
+   * no snapshot and no template names any more.
    */
   readonly capture?: Pick<CaptureRow, 'id' | 'size_bytes'>
 }
 
-/** Adds an event that belongs to no change of state. The machine's row gives the sequence. */
+/** Appends an event without a state change. The machine's row assigns the sequence. */
 export async function appendEvent(tx: Tx, id: MachineId, detail: EventDetail): Promise<void> {
   const machine = await tx
     .updateTable('machines')
@@ -36,8 +36,8 @@ export async function appendEvent(tx: Tx, id: MachineId, detail: EventDetail): P
 }
 
 /**
- * Writes the event that took the sequence the row now has, and what the meters make of it. Times are
- * to the millisecond, as clients see them, and never run backwards within a log.
+ * Inserts the event whose sequence the row now has, and updates the meters. Times have milliseconds, as
+ * clients see them, and never decrease within a log.
  */
 export async function insertEvent(tx: Tx, machine: MachineRow, detail: EventDetail): Promise<void> {
   const facts = factsOf(machine, detail)
