@@ -71,7 +71,7 @@ export async function resolveImage(db: Database, id: ImageId | undefined) {
   })
 }
 
-/** What new machines are made from, with the files it was built as; undefined on a server without. */
+/** The image of new machines, with its files; undefined on a server that has none yet. */
 export async function getDefaultImage(db: Database) {
   return db.selectFrom('images').selectAll().where('is_default', '=', true).executeTakeFirst()
 }

@@ -70,7 +70,7 @@ export async function updateMachine(
   }
 }
 
-/** Asks a machine to boot: one that is stopped, or one in error, whose boot is tried again. */
+/** Requests a boot of a machine that is stopped, or in error. */
 export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
   const start = async (tx: Tx, machine: MachineRow) => {
     if (machine.state !== 'stopped' && machine.state !== 'error') {
@@ -84,7 +84,7 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
   return change(app, actor, id, start, { counts: true })
 }
 
-/** Asks a machine to shut down. The worker takes it from `stopping` to `stopped`. */
+/** Requests a shutdown. The worker takes the machine from `stopping` to `stopped`. */
 export async function stopMachine(
   app: Changing,
   actor: Actor,
@@ -103,7 +103,7 @@ export async function restartMachine(app: Changing, actor: Actor, id: MachineId)
   )
 }
 
-/** Asks for a machine and its disk to go. Asking again is no error. */
+/** Requests the deletion of a machine and its disk. Repeating it is no error. */
 export async function deleteMachine(app: Changing, actor: Actor, id: MachineId) {
   return change(app, actor, id, async (tx, machine) =>
     machine.state === 'deleting' ? machine : moveMachine(tx, machine, 'deleting'),
@@ -111,8 +111,8 @@ export async function deleteMachine(app: Changing, actor: Actor, id: MachineId) 
 }
 
 /**
- * Changes a locked row, so that an event which happens to be noted now is no conflict. Whoever counts
- * machines locks the organization first, in the order of every transaction that takes both.
+ * Changes a row under its lock, so that a concurrent event causes no conflict. Changes that count
+ * machines lock the organization first, as every transaction does that takes both locks.
  */
 async function change(
   app: Changing,
@@ -146,7 +146,7 @@ async function resize(tx: Tx, actor: Actor, machine: MachineRow, sizeId: Machine
 function requireNoRestore(machine: MachineRow): void {
   if (machine.restore_capture_id === null) return
   throw conflict(
-    `the machine is ${machine.state} and a restore of it is under way; wait for its end`,
+    `the machine is ${machine.state} and a restore of it is under way; wait until it is done`,
   )
 }
 
