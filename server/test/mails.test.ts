@@ -5,11 +5,13 @@ import pino from 'pino'
 import { createApi } from '../src/api/server.ts'
 import { claimMail, sendMail } from '../src/domain/accounts/mails.ts'
 import { deliverMails } from '../src/worker/mails.ts'
+import { timing } from '../src/timing.ts'
 import { startTestServer, type Lifetime } from './harness.ts'
 import { eventually } from './settled.ts'
 import { startSmtpServer } from './smtp-server.ts'
 
-const server = await startTestServer({ after }, { worker: false })
+const { mailRetry } = timing
+const server = await startTestServer({ after }, { worker: false, timing: { mailRetry } })
 const { db } = server.app
 const secret = 'http://127.0.0.1/#token=computer_invitation_secret'
 
@@ -91,7 +93,7 @@ test('a mail waits for a server that is down', async (t) => {
     [['ada@example.com']],
   )
   assert.equal(log.lines.length, 1)
-  assert.match(log.lines[0]!, /a mail waits for another try/)
+  assert.match(log.lines[0]!, /could not send a mail; will retry/)
 })
 
 test('what a server may take later is tried later, ever less often', async (t) => {
@@ -136,7 +138,7 @@ test('what a server refuses for good is dropped, and the log quotes nothing of i
     await stop()
     assert.equal(letters.length, 0)
     assert.equal(log.lines.length, 1)
-    assert.match(log.lines[0]!, /refused a mail for good/)
+    assert.match(log.lines[0]!, /refused a mail permanently/)
     assert.equal(JSON.parse(log.lines[0]!).response_code, Number(reply.slice(0, 3)))
     assert.doesNotMatch(log.lines[0]!, /token|ada@|spam|mailbox/)
   }
@@ -155,7 +157,7 @@ test('a mail that could not be sent for three days is given up', async (t) => {
     .execute()
   deliver(t, down.url, log)
   await eventually(async () => (log.lines.length === 2 && (await count()) === 1) || undefined)
-  assert.equal(log.lines.filter((line) => line.includes('a mail was given up')).length, 1)
+  assert.equal(log.lines.filter((line) => line.includes('gave up on sending a mail')).length, 1)
   const { recipient } = await db.selectFrom('mails').select('recipient').executeTakeFirstOrThrow()
   assert.equal(recipient, 'young@example.com')
   await db.deleteFrom('mails').execute()

@@ -4,12 +4,14 @@ import pino from 'pino'
 import type { MachineId } from '@computer/contract'
 import type { App } from '../src/app.ts'
 import { GuestRefusal, GuestUnavailable } from '../src/guest/errors.ts'
+import { timing } from '../src/timing.ts'
 import { deliverAtBoot, secretQueue } from '../src/worker/secrets.ts'
 import { startTestServer } from './harness.ts'
 
 /* What can go wrong on the way into a running machine, step by step: no worker runs but the tests'. */
 
-const server = await startTestServer({ after })
+const { deliveryRetry } = timing
+const server = await startTestServer({ after }, { timing: { deliveryRetry } })
 const { call } = server
 const { db } = server.app
 
@@ -89,7 +91,7 @@ test('what a guest or the database says of a delivery brings no value into the l
     await db.updateTable('secret_deliveries').set(past).where('id', '=', id).execute()
     assert.equal(await work(id, { log, guests: { ...guests, setSecrets } }), 1)
     assert.equal(lines.length, 1)
-    assert.match(lines[0]!, /secrets were not delivered yet/)
+    assert.match(lines[0]!, /could not deliver secrets; will retry/)
     assert.ok(!lines[0]!.includes(canary))
   }
 })
