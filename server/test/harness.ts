@@ -12,7 +12,6 @@ import type { App } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import { Changes } from '../src/db/changes.ts'
 import { openDatabase } from '../src/db/database.ts'
-import { migrate } from '../src/db/migrate.ts'
 import { insertApiKey, findByKey } from '../src/domain/accounts/api-keys.ts'
 import { openAuthSession } from '../src/domain/accounts/auth-sessions.ts'
 import { ensureOwner } from '../src/domain/operator/bootstrap.ts'
@@ -27,6 +26,7 @@ import { runWorker } from '../src/worker/loop.ts'
 import { signUp } from './browser.ts'
 import { callWith, type Answer, type Call } from './call.ts'
 import { startTestPostgres, type TestPostgres } from './postgres.ts'
+import { ensureTemplate } from './template-database.ts'
 import { testTiming } from './timing.ts'
 
 export type { Answer, Call }
@@ -34,7 +34,7 @@ export type TestServer = Awaited<ReturnType<typeof startTestServer>>
 /** What a server ends with: a test, or the whole file with `{ after }` of node:test. */
 export type Lifetime = { after(end: () => void | Promise<void>): void }
 
-let postgres: Promise<TestPostgres> | undefined
+let postgres: ReturnType<typeof startMigratedPostgres> | undefined
 
 /** A whole server over the fake engine with a database of its own, ended with the test. */
 export async function startTestServer(
@@ -48,10 +48,10 @@ export async function startTestServer(
     readonly env?: Readonly<Record<string, string>>
   } = {},
 ) {
-  postgres ??= startTemplate()
+  postgres ??= startMigratedPostgres()
   const server = await postgres
   const name = `test_${randomBytes(6).toString('hex')}`
-  await server.createDatabase(name, templateName)
+  await server.createDatabase(name)
   const url = server.url(name)
 
   const log = pino({ level: process.env['COMPUTER_LOG_LEVEL'] ?? 'silent' })
@@ -183,21 +183,15 @@ async function makeKeyring(): Promise<string> {
   return join(folder, 'keyring')
 }
 
-const templateName = 'computer_template'
-
-async function startTemplate(): Promise<TestPostgres> {
+/** A Postgres whose new databases are clones of a migrated one. */
+async function startMigratedPostgres(): Promise<Pick<TestPostgres, 'url' | 'createDatabase'>> {
   const server = await startTestPostgres()
-  // Files of one run share the server; whoever is first makes the template.
   try {
-    await server.createDatabase(`${templateName}_${process.pid}`)
-    await migrate(server.url(`${templateName}_${process.pid}`))
+    const template = await ensureTemplate(server)
+    return { ...server, createDatabase: (name) => server.createDatabase(name, template) }
   } catch (error) {
     await server.stop()
     throw error
-  }
-  return {
-    ...server,
-    createDatabase: (name) => server.createDatabase(name, `${templateName}_${process.pid}`),
   }
 }
 

@@ -4,6 +4,7 @@ import { randomInt } from 'node:crypto'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom } from '../../e2e/harness/random.ts'
+import { soakSeed, soakSize } from '../../scripts/soak/sizes.ts'
 import type { MachineDriver } from '../src/drivers/machine-driver.ts'
 import { startTestServer } from './harness.ts'
 import {
@@ -19,17 +20,14 @@ import { checkMeters } from './meter-checks.ts'
 import { onDisksOf } from './disks.ts'
 
 /*
- * Rounds of calls at once on one machine, held against a model: a thousand of them, or as many as half
- * a minute allows. COMPUTER_TEST_ROUNDS asks for a number, however long it takes; COMPUTER_TEST_SEED
- * for the calls of an earlier run (how they meet is the scheduler's).
+ * Rounds of concurrent calls on one machine, checked against a model. The seed repeats the calls of an
+ * earlier run; how they interleave is up to the scheduler.
  */
 
-const seed = Number(process.env['COMPUTER_TEST_SEED'] ?? randomInt(2 ** 32))
-const wishedRounds = Number(process.env['COMPUTER_TEST_ROUNDS'] ?? 0)
-const rounds = wishedRounds || 1000
-const enoughMs = wishedRounds ? Infinity : 30_000
+const seed = soakSeed(randomInt(2 ** 32))
+const { rounds } = soakSize('lifecycle')
 const callsAtOnce = 8
-/** Machines side by side, each with its own rounds. */
+/** Machines tested side by side, each with its own share of the rounds. */
 const lanes = 4
 
 const server = await startTestServer({ after }, { worker: false })
@@ -42,7 +40,7 @@ await db
   .set({ limit_overrides: JSON.stringify(limits) as never })
   .execute()
 
-/** The machine as the last round left it, and a snapshot of it. */
+/** A machine as the last round left it, and a snapshot of it. */
 type Subject = {
   readonly id: MachineId
   readonly state: MachineState
@@ -50,15 +48,12 @@ type Subject = {
   readonly snapshotId: string
 }
 
-test(`of calls at once each move has one winner (seed ${seed})`, async (t) => {
-  const begun = performance.now()
+test(`each move has one winner among concurrent calls (seed ${seed})`, async (t) => {
   const tally = new Map<string, number>()
-  let played = 0
   const play = async (lane: number) => {
     const random = createRandom(seed + lane).fraction
     let subject: Subject | undefined
     for (let round = lane; round < rounds; round += lanes) {
-      if (performance.now() - begun > enoughMs) return
       subject ??= await newMachine(random() < 0.5)
       if (subject.state === 'running' && random() < 0.05) subject = await breakDown(subject)
       const result = await playRound(subject, pickCalls(random), random() < 0.5)
@@ -72,22 +67,21 @@ test(`of calls at once each move has one winner (seed ${seed})`, async (t) => {
         tally.set(`${kind} ${status}`, (tally.get(`${kind} ${status}`) ?? 0) + 1)
       }
       subject = result.next
-      played += 1
     }
   }
   await Promise.all(Array.from({ length: lanes }, (_, lane) => play(lane)))
-  t.diagnostic(`${played} rounds: ${[...tally].sort().join('  ')}`)
+  t.diagnostic(`${rounds} rounds: ${[...tally].sort().join('  ')}`)
   await checkMeters(db)
 })
 
-/** While the engine is held no move can end, so that all calls meet in the states they find. */
+/** While the engine is held no move can end, so all calls find the machine in the same states. */
 async function playRound(before: Subject, calls: readonly CallKind[], isHeld: boolean) {
   const gate = makeGate()
   gates.set(before.id, gate)
   if (!isHeld) gate.open()
   const answers = await Promise.all(calls.map((kind) => ask(before, kind)))
   gate.open()
-  const { steps, next } = await rest(before)
+  const { steps, next } = await settleRound(before)
   for (const id of forks.splice(0)) await server.call('DELETE', `/v1/machines/${id}`)
   return { before, isHeld, answers, steps, next }
 }
@@ -108,7 +102,7 @@ function checkRound({ before, isHeld, answers, steps }: Awaited<ReturnType<typeo
   )
   if (!isHeld || rivals.length === 0 || answers.some(({ kind }) => kind === 'delete')) return
   const winners = rivals.filter(({ status }) => status === 202)
-  assert.equal(winners.length, 1, 'of those that exclude each other one wins')
+  assert.equal(winners.length, 1, 'exactly one of the mutually exclusive calls wins')
 }
 
 async function ask({ id, snapshotId }: Subject, kind: CallKind): Promise<Answer> {
@@ -127,7 +121,7 @@ async function ask({ id, snapshotId }: Subject, kind: CallKind): Promise<Answer>
       case 'resize':
         return server.call('PATCH', path, { size: 'large' })
       case 'snapshot':
-        return server.call('POST', '/v1/snapshots', { machine_id: id, name: askedFor })
+        return server.call('POST', '/v1/snapshots', { machine_id: id, name: requestedName })
       case 'restore':
         return server.call('POST', `${path}/restore`, { snapshot_id: snapshotId })
       default:
@@ -136,13 +130,15 @@ async function ask({ id, snapshotId }: Subject, kind: CallKind): Promise<Answer>
   }
 }
 
-/** The name of snapshots that are not the service's own idea. */
-const askedFor = 'asked for'
-/** Still to be deleted. */
+/** The name of snapshots that a call requested, as opposed to those that the server takes. */
+const requestedName = 'asked for'
+/** Forks of the current round, deleted at its end. */
 const forks: string[] = []
 
-/** What happened since, and the machine as it is at rest; undefined: it is gone. */
-async function rest(subject: Subject): Promise<{ steps: Step[]; next: Subject | undefined }> {
+/** The steps since the last round, and the machine at rest; undefined if it is gone. */
+async function settleRound(
+  subject: Subject,
+): Promise<{ steps: Step[]; next: Subject | undefined }> {
   const row = await untilRest(subject.id)
   const events = await db
     .selectFrom('machine_events')
@@ -163,7 +159,7 @@ async function rest(subject: Subject): Promise<{ steps: Step[]; next: Subject | 
     from,
     to,
     isSpecial:
-      type === 'snapshot.started' ? message!.endsWith(`"${askedFor}"`) : !to && facts !== null,
+      type === 'snapshot.started' ? message!.endsWith(`"${requestedName}"`) : !to && facts !== null,
   }))
   const { state, event_sequence: sequence } = row
   return { steps, next: row.deleted_at ? undefined : { ...subject, state, sequence } }
@@ -190,7 +186,7 @@ async function newMachine(start: boolean): Promise<Subject> {
   return { id, state, sequence, snapshotId }
 }
 
-/** The guest dies: the only way into `error` that no call has a part in. */
+/** Makes the guest die: the only way into `error` without a call. */
 async function breakDown(subject: Subject): Promise<Subject> {
   const { generation } = await untilRest(subject.id)
   server.engine.controls.die({ id: subject.id, generation })
@@ -206,15 +202,15 @@ const callKinds: readonly CallKind[] = [
   ...(['snapshot', 'fork', 'rename', 'resize'] as const),
 ]
 
-/** Of a few kinds, so that each meets each other often, and alone. */
+/** Calls of three kinds at most, so that every pair of kinds collides often, and alone. */
 function pickCalls(random: () => number): CallKind[] {
   const pick = (from: readonly CallKind[]) => from[Math.floor(random() * from.length)]!
   const few = Array.from({ length: 3 }, () => pick(callKinds))
-  // A deletion ends the life of the machine: once in several rounds is enough.
+  // A deletion ends the machine, so it is rare.
   return Array.from({ length: callsAtOnce }, () => (random() < 0.01 ? 'delete' : pick(few)))
 }
 
-/** The engine, whose moves end only while the gate of the machine is open. */
+/** The engine, with moves that end only while the gate of the machine is open. */
 function gated(driver: MachineDriver): MachineDriver {
   const pass = async ({ id }: { readonly id: MachineId }) => gates.get(id)?.opened
   return {

@@ -21,7 +21,7 @@ test('a disk that cannot be kept is not replaced: the machine runs on', async ()
   assert.equal(body.started_at, started_at!.toISOString())
   assert.equal(await disks.readMark(id), 'after')
   const [reason] = await disks.events(id, /^machine.restore_failed/, 'message')
-  assert.match(reason!, /disk of now could not be kept: the disk could not be copied/)
+  assert.match(reason!, /the current disk could not be kept: the disk could not be copied/)
   assert.equal((await disks.row(id)).generation, 1)
 
   await disks.move(id, 'stop')

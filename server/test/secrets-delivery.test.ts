@@ -4,12 +4,14 @@ import pino from 'pino'
 import type { MachineId } from '@computer/contract'
 import type { App } from '../src/app.ts'
 import { GuestRefusal, GuestUnavailable } from '../src/guest/errors.ts'
+import { timing } from '../src/timing.ts'
 import { deliverAtBoot, secretQueue } from '../src/worker/secrets.ts'
 import { startTestServer } from './harness.ts'
 
 /* What can go wrong on the way into a running machine, step by step: no worker runs but the tests'. */
 
-const server = await startTestServer({ after })
+const { deliveryRetry } = timing
+const server = await startTestServer({ after }, { timing: { deliveryRetry } })
 const { call } = server
 const { db } = server.app
 

@@ -138,7 +138,7 @@ test('only the newest snapshot goes, and the refusal names the one in the way', 
   const newest = await disks.snapshot(id, 'newest')
   const refused = await remove(oldest.id)
   assert.equal(refused.status, 409)
-  assertRefused(refused, 'conflict', new RegExp(`${newest.id} "newest" is in the way`))
+  assertRefused(refused, 'conflict', new RegExp(`delete snapshot ${newest.id} "newest" first`))
 
   const hold = server.engine.controls.hangNext('removeCapture')
   const going = await remove(newest.id)
@@ -157,7 +157,7 @@ test('only the newest snapshot goes, and the refusal names the one in the way', 
   assert.equal((await disks.events(id, /^snapshot.deleted/)).length, 3)
 })
 
-test('one that is being taken stays and is in the way; one that failed goes and is not', async (t) => {
+test('a pending snapshot cannot be deleted and blocks others; a failed one can be, and blocks none', async (t) => {
   const other = await startTestServer(t)
   const at = onDisksOf(other)
   const { id: machine_id } = await other.machine()
@@ -251,7 +251,7 @@ test('a snapshot and the deletion of its machine: captured or refused, never in 
   }
 })
 
-test('a new snapshot and the deletion of the newest: both, or the new one is in the way', async () => {
+test('a new snapshot races with deleting the newest: both succeed, or the new one blocks the deletion', async () => {
   for (const order of [0, 1]) {
     const { id: machine_id } = await server.machine()
     const newest = await disks.snapshot(machine_id)

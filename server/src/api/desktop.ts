@@ -7,8 +7,8 @@ import type {
 } from '@computer/contract'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
-import { getDisplay, sendInput } from '../domain/control/input.ts'
-import { askGuest } from '../domain/guests/calls.ts'
+import { sendInput } from '../domain/control/input.ts'
+import { getDisplay, readClipboard, takeScreenshot } from '../domain/guests/desktop.ts'
 import { ApiError } from '../errors.ts'
 import { BytesResponse, type Routes } from './route.ts'
 
@@ -48,9 +48,7 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
       return display
     },
     screenshot: async (actor, { params, query, wantsBytes, signal }) => {
-      const shot = await askGuest(app, actor, params.machine_id, (ref) =>
-        app.guests.screenshot(ref, query, { signal }),
-      )
+      const shot = await takeScreenshot(app, actor, params.machine_id, query, { signal })
       const { width, height, bytes } = shot
       if (wantsBytes) {
         return new BytesResponse(bytes, {
@@ -70,7 +68,7 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
     key: (actor, input) => send(actor, input, { type: 'key', ...input.body }),
     hotkey: (actor, input) => send(actor, input, { type: 'hotkey', ...input.body }),
     readClipboard: (actor, { params, query }) =>
-      askGuest(app, actor, params.machine_id, (ref) => app.guests.readClipboard(ref, query)),
+      readClipboard(app, actor, params.machine_id, query),
     writeClipboard: async (actor, input) => {
       await act(actor, input, { type: 'write_clipboard', ...input.body })
       return input.body

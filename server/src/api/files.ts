@@ -1,7 +1,14 @@
 import type { files } from '@computer/contract'
 import type { App } from '../app.ts'
-import { decodeContent, listFiles, readFile } from '../domain/guests/files.ts'
-import { askGuest } from '../domain/guests/calls.ts'
+import {
+  decodeContent,
+  deleteFile,
+  listFiles,
+  moveFile,
+  openFile,
+  readFile,
+  writeFile,
+} from '../domain/guests/files.ts'
 import { exactLength } from './exact-length.ts'
 import { parseRange, unsatisfiable } from './range.ts'
 import { BytesResponse, type Routes } from './route.ts'
@@ -12,9 +19,8 @@ export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files
     read: async (actor, { params, query, headers, wantsBytes, signal }) => {
       if (!wantsBytes) return readFile(app, actor, params.machine_id, query)
       const range = parseRange(headers.range) ?? { offset: query.offset }
-      const file = await askGuest(app, actor, params.machine_id, (ref) =>
-        app.guests.readFile(ref, { path: query.path, ...range }, { signal }),
-      )
+      const target = { path: query.path, ...range }
+      const file = await openFile(app, actor, params.machine_id, target, { signal })
       const part = headers.range !== undefined
       if (part && range.offset >= file.size) {
         file.stream.destroy()
@@ -43,16 +49,13 @@ export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files
         create_parents: String(create_parents) as 'true' | 'false',
         ...(mode !== undefined && { mode }),
       }
-      return askGuest(app, actor, params.machine_id, (ref) =>
-        app.guests.writeFile(ref, target, bytes, { signal }),
-      )
+      return writeFile(app, actor, params.machine_id, target, bytes, { signal })
     },
     delete: async (actor, { params, query, signal }) => {
-      await askGuest(app, actor, params.machine_id, (ref) =>
-        app.guests.deleteFile(ref, query, { signal }),
-      )
+      await deleteFile(app, actor, params.machine_id, query, { signal })
+      return undefined
     },
     move: (actor, { params, body, signal }) =>
-      askGuest(app, actor, params.machine_id, (ref) => app.guests.moveFile(ref, body, { signal })),
+      moveFile(app, actor, params.machine_id, body, { signal }),
   }
 }

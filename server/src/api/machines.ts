@@ -3,7 +3,7 @@ import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { MachineRow } from '../db/database.ts'
 import { getMachine } from '../domain/find-machine.ts'
-import { askGuest } from '../domain/guests/calls.ts'
+import { readUsage } from '../domain/guests/exec.ts'
 import { forkMachine } from '../domain/machines/forks.ts'
 import { createMachine } from '../domain/machines/creation.ts'
 import { waitForRest } from '../domain/machines/wait.ts'
@@ -53,8 +53,7 @@ export function machineRoutes(app: App): Routes<typeof machines> {
       const machine = await restoreMachine(app, actor, params.machine_id, body.snapshot_id)
       return rowToWire(await settle(actor, machine, query.wait))
     },
-    usage: async (actor, { params }) =>
-      askGuest(app, actor, params.machine_id, (ref) => app.guests.usage(ref)),
+    usage: (actor, { params }) => readUsage(app, actor, params.machine_id),
   }
 
   /** Waits until the machine is settled, at most that long; zero does not wait. */

@@ -3,11 +3,11 @@ import type { Database } from './database.ts'
 type Waiting<Key, Row> = { readonly key: Key } & PromiseWithResolvers<Row | undefined>
 
 /**
- * Lets the reads of one turn of the event loop share a query, begun after all of them were asked for.
- * Under load each costs a fraction of a round trip; alone it costs what it always did. Within a
- * transaction every read is a query of its own, in its place.
+ * Batches the reads of one turn of the event loop into one query, which starts after all of them were
+ * requested. Under load a read costs a fraction of a round trip; alone it costs one. Within a
+ * transaction every read is a query of its own.
  *
- * `load` answers in the order of the keys, undefined where there is nothing.
+ * `load` returns rows in the order of the keys, undefined where there is none.
  */
 export function batchReads<Key, Row>(
   load: (db: Database, keys: readonly Key[]) => Promise<readonly (Row | undefined)[]>,

@@ -5,20 +5,20 @@ import { throttle } from '../pace.ts'
 import type { Database } from './database.ts'
 
 /**
- * What hints are about: machines whose row changed, by their id; organizations whose events can be
- * read, by theirs; principals, when what anybody may do has changed.
+ * Topics of notifications: ids of machines whose row changed; ids of organizations with new events that
+ * can be read; principals, when any permission changed.
  */
 export type Topic = 'machines' | 'events' | 'principals'
 type Listener = (id: string) => void
 
 const topics: readonly Topic[] = ['machines', 'events', 'principals']
-/** Each NOTIFY is a commit and wakes every process, so those of a burst are told together. */
+/** Each NOTIFY is a commit and wakes every process, so those of a burst are sent together. */
 const sendEveryMs = 5
 
 /**
- * Hints that rows changed, between all processes of the service. A hint may be lost, so
- * whoever waits also polls: the row is the truth. Hints are sent after the commit and in batches,
- * never inside a transaction, where NOTIFY would serialise every writer.
+ * Notifications of changed rows between all processes of the service. They may be lost, so every waiter
+ * also polls: the row is the truth. They are sent after the commit and in batches, never inside a
+ * transaction, where NOTIFY would serialise all writers.
  */
 export class Changes implements AsyncDisposable {
   readonly #db: Database
@@ -46,7 +46,7 @@ export class Changes implements AsyncDisposable {
     this.#log = options.log
   }
 
-  /** Tells every process, this one included. Call it after the commit. */
+  /** Notifies every process, this one included. Call it after the commit. */
   publish(id: string, topic: Topic = 'machines'): void {
     if (this.#closed) return
     this.#pending[topic].add(id)
@@ -55,13 +55,13 @@ export class Changes implements AsyncDisposable {
     })
   }
 
-  /** Calls back on every hint until the returned function is called. */
+  /** Calls the listener on every notification until the returned function is called. */
   subscribe(listener: Listener, topic: Topic = 'machines'): () => void {
     this.#listeners[topic].add(listener)
     return () => this.#listeners[topic].delete(listener)
   }
 
-  /** Starts listening; reconnects for as long as it is open. */
+  /** Starts listening; reconnects until it is disposed of. */
   async listen(): Promise<void> {
     const client = new pg.Client({ connectionString: this.#url })
     client.on('error', (error) => this.#reconnect(client, error))
@@ -85,7 +85,7 @@ export class Changes implements AsyncDisposable {
   }
 
   async #send(): Promise<void> {
-    // One turn of the loop, so that what commits together is told together.
+    // Waits for one turn of the loop, so that concurrent commits share a notification.
     await new Promise(setImmediate)
     for (let topic = this.#nextTopic(); topic; topic = this.#nextTopic()) {
       await this.#turn()
@@ -95,7 +95,7 @@ export class Changes implements AsyncDisposable {
       try {
         await sql`select pg_notify(${topic}, ${ids.join(',')})`.execute(this.#db)
       } catch (error) {
-        this.#log.warn({ err: error }, 'a change was not announced; the poll will find it')
+        this.#log.warn({ err: error }, 'could not send a notification; polls will find the change')
       }
     }
   }
@@ -107,7 +107,10 @@ export class Changes implements AsyncDisposable {
   #reconnect(client: pg.Client, error?: Error): void {
     if (this.#closed || client !== this.#client) return
     this.#client = null
-    this.#log.warn({ err: error }, 'listening for changes broke off; reconnecting')
+    this.#log.warn(
+      { err: error },
+      'lost the connection that listens for notifications; reconnecting',
+    )
     const attempt = () => {
       this.listen().catch(() => {
         this.#retry = setTimeout(attempt, 1000)

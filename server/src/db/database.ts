@@ -16,9 +16,9 @@ export type Schema = CatalogTables &
   PreviewsTables &
   SecretsTables
 
-/** Reads and single statements. A `Tx` is one too, so what takes a Database also runs inside one. */
+/** For reads and single statements. A `Tx` is one too, so functions that take a Database run inside one. */
 export type Database = Kysely<Schema>
-/** Possession proves that a transaction is open. */
+/** Holding one proves that a transaction is open. */
 export type Tx = Transaction<Schema>
 export type MachineRow = Selectable<Schema['machines']>
 export type EventRow = Selectable<Schema['machine_events']>
@@ -45,16 +45,16 @@ export function openDatabase(
     max: options.maxConnections,
     types: { getTypeParser },
   })
-  // One that dies fails what it was used for, at the next statement, and is replaced. It may die while
-  // none is under way, within a transaction too, and nobody else would hear of it then.
+  // A connection that dies fails its next statement and is replaced. If it dies between statements, even
+  // within a transaction, this listener alone sees the error.
   pool.on('connect', (client) => {
-    client.on('error', (error) => options.log.warn({ err: error }, 'a database connection died'))
+    client.on('error', (error) => options.log.warn({ err: error }, 'lost a database connection'))
   })
   pool.on('error', () => {})
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
 }
 
-/** Counters come back as numbers (fences and counts stay below 2^53), everything else as pg has it. */
+/** Parses bigints as numbers (fences and counts stay below 2^53), other types as pg does. */
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
   if (oid === pg.types.builtins.INT8) return (value: string) => Number(value)
   return format === 'binary'

@@ -14,18 +14,18 @@ export function isUndefinedTable(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '42P01'
 }
 
-/** Whether the database could not be reached, or went away in the middle: it comes back by itself. */
+/** Whether the database could not be reached, or the connection broke. It may come back by itself. */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error ? String(error.code) : ''
-  // Its socket may be gone with it.
+  // The socket file may be gone with the server.
   const isConnect = 'syscall' in error && error.syscall === 'connect'
   // Class 08 is the connection's, 57P the server's going down and coming up (PostgreSQL, appendix A).
   return (
     /^(ECONNRESET|EPIPE|57P0[123]|08...)$/.test(code) ||
     (isConnect && /^(ECONNREFUSED|ENOENT)$/.test(code)) ||
     error.message.startsWith('Connection terminated') ||
-    // What follows on a connection that broke, such as the end of its transaction.
+    // A later statement on a connection that broke, such as the end of its transaction.
     error.message.endsWith('is not queryable')
   )
 }

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
 
 const folder = new URL('./migrations/', import.meta.url)
-/** Any constant will do: it is the lock that two servers starting at once meet at. */
+/** Any constant works, as long as all servers use the same. */
 const advisoryLock = 7_080_001
 
 /**

@@ -4,9 +4,9 @@ import pg from 'pg'
 const names = new Map<string, string>()
 
 /**
- * A client that prepares every parameterised statement under a name made of its text, so that
- * Postgres parses and plans each once per connection: half the time of a short query. All our SQL is
- * made by code from a bounded set of shapes, so the names are few.
+ * A client that prepares every parameterised statement under a name derived from its text, so that
+ * Postgres parses and plans it once per connection, which halves the time of a short query. The SQL
+ * comes from code in a bounded number of shapes, so the names are few.
  */
 export class NamingClient extends pg.Client {
   // The signatures of pg's overloads cannot be restated; only (text, values) is changed.

@@ -5,14 +5,14 @@ import { batchReads } from '../db/batch.ts'
 import type { Database, MachineRow, Tx } from '../db/database.ts'
 import { notFound, notRunning } from '../errors.ts'
 
-/** Reads a machine of the actor's organization. Another organization's machine does not exist. */
+/** Reads a machine of the actor's organization. Machines of others are not found. */
 export async function getMachine(db: Database, actor: Actor, id: MachineId): Promise<MachineRow> {
   const machine = await readMachine(db, { id, organizationId: actor.organizationId })
   if (!machine) throw notFound(`machine ${id}`)
   return machine
 }
 
-/** The same, refused unless it is running. */
+/** Reads a machine and throws unless it is running. */
 export async function getRunningMachine(db: Database, actor: Actor, id: MachineId) {
   const machine = await getMachine(db, actor, id)
   if (machine.state !== 'running') throw notRunning(machine.state)
@@ -20,15 +20,15 @@ export async function getRunningMachine(db: Database, actor: Actor, id: MachineI
 }
 
 /**
- * Reads it and keeps it from changing until the end of the transaction. No key update: rows that
- * refer to it are inserted meanwhile.
+ * Reads a machine and locks it until the end of the transaction. The lock allows inserts of rows that
+ * refer to the machine.
  */
 export async function lockMachine(tx: Tx, actor: Actor, id: MachineId): Promise<MachineRow> {
   await tx.selectFrom('machines').select('id').where('id', '=', id).forNoKeyUpdate().execute()
   return getMachine(tx, actor, id)
 }
 
-/** The same for who has no actor: a machine of any organization, and one that is gone too. */
+/** Locks a machine of any organization, deleted ones included, for callers without an actor. */
 export async function lockAnyMachine(tx: Tx, id: MachineId): Promise<MachineRow> {
   return tx
     .selectFrom('machines')
@@ -40,7 +40,7 @@ export async function lockAnyMachine(tx: Tx, id: MachineId): Promise<MachineRow>
 
 export type MachineKey = { readonly id: MachineId; readonly organizationId: OrganizationId }
 
-/** The most frequent read of all, since nearly every call begins with it. */
+/** Nearly every call begins with this read, so concurrent ones share a query. */
 export const readMachine = batchReads<MachineKey, MachineRow>(async (db, keys) => {
   const ids = keys.map(({ id }) => id)
   const organizations = keys.map(({ organizationId }) => organizationId)

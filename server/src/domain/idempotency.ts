@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts'
 import { ApiError, conflict } from '../errors.ts'
 import { newUlid } from '../ids.ts'
 
-/** Rows of idempotency keys. What they are for is told in api/idempotency.ts. */
+/** Rows of idempotency keys; api/idempotency.ts explains their use. */
 
 const keptFor = sql`interval '24 hours'`
 const aliveFor = sql`interval '20 seconds'`
@@ -11,8 +11,8 @@ const aliveFor = sql`interval '20 seconds'`
 export type Claim = { readonly seed: string; readonly sealed: Buffer | null }
 
 /**
- * The caller's turn to do the work, under the seed of whoever tried before; or the sealed answer of a
- * call that did it. Conflict while another is at it, or if the key came with another body.
+ * Claims the key for the caller, with the seed of any earlier attempt; or returns the sealed response of
+ * a call that finished. Throws a conflict while another call runs, or if the body differs.
  */
 export async function claimKey(db: Database, id: Buffer, bodyHash: Buffer): Promise<Claim> {
   await db
@@ -51,7 +51,7 @@ export async function claimKey(db: Database, id: Buffer, bodyHash: Buffer): Prom
   })
 }
 
-/** Says that the work goes on. Without it the claim ends after 20 seconds. */
+/** Renews a claim, which otherwise expires after 20 seconds. */
 export async function extendClaim(db: Database, id: Buffer): Promise<void> {
   await db
     .updateTable('idempotency_keys')
@@ -60,7 +60,7 @@ export async function extendClaim(db: Database, id: Buffer): Promise<void> {
     .execute()
 }
 
-/** Gives the turn to whoever asks next; the seed stays. */
+/** Lets the next call claim the key at once; the seed stays. */
 export async function releaseClaim(db: Database, id: Buffer): Promise<void> {
   await db
     .updateTable('idempotency_keys')
@@ -86,7 +86,7 @@ export async function storeAnswer(
     .execute()
 }
 
-/** Answers are given again for 24 hours. */
+/** Deletes keys whose stored response is no longer repeated. */
 export async function forgetOldKeys(db: Database): Promise<void> {
   await db
     .deleteFrom('idempotency_keys')

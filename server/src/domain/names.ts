@@ -15,7 +15,7 @@ export function generateMachineName(): string {
   return `${pick(adjectives)}-${pick(nouns)}-${randomInt(10, 100)}`
 }
 
-/** The time is what tells one snapshot of a machine from another: "snapshot 2026-01-31 12:30:59". */
+/** Names a snapshot by its time: "snapshot 2026-01-31 12:30:59". */
 export function generateSnapshotName(what: 'snapshot' | 'stopped', at = new Date()): string {
   return `${what} ${at.toISOString().slice(0, 19).replace('T', ' ')}`
 }

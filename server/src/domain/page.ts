@@ -1,3 +1,4 @@
+import { sql, type SelectQueryBuilder } from 'kysely'
 import { invalid, type ApiError } from '../errors.ts'
 
 export type PageRequest = { readonly limit: number; readonly cursor?: string | undefined }
@@ -7,33 +8,38 @@ export type Page<Row> = {
   readonly has_more: boolean
 }
 
-/** A page of rows ordered by id, newest first: ids are time-ordered, so the id is the position. */
-export async function pageById<Row extends { readonly id: string }>(
+/**
+ * A page of the rows that a query selects, newest first: ids are time-ordered, so the id is the
+ * position. `idColumn` is the column of the id where the query joins tables.
+ */
+export async function newestFirst<Row extends { readonly id: string }>(
   page: PageRequest,
-  fetch: (before: string | null, count: number) => Promise<Row[]>,
+  // oxlint-disable-next-line typescript/no-explicit-any
+  query: SelectQueryBuilder<any, any, Row>,
+  idColumn = 'id',
 ): Promise<Page<Row>> {
-  const before =
-    page.cursor === undefined ? null : decode(page.cursor, /^[a-z]{3}_[0-9a-z]{20,32}$/)
-  return cut(page, await fetch(before, page.limit + 1), (row) => row.id)
+  const id = sql.ref<string>(idColumn)
+  return pageByKey(
+    page,
+    /^[a-z]{3}_[0-9a-z]{20,32}$/,
+    (row) => row.id,
+    (before, count) =>
+      query
+        .$if(before !== null, (all) => all.where(id, '<', before!))
+        .orderBy(id, 'desc')
+        .limit(count)
+        .execute(),
+  )
 }
 
-/** The same for the events of one machine, ordered by their sequence. */
-export async function pageByNumber<Row extends { readonly sequence: number }>(
-  page: PageRequest,
-  fetch: (before: number | null, count: number) => Promise<Row[]>,
-): Promise<Page<Row>> {
-  const before = page.cursor === undefined ? null : Number(decode(page.cursor, /^\d{1,9}$/))
-  return cut(page, await fetch(before, page.limit + 1), (row) => String(row.sequence))
-}
-
-/** The same for rows whose position has another shape, in the order that `fetch` reads them. */
+/** A page of rows in the order in which `fetch` reads them, after a position of the given shape. */
 export async function pageByKey<Row>(
   page: PageRequest,
   shape: RegExp,
   positionOf: (row: Row) => string,
   fetch: (after: string | null, count: number) => Promise<Row[]>,
 ): Promise<Page<Row>> {
-  const after = page.cursor === undefined ? null : decode(page.cursor, shape)
+  const after = page.cursor === undefined ? null : decodeCursor(page.cursor, shape)
   return cut(page, await fetch(after, page.limit + 1), positionOf)
 }
 
@@ -52,8 +58,8 @@ export function encodeCursor(position: string): string {
   return Buffer.from(position).toString('base64url')
 }
 
-/** The position inside a cursor, which must look like one of ours. */
-export function decode(cursor: string, shape: RegExp): string {
+/** The position inside a cursor, which must have the shape of this list's. */
+export function decodeCursor(cursor: string, shape: RegExp): string {
   const position = Buffer.from(cursor, 'base64url').toString('utf8')
   if (shape.test(position)) return position
   throw invalidCursor()

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import { readLastPosition, readLastSequence } from '../domain/events/outbox.ts'
 import { getMachine } from '../domain/find-machine.ts'
-import { decode } from '../domain/page.ts'
+import { decodeCursor } from '../domain/page.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
 import type { EventFeedRegistry } from './event-feed-registry.ts'
 
@@ -46,7 +46,7 @@ export function mountEventChannels(
       after:
         query.after === undefined
           ? await readLastPosition(app.db)
-          : Number(decode(query.after, /^\d{1,15}$/)),
+          : Number(decodeCursor(query.after, /^\d{1,15}$/)),
     }),
     open: (connection, { organizationId, after }) =>
       feeds.followOrganization(connection, organizationId, after),

@@ -5,13 +5,13 @@ import type { GuestAnswer } from './channel.ts'
 import { GuestRefusal, GuestUnavailable } from './errors.ts'
 
 /**
- * Whoever is root in a machine can take the agent's place, so no answer is believed: what does not
- * have the shape of the contract counts as no answer.
+ * Root in a machine can replace the agent, so answers are untrusted: one that does not match the
+ * contract counts as no answer.
  */
 
 const maxRefusalBytes = 64 * 1024
 const maxMessageLength = 1000
-/** What the agent has a say in. The rest of the codes are the server's own. */
+/** The error codes that the agent may return. All others are reserved to the server. */
 const refusalCodes: readonly ErrorCode[] = [
   'invalid_request',
   'permission_denied',

@@ -2,13 +2,13 @@ import { Transform, type Readable } from 'node:stream'
 import type { GuestAnswer } from './channel.ts'
 import { GuestUnavailable } from './errors.ts'
 
-/** The whole body, held in memory. The agent is not trusted to keep to any size. */
+/** Reads the whole body into memory, up to a limit: the agent is not trusted. */
 export async function readBody(answer: GuestAnswer, maxBytes: number): Promise<Buffer> {
   const { stream } = answer
   const chunks: Buffer[] = []
   let size = 0
   await new Promise<void>((resolve, reject) => {
-    // A short answer may have come and gone before anybody asked for its body.
+    // A short answer may have ended before its body was asked for.
     if (stream.readableEnded) return resolve()
     if (stream.destroyed) return reject(unavailable(stream.errored))
     stream.on('data', (chunk: Buffer) => {
@@ -25,7 +25,7 @@ export async function readBody(answer: GuestAnswer, maxBytes: number): Promise<B
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
 }
 
-/** The body as it comes. Unlike the bare stream it fails when the answer was cut short. */
+/** The body as a stream. Unlike the bare stream it fails if the answer was cut short. */
 export function streamBody(answer: GuestAnswer): Readable {
   const { stream } = answer
   let size = 0

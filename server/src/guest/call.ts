@@ -29,7 +29,7 @@ export function createCalls(channels: Pick<GuestChannels, 'request'>) {
         await acceptAnswer(answer)
         return await consume(answer)
       } catch (error) {
-        // What is left of the call, such as an upload that was refused, ends here.
+        // Ends the rest of the call, such as a refused upload.
         answer.stream.destroy()
         throw request.signal?.aborted ? request.signal.reason : error
       }

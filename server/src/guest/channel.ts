@@ -9,7 +9,7 @@ import {
 import type { Duplex, Readable } from 'node:stream'
 import { GuestUnavailable } from './errors.ts'
 
-/** Requests that one machine may have in flight from this process. The fence is never held back. */
+/** Limit of requests in flight to one machine from this process. Urgent ones are exempt. */
 const maxInFlight = 256
 const frameBytes = 256 * 1024
 const usualStreamWindowBytes = 2 * 1024 * 1024
@@ -22,12 +22,12 @@ export type GuestRequest = {
   readonly path: string
   readonly body?: Buffer | Readable | undefined
   readonly contentType?: string
-  /** For the whole answer; with `streams` it is the longest silence instead. */
+  /** Limit for the whole answer; with `streams`, for each silence instead. */
   readonly timeoutMs: number
   readonly streams?: boolean
-  /** Both directions stay open after the head of the answer: `stream` is a duplex, without a limit. */
+  /** Both directions stay open after the head of the answer, without a time limit. */
   readonly duplex?: boolean
-  /** Goes out even when the machine has as many requests in flight as it may. */
+  /** Exempt from the limit of requests in flight. */
   readonly urgent?: boolean
   readonly signal?: AbortSignal | undefined
 }
@@ -38,7 +38,7 @@ export type GuestAnswer = {
   readonly stream: ClientHttp2Stream
 }
 
-/** One HTTP/2 session with the agent of one run of one machine. */
+/** One HTTP/2 session with the agent of one boot of a machine. */
 export class GuestChannel {
   inFlight = 0
   /** Called whenever the last request in flight ends. */
@@ -48,7 +48,7 @@ export class GuestChannel {
   #lastProcessedStream = Infinity
   #probing = false
 
-  /** Resolves once the agent has spoken, so that what fails before was never sent. */
+  /** Resolves once the agent has answered, so that a request which fails earlier was never sent. */
   static async open(
     duplex: Duplex,
     timeoutMs: number,
@@ -86,7 +86,7 @@ export class GuestChannel {
   private constructor(session: ClientHttp2Session, duplex: Duplex) {
     this.#session = session
     this.#duplex = duplex
-    // The requests in flight each fail with it; nobody else has to know.
+    // Each request in flight reports the failure itself.
     session.on('error', () => {})
     session.on('goaway', (_code, lastStreamId) => {
       this.#lastProcessedStream = lastStreamId
@@ -102,12 +102,12 @@ export class GuestChannel {
     else this.#session.once('close', listener)
   }
 
-  /** Lets the requests in flight finish. */
+  /** Closes once the requests in flight have finished. */
   close(): void {
     this.#session.close()
   }
 
-  /** Also when the other side takes nothing any more, which the session would wait for. */
+  /** Ends at once, even if the other side reads nothing any more. */
   destroy(): void {
     this.#session.destroy()
     this.#duplex.destroy()
@@ -158,11 +158,11 @@ export class GuestChannel {
     }
     if (Buffer.isBuffer(body)) stream.end(body)
     else if (body) {
-      // Not read before the stream has its number: what was not sent can be sent again.
+      // The body is not read before the stream has its id, so an unsent request can be repeated.
       const pipe = () => {
         body.once('error', (error) => stream.destroy(error))
         body.pipe(stream)
-        // The rest of a refused upload is its owner's: it may be a socket that awaits an answer.
+        // The caller owns the rest of a refused upload, which may be a socket that awaits an answer.
         stream.once('close', () => body.unpipe(stream))
       }
       if (stream.pending) stream.once('ready', pipe)
@@ -187,7 +187,7 @@ export class GuestChannel {
     return () => clearTimeout(timer)
   }
 
-  /** After a silence: is only that request slow, or is nobody there any more? */
+  /** After a timeout, finds out whether only that request is slow or the agent is gone. */
   #probe(): void {
     if (this.#probing || this.closed) return
     this.#probing = true
@@ -201,7 +201,7 @@ export class GuestChannel {
   #explain(stream: ClientHttp2Stream, failure: unknown, { signal, body }: GuestRequest): unknown {
     if (failure instanceof GuestUnavailable) return failure
     if (signal?.aborted) return signal.reason
-    // What the source of an upload throws is its own story.
+    // Errors of the source of an upload pass through.
     if (failure && body && !Buffer.isBuffer(body) && body.errored === failure) return failure
     return new GuestUnavailable('the connection to the machine broke off', {
       sent: !this.#neverProcessed(stream),

@@ -3,27 +3,27 @@ import { GuestChannel, type GuestAnswer, type GuestRequest } from './channel.ts'
 import { GuestUnavailable } from './errors.ts'
 
 /**
- * A machine in one of its runs. `run` changes whenever the machine is started (the row
- * counts its boots), so that a restarted machine never gets a session of its former run.
+ * One boot of a machine. `run` changes whenever the machine is started (the row counts its boots), so
+ * that a session of an earlier boot is never used for a restarted machine.
  */
 export type GuestRef = MachineRef & { readonly run: string }
 
 export type GuestChannelOptions = {
-  /** How long a channel that nobody uses stays open. */
+  /** How long an unused channel stays open. */
   readonly idleMs?: number
   readonly openTimeoutMs?: number
-  /** What may wait here of each stream that is not read. */
+  /** How much of each unread stream is buffered here. */
   readonly streamWindowBytes?: number
 }
 
 /**
- * The guest channel, as this process sees it. It keeps one HTTP/2 session per machine it talks to:
- * opening one takes the engine tens of milliseconds, a request on an open one less than one.
+ * The guest channels of this process: one HTTP/2 session per machine. Opening one takes the engine tens
+ * of milliseconds, a request on an open one less than one.
  *
- * Sessions open on first use, and callers that come at once share the opening. A session that fails
- * is forgotten at once and the next call opens another. Between two calls a session may die
- * unnoticed, so a request that fails with a session it did not open itself is tried once more on a
- * new one, if it was provably not acted on or only reads. Everything else is the caller's to judge.
+ * Sessions open on first use, and concurrent callers share the opening. A session that fails is dropped
+ * at once and the next call opens another. Between two calls a session may die unnoticed, so a request
+ * that fails on a reused session is retried once on a new one, if the agent provably did not act on it
+ * or it only reads. All other failures are left to the caller.
  */
 export class GuestChannels implements AsyncDisposable {
   readonly #driver: Pick<MachineDriver, 'connect'>
@@ -45,7 +45,7 @@ export class GuestChannels implements AsyncDisposable {
     return this.#channels.size
   }
 
-  /** `consume` runs inside the retry: what it throws when the channel died may run it again. */
+  /** `consume` is part of the retry: if the channel dies during it, it may run again. */
   async request<T>(
     ref: GuestRef,
     request: GuestRequest,
@@ -131,7 +131,7 @@ function isRepeatable(request: GuestRequest, error: unknown): boolean {
   return body === undefined || Buffer.isBuffer(body) || !body.readableDidRead
 }
 
-/** Leaves a wait that others share, without ending it for them. */
+/** Stops waiting when the signal is aborted; the shared promise goes on for other callers. */
 async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise
   signal.throwIfAborted()

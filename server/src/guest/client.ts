@@ -39,7 +39,7 @@ const mebibyte = 1024 * 1024
 /** A character of JSON takes at most six bytes: \u0000. */
 const maxExecBytes = 2 * 6 * mebibyte + maxJsonBytes
 const maxClipboardBytes = 4 * 6 * mebibyte + maxJsonBytes
-/** A hundred entries, each with its path and where it leads. */
+/** A hundred entries, each with its path and link target. */
 const maxListBytes = 100 * 6 * 3 * 4096
 const maxScreenshotBytes = 64 * mebibyte
 
@@ -47,14 +47,14 @@ const inputTimeoutMs = 60_000
 const streamSilenceMs = 60_000
 /** A tree of a million files takes minutes. */
 const deleteTimeoutMs = 600_000
-/** What an agent needs beyond the command's own time to kill it and answer. */
+/** Time for the agent to kill the command and answer, beyond the command's own limit. */
 const execGraceMs = 10_000
 
 export type GuestImage = { readonly bytes: Buffer; readonly width: number; readonly height: number }
 export type GuestFile<Content> = { readonly path: string; readonly size: number } & Content
 
 /**
- * The agent's routes as functions. They throw GuestRefusal for what the agent declines,
+ * The agent's routes as functions. They throw GuestRefusal when the agent declines a request,
  * GuestUnavailable when there is no answer, and the signal's reason when it was aborted.
  */
 export type GuestClient = ReturnType<typeof createGuestClient>
@@ -78,7 +78,7 @@ export function createGuestClient(
       await callJson(ref, guestRoutes.identity, z.object({}), { body, signal })
     },
 
-    /** When it resolves, nothing of a lower fence can reach the display any more. */
+    /** Once it resolves, no input with a lower fence can reach the display. */
     setFence: (ref: GuestRef, fence: GuestFence, { signal }: CallOptions = {}) => {
       const body = encodeJson(fence)
       return callJson(ref, guestRoutes.fence, GuestFenceState, { body, urgent: true, signal })
@@ -100,7 +100,7 @@ export function createGuestClient(
     input: (ref: GuestRef, input: z.input<typeof GuestInput>, { signal }: CallOptions = {}) => {
       const body = encodeJson(input)
       const { action } = input
-      // A pause after every character is time that the caller asked for.
+      // The caller may have requested a pause after every character.
       const askedMs = action.type === 'type' ? action.text.length * (action.delay_ms ?? 0) : 0
       const request = { body, timeoutMs: inputTimeoutMs + askedMs, signal }
       return callJson(ref, guestRoutes.input, GuestInputResult, request)
@@ -130,7 +130,7 @@ export function createGuestClient(
       { signal }: CallOptions = {},
     ) => callJson(ref, guestRoutes.listFiles, GuestFileList, { query, signal }, maxListBytes),
 
-    /** The caller reads the stream to its end or destroys it. It fails if the file comes cut short. */
+    /** The caller reads the stream to its end or destroys it. It fails if the file is cut short. */
     readFile: (
       ref: GuestRef,
       query: PathQuery<typeof GuestReadQuery>,
@@ -153,7 +153,7 @@ export function createGuestClient(
         bytes: await readBody(answer, query.length),
       })),
 
-    /** A stream that is refused is left where it was read to; the caller disposes of it. */
+    /** A refused stream is left partly read; the caller disposes of it. */
     writeFile: (
       ref: GuestRef,
       query: PathQuery<typeof GuestWriteQuery>,
@@ -165,7 +165,7 @@ export function createGuestClient(
       return callJson(ref, guestRoutes.writeFile, WrittenFile, request)
     },
 
-    /** Aborting the signal stops a recursive one where it is. */
+    /** Aborting the signal stops a recursive deletion halfway. */
     async deleteFile(
       ref: GuestRef,
       query: PathQuery<typeof GuestDeleteQuery>,
@@ -178,7 +178,7 @@ export function createGuestClient(
     moveFile: (ref: GuestRef, move: z.input<typeof GuestMove>, { signal }: CallOptions = {}) =>
       callJson(ref, guestRoutes.moveFile, GuestMovedFile, { body: encodeJson(move), signal }),
 
-    /** What the machine has written is on its disk, or it was silent: GuestUnavailable. */
+    /** Resolves when the machine's writes are on its disk; GuestUnavailable if it does not answer. */
     async flush(
       ref: GuestRef,
       { signal, timeoutMs = answerTimeoutMs }: CallOptions & { readonly timeoutMs?: number } = {},

@@ -1,6 +1,6 @@
 import type { ErrorCode, GuestError } from '@computer/contract'
 
-/** The agent understood the request and declined it. The message is fit for the caller. */
+/** The agent understood the request and declined it. Callers may see the message. */
 export class GuestRefusal extends Error {
   override name = 'GuestRefusal'
   readonly code: ErrorCode
@@ -14,7 +14,7 @@ export class GuestRefusal extends Error {
 }
 
 /**
- * No answer of the agent: it cannot be reached, it is silent, it died midway or it talks nonsense.
+ * The agent gave no answer: it cannot be reached, is silent, died midway or sent an invalid answer.
  * `sent: false` promises that it has not acted on the request; `true` says that it may have.
  */
 export class GuestUnavailable extends Error {

@@ -16,9 +16,9 @@ import type { CallJson, CallOptions } from './call.ts'
 const mebibyte = 1024 * 1024
 /** The longest range in base 64, and its frame. */
 const maxLogBytes = 6 * mebibyte
-/** A hundred that have exited and 256 that run, each with a command of some length. */
+/** A hundred exited processes and 256 running ones, each with its command. */
 const maxListBytes = 64 * mebibyte
-/** What an agent needs to answer beyond the wait that it was asked for. */
+/** Time for the agent to answer, beyond the requested wait. */
 const answerMs = 15_000
 
 /** The agent's background processes as functions of the guest client. */

@@ -6,7 +6,7 @@ const openTimeoutMs = 15_000
 
 export type ScreenStream = GuestStream<ScreenFromGuest>
 
-/** What is drawn on the machine's display from now on, and the whole of it first. */
+/** Streams the machine's display: the whole picture first, then its changes. */
 export function openScreen(
   channels: GuestChannels,
   ref: GuestRef,

@@ -5,7 +5,7 @@ import type { CallJson, CallOptions } from './call.ts'
 /** The agent's routes of secrets, as functions. */
 export function secretCalls(callJson: CallJson) {
   return {
-    /** What it answers tells whether the set was taken: a newer one stays. */
+    /** The answer has the set that the machine now holds: a newer one is not replaced. */
     setSecrets: (ref: GuestRef, secrets: GuestSecrets, { signal }: CallOptions = {}) => {
       const body = Buffer.from(JSON.stringify(secrets))
       return callJson(ref, guestSecretRoutes.setSecrets, GuestSecretsState, { body, signal })

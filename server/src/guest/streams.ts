@@ -4,12 +4,12 @@ import type { z } from 'zod'
 import { acceptAnswer } from './answer.ts'
 import type { GuestChannels, GuestRef } from './channels.ts'
 
-/** What came from the agent: a control message of the stream's schema, or payload. */
+/** A message from the agent: a control message of the stream's schema, or payload. */
 export type GuestMessage<Control> = { readonly control: Control } | { readonly payload: Buffer }
 
 /**
  * A stream to the agent (contract, guest-streams.ts), open until either side ends it. Messages come in
- * order; while nobody takes them the agent is held back, so nothing gathers here.
+ * order; while they are not read, flow control holds the agent back, so none pile up here.
  */
 export class GuestStream<Control> implements AsyncIterable<GuestMessage<Control>>, Disposable {
   readonly #stream: ClientHttp2Stream
@@ -18,7 +18,7 @@ export class GuestStream<Control> implements AsyncIterable<GuestMessage<Control>
   constructor(stream: ClientHttp2Stream, schema: z.ZodType<Control>) {
     this.#stream = stream
     this.#schema = schema
-    // How it ended is for whoever reads it.
+    // The reader of the messages gets the error.
     stream.on('error', () => {})
   }
 
@@ -26,7 +26,7 @@ export class GuestStream<Control> implements AsyncIterable<GuestMessage<Control>
     return this.#stream.destroyed || this.#stream.writableEnded
   }
 
-  /** Bytes that were sent and wait for the agent to take them. */
+  /** Sent bytes that the agent has not taken yet. */
   get bufferedBytes(): number {
     return this.#stream.writableLength
   }
@@ -36,7 +36,7 @@ export class GuestStream<Control> implements AsyncIterable<GuestMessage<Control>
     else this.#stream.once('close', listener)
   }
 
-  /** False when the agent should be given time: go on after `drained`. */
+  /** False when the buffer is full: continue after `drained`. */
   send(message: unknown): boolean {
     return this.closed || this.#stream.write(encodeControl(message))
   }
@@ -45,7 +45,7 @@ export class GuestStream<Control> implements AsyncIterable<GuestMessage<Control>
     return this.closed || this.#stream.write(encodeFrame(frameKind.payload, bytes))
   }
 
-  /** Resolves when more may be sent, or nothing ever again. */
+  /** Resolves when more can be sent, or when the stream has ended. */
   async drained(): Promise<void> {
     if (this.closed || !this.#stream.writableNeedDrain) return
     await new Promise<void>((resolve) => {
@@ -54,7 +54,7 @@ export class GuestStream<Control> implements AsyncIterable<GuestMessage<Control>
     })
   }
 
-  /** Ends with the stream, cleanly or not. Throws at what is no message: the agent is not believed. */
+  /** Ends with the stream, cleanly or not. Throws at an invalid message: the agent is untrusted. */
   async *[Symbol.asyncIterator](): AsyncIterator<GuestMessage<Control>> {
     const reader = new FrameReader()
     try {

@@ -27,7 +27,7 @@ export function terminalCalls(callJson: CallJson) {
       return (await callJson(ref, route, GuestTerminals, { signal })).data
     },
 
-    /** Also one whose command has just exited. */
+    /** Works as well just after the terminal's command has exited. */
     readTerminal: (ref: GuestRef, id: TerminalId, { signal }: CallOptions = {}) =>
       callJson(ref, guestTerminalRoutes.readTerminal, Terminal, { query: { id }, signal }),
 
@@ -44,7 +44,7 @@ export function terminalCalls(callJson: CallJson) {
   }
 }
 
-/** The bytes of a terminal: what is kept of them, then what comes. */
+/** Streams the bytes of a terminal: its backlog first, then new output. */
 export function attachTerminal(channels: GuestChannels, ref: GuestRef, id: TerminalId) {
   const path = `${guestStreams.terminal.path}?id=${id}`
   return openGuestStream(channels, ref, path, TerminalFromGuest, { timeoutMs: openTimeoutMs })

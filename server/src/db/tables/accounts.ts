@@ -14,7 +14,7 @@ import type {
 import type { Generated } from 'kysely'
 import type { At } from './at.ts'
 
-/** Who there is and what they may do. */
+/** Users, organizations and their credentials. */
 export type AccountsTables = {
   organizations: {
     id: OrganizationId

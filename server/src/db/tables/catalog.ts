@@ -1,6 +1,6 @@
 import type { MachineSize } from '@computer/contract'
 
-/** What plans and sizes are, by the version of the catalog. */
+/** Plans and sizes, by version of the catalog. */
 export type CatalogTables = {
   catalog_versions: { version: number; effective_at: Date }
   catalog_sizes: {

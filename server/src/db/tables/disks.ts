@@ -12,7 +12,7 @@ import type {
 import type { Generated } from 'kysely'
 import type { At } from './at.ts'
 
-/** Copies of disks, what stands on them, and what is metered. */
+/** Captures of disks, the rows that name them, and meters. */
 export type DisksTables = {
   captures: {
     id: CaptureId

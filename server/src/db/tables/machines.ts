@@ -14,7 +14,7 @@ import type {
 import type { Generated } from 'kysely'
 import type { At } from './at.ts'
 
-/** Machines, who holds them and what happened to them. */
+/** Machines with their sessions, leases and events. */
 export type MachinesTables = {
   images: {
     id: ImageId

@@ -7,7 +7,7 @@ import type {
 } from '@computer/contract'
 import type { At } from './at.ts'
 
-/** Published ports, what opens them and what was served. */
+/** Published ports with their credentials and traffic. */
 export type PreviewsTables = {
   preview_hostnames: { label: string; given_at: At }
   previews: {

@@ -2,7 +2,7 @@ import type { MachineId, OrganizationId } from '@computer/contract'
 import type { Generated } from 'kysely'
 import type { At } from './at.ts'
 
-/** Secrets of machines, and what of them was delivered. */
+/** Secrets of machines and their deliveries. */
 export type SecretsTables = {
   machine_secrets: {
     machine_id: MachineId

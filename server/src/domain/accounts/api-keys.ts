@@ -7,7 +7,7 @@ import { ApiError, invalid, notFound } from '../../errors.ts'
 import { createSecret, secretPrefix } from './api-key-secret.ts'
 import { hashToken } from './tokens.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 
 type ApiKeyInput = {
   readonly name: string
@@ -67,16 +67,11 @@ export async function insertApiKey(
 }
 
 export async function listApiKeys(db: Database, actor: Actor, page: PageRequest) {
-  return pageById(page, (before, count) =>
-    db
-      .selectFrom('api_keys')
-      .selectAll()
-      .where('organization_id', '=', actor.organizationId)
-      .$if(before !== null, (query) => query.where('id', '<', before as ApiKeyId))
-      .orderBy('id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('organization_id', '=', actor.organizationId)
+  return newestFirst(page, rows)
 }
 
 /** Revoking again keeps the first `revoked_at`. */

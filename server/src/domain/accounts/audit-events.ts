@@ -1,8 +1,8 @@
-import type { AuditEvent, AuditEventId, AuditEventType, OrganizationId } from '@computer/contract'
+import type { AuditEvent, AuditEventType, OrganizationId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { Database } from '../../db/database.ts'
 import { newId } from '../../ids.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 
 /**
  * Adds an entry to an organization's audit log. Pass the transaction of the change, so that both commit
@@ -51,15 +51,10 @@ export async function listAuditEvents(
   actor: Actor,
   filter: PageRequest & { readonly type?: AuditEventType | undefined },
 ) {
-  return pageById(filter, (before, count) =>
-    db
-      .selectFrom('audit_events')
-      .selectAll()
-      .where('organization_id', '=', actor.organizationId)
-      .$if(before !== null, (query) => query.where('id', '<', before as AuditEventId))
-      .$if(filter.type !== undefined, (query) => query.where('type', '=', filter.type!))
-      .orderBy('id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = db
+    .selectFrom('audit_events')
+    .selectAll()
+    .where('organization_id', '=', actor.organizationId)
+    .$if(filter.type !== undefined, (query) => query.where('type', '=', filter.type!))
+  return newestFirst(filter, rows)
 }

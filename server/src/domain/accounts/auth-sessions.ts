@@ -11,7 +11,7 @@ import type { Database, Tx } from '../../db/database.ts'
 import { ApiError, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 import { createToken, hashToken } from './tokens.ts'
 
 /*
@@ -108,14 +108,8 @@ export async function noteAuthSessionUse(db: Database, actor: UserActor): Promis
 
 /** The actor's own sessions that are neither revoked nor expired. */
 export async function listAuthSessions(db: Database, actor: UserActor, page: PageRequest) {
-  return pageById(page, (before, count) =>
-    selectUsable(db)
-      .where('s.user_id', '=', actor.userId)
-      .$if(before !== null, (query) => query.where('s.id', '<', before as AuthSessionId))
-      .orderBy('s.id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectUsable(db).where('s.user_id', '=', actor.userId)
+  return newestFirst(page, rows, 's.id')
 }
 
 /** Revoking again is a no-op. */

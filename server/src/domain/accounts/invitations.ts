@@ -14,7 +14,7 @@ import { newId } from '../../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 import { getMember, lockAsManager, type Member } from './members.ts'
 import { lockOrganization } from './organizations.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 import { hashToken } from './tokens.ts'
 import { getUser, normalizeEmail } from './users.ts'
 
@@ -35,14 +35,8 @@ export async function listInvitations(
   actor: Actor,
   filter: PageRequest & { readonly state: InvitationState },
 ) {
-  return pageById(filter, (before, count) =>
-    selectInvitations(db, actor)
-      .where(invitationState, '=', filter.state)
-      .$if(before !== null, (query) => query.where('i.id', '<', before as InvitationId))
-      .orderBy('i.id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectInvitations(db, actor).where(invitationState, '=', filter.state)
+  return newestFirst(filter, rows, 'i.id')
 }
 
 /** Revoking an expired or revoked invitation is a no-op; revoking an accepted one is a conflict. */

@@ -12,7 +12,7 @@ import { ApiError, conflict, notFound } from '../../errors.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 import { createPersonalOrganization, lockOrganization } from './organizations.ts'
 import { hasPermission, missingPermission } from './permissions.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 
 export type Member = {
   readonly id: MembershipId
@@ -25,13 +25,8 @@ export type Member = {
 }
 
 export async function listMembers(db: Database, actor: Actor, page: PageRequest) {
-  return pageById(page, (before, count) =>
-    selectMembers(db, actor)
-      .$if(before !== null, (query) => query.where('m.id', '<', before as MembershipId))
-      .orderBy('m.id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectMembers(db, actor)
+  return newestFirst(page, rows, 'm.id')
 }
 
 export async function getMember(

@@ -2,34 +2,25 @@ import type { GuestAction, MachineId, SessionId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
-import { ApiError, conflict } from '../../errors.ts'
+import { conflict } from '../../errors.ts'
 import { GuestRefusal } from '../../guest/errors.ts'
-import { asApiError, askGuest, callGuest, guestRef } from '../guests/calls.ts'
+import { asApiError, callGuest, guestRef } from '../guests/calls.ts'
 import { pushFence, heldBy, readLease, type Lease } from './leases.ts'
 import { getRunningMachine } from '../find-machine.ts'
 import { getOwnSession, touchSession } from './sessions.ts'
 
-/** What the caller says about its grant: its session, and the fence it believes to hold. */
+/** The grant that the caller claims: its session, and the fence it believes to hold. */
 export type Grant = {
   readonly sessionId?: SessionId | undefined
   readonly fence?: number | undefined
 }
 
-/** Each try either lands or learns something newer; renewals by the same session may race us. */
+/** A try either succeeds or learns a newer fence; renewals by the same session may race with it. */
 const maxTries = 4
 
-/** The display once the desktop answers; until then compute_unavailable. */
-export async function getDisplay(app: Pick<App, 'db' | 'guests'>, actor: Actor, id: MachineId) {
-  const display = await askGuest(app, actor, id, (ref) => app.guests.display(ref))
-  if (display.up) return display
-  throw new ApiError('compute_unavailable', 'the desktop is not up yet; try again shortly', {
-    retryAfter: 1,
-  })
-}
-
 /**
- * Sends input to the desktop under the caller's grant. The row says whose turn it is; the agent has
- * the last word, because a takeover may be answered while this is on its way (see leases.ts).
+ * Sends input to the desktop under the caller's grant. The row names the holder, but the agent decides,
+ * because a takeover may complete while the input is on its way (see leases.ts).
  */
 export async function sendInput(
   app: Pick<App, 'db' | 'guests'>,
@@ -45,7 +36,7 @@ export async function sendInput(
     const lease = await requireGrant(app, actor, machine, grant)
     const { fence, holder } = lease
     first ??= lease
-    // Part of it may have happened before: doing it again is the caller's to decide.
+    // The first try may have had a partial effect, so whether to repeat it is up to the caller.
     if (holder?.sessionId !== first.holder?.sessionId) throw heldBy(lease)
     if (lease.acquiredAt?.getTime() !== first.acquiredAt?.getTime()) {
       throw conflict('the input lease changed hands while this was under way')
@@ -58,13 +49,13 @@ export async function sendInput(
       const reason = error instanceof GuestRefusal ? error.reason : undefined
       const stale = reason === 'fence_stale' || reason === 'fence_unknown'
       if (!stale || attempt === maxTries) throw asApiError(error)
-      // The agent has just started and knows no fence, or it knows a newer one than we read.
+      // The agent has just started and knows no fence, or it has a newer one than the row we read.
       if (reason === 'fence_unknown') await callGuest(() => pushFence(app, machine))
     }
   }
 }
 
-/** The lease, if it is the caller's to use. */
+/** Reads the lease, and throws unless the caller may use it. */
 async function requireGrant(
   app: Pick<App, 'db'>,
   actor: Actor,

@@ -10,33 +10,33 @@ import { getMachine, getRunningMachine } from '../find-machine.ts'
 import { getOwnSession, touchSession } from './sessions.ts'
 
 /*
- * The input lease: who may send input to a machine's desktop.
+ * The input lease decides who may send input to a machine's desktop.
  *
- * One row a machine holds the fence, the holder and when its grant ends, all by the database's
- * clock. Every grant and every release raises the fence under the row's lock. The fence is then
- * told to the agent inside the machine, which refuses every lower one, and only after that is
- * the grant answered: once a takeover has answered, nothing of the earlier holder can reach the
- * display, whatever is still on its way. If telling fails, the caller learns that and asks again;
- * the row's fence has risen meanwhile, which harms nobody but the holder that lost it.
+ * One row per machine has the fence, the holder and the expiry of its grant, by the database's clock.
+ * Every grant and every release raises the fence under the row's lock. The fence is then pushed to the
+ * agent inside the machine, which refuses all lower ones, and only then does the call return: once a
+ * takeover has returned, no input of the earlier holder can reach the display, whatever is still on
+ * its way. If the push fails, the caller gets the error and retries; the row's fence has risen, which
+ * affects only the holder that lost the lease.
  *
- * The row also says with which fence the present holding began. The agent is told that too, and
- * admits every fence from there on: a renewal makes nothing of its holder stale.
+ * The row also has the fence with which the current holding began. The agent accepts every fence from
+ * there on, so a renewal makes no input of its holder stale.
  */
 
 export type Lease = {
   readonly fence: number
-  /** The first fence of the present holding; of the release, where nobody holds it. */
+  /** The first fence of the current holding, or of the release if there is no holder. */
   readonly since: number
   readonly holder: {
     readonly sessionId: SessionId
     readonly type: 'agent' | 'human' | 'view'
     readonly openedBy: { type: 'user' | 'api_key'; id: string; name: string }
-    /** Its last call was noted more than ten seconds ago. */
+    /** Its last call was recorded more than ten seconds ago. */
     readonly isQuiet: boolean
   } | null
   readonly acquiredAt: Date | null
   readonly expiresAt: Date | null
-  /** How long it lasts from when it was read, by the database's clock; 0 without a holder. */
+  /** Time to expiry when the row was read, by the database's clock; 0 without a holder. */
   readonly remainingMs: number
 }
 
@@ -46,23 +46,23 @@ export async function acquireLease(
   app: LeaseApp,
   actor: Actor,
   machineId: MachineId,
-  wish: { readonly session_id: SessionId; readonly ttl_seconds: number; readonly force: boolean },
+  input: { readonly session_id: SessionId; readonly ttl_seconds: number; readonly force: boolean },
 ): Promise<Lease> {
   const machine = await getRunningMachine(app.db, actor, machineId)
-  const session = await getOwnSession(app.db, actor, machineId, wish.session_id)
+  const session = await getOwnSession(app.db, actor, machineId, input.session_id)
   if (session.type === 'view') {
     throw new ApiError('permission_denied', 'a view session can never hold the input lease')
   }
   await app.db.transaction().execute(async (tx) => {
     const before = await lockLease(tx, machineId)
     const held = before.holder?.sessionId
-    if (held && held !== session.id && !wish.force) throw heldBy(before)
+    if (held && held !== session.id && !input.force) throw heldBy(before)
     await tx
       .updateTable('input_leases')
       .set({
         fence: sql`fence + 1`,
         session_id: session.id,
-        expires_at: sql`clock_timestamp() + make_interval(secs => ${wish.ttl_seconds})`,
+        expires_at: sql`clock_timestamp() + make_interval(secs => ${input.ttl_seconds})`,
         ...(held !== session.id && {
           since_fence: sql`fence + 1`,
           acquired_at: sql`clock_timestamp()`,
@@ -85,17 +85,17 @@ export async function acquireLease(
   app.changes.publish(machineId)
   const lease = await callGuest(() => pushFence(app, machine))
   if (lease.holder?.sessionId === session.id) return lease
-  // Taken over, or released, before the agent had heard of this grant: it was never usable.
+  // The lease was taken over or released before the agent had this grant, which was never usable.
   throw lease.holder ? heldBy(lease) : conflict('the lease was released as it was granted')
 }
 
-/** Who holds the lease now. A grant that has run out is no holder. */
+/** Reads the current lease. An expired grant has no holder. */
 export async function getLease(db: Database, actor: Actor, machineId: MachineId): Promise<Lease> {
   await getMachine(db, actor, machineId)
   return readLease(db, machineId)
 }
 
-/** Only the holder's session releases it. */
+/** Releases the lease, which only the holder's session may do. */
 export async function releaseLease(
   app: LeaseApp,
   actor: Actor,
@@ -112,29 +112,29 @@ export async function releaseLease(
     throw lease.holder ? heldBy(lease) : conflict('nobody holds the input lease')
   }
   app.changes.publish(machineId)
-  return tellFence(app, actor, machineId)
+  return pushReleasedFence(app, actor, machineId)
 }
 
 /**
- * Takes the lease from a session if it holds it. After the commit the caller says that it changed and
- * tells the agent.
+ * Releases the lease if the session holds it. After the commit the caller must publish the change and
+ * push the fence.
  */
 export async function clearHolder(tx: Tx, machineId: MachineId, sessionId: SessionId) {
   const lease = await lockLease(tx, machineId)
   if (lease.holder?.sessionId !== sessionId) return null
-  await vacate(tx, machineId, sessionId)
+  await removeHolder(tx, machineId, sessionId)
   return lease
 }
 
-/** Refuses while anybody holds the lease. Nobody gets it before the end of the transaction. */
+/** Throws if the lease has a holder. It is locked until the end of the transaction. */
 export async function requireNoHolder(tx: Tx, machineId: MachineId): Promise<void> {
   const lease = await lockLease(tx, machineId)
   if (lease.holder) throw heldBy(lease)
 }
 
 /**
- * Writes down that grants have run out and lets go of what the lost holders still hold pressed.
- * Whoever reads such a lease sees no holder before that.
+ * Records the expiry of grants, and makes the agents release keys that the former holders still press.
+ * Readers see an expired grant as having no holder even before that.
  */
 export async function expireLeases(app: LeaseApp): Promise<void> {
   const expired = await app.db
@@ -147,7 +147,7 @@ export async function expireLeases(app: LeaseApp): Promise<void> {
   for (const { machine_id: id, fence } of expired) await expireLease(app, id, fence)
 }
 
-/** Unless it was renewed since it was read. */
+/** Does nothing if the grant was renewed since it was read. */
 async function expireLease(app: LeaseApp, machineId: MachineId, fence: number): Promise<void> {
   const machine = await app.db.transaction().execute(async (tx) => {
     const lost = await tx
@@ -160,7 +160,7 @@ async function expireLease(app: LeaseApp, machineId: MachineId, fence: number): 
       .forUpdate()
       .executeTakeFirst()
     if (!lost) return undefined
-    await vacate(tx, machineId, lost.session_id!, 'the lease ran out')
+    await removeHolder(tx, machineId, lost.session_id!, 'the lease expired')
     return tx
       .selectFrom('machines')
       .selectAll()
@@ -169,24 +169,24 @@ async function expireLease(app: LeaseApp, machineId: MachineId, fence: number): 
       .executeTakeFirst()
   })
   app.changes.publish(machineId)
-  if (machine) await tellRunning(app, machine)
+  if (machine) await tryPushFence(app, machine)
 }
 
 /**
- * Tells the agent what the row says after a release. A machine that is not running, or whose agent
- * does not answer, is told before its next input instead.
+ * Pushes the fence to the agent after a release. If the machine does not run or its agent does not
+ * answer, the fence is pushed before the next input instead.
  */
-export async function tellFence(
+export async function pushReleasedFence(
   app: Pick<App, 'db' | 'guests' | 'log'>,
   actor: Actor,
   machineId: MachineId,
 ): Promise<Lease> {
   const machine = await getMachine(app.db, actor, machineId)
-  if (machine.state === 'running') await tellRunning(app, machine)
+  if (machine.state === 'running') await tryPushFence(app, machine)
   return readLease(app.db, machineId)
 }
 
-/** Tells the agent the fence of the row as it is now, and answers the row. */
+/** Pushes the row's current fence to the agent, and returns the lease. */
 export async function pushFence(
   app: Pick<App, 'db' | 'guests'>,
   machine: MachineRow,
@@ -241,8 +241,8 @@ export function heldBy(lease: Lease): ApiError {
   )
 }
 
-/** Nobody holds it any more; the fence rises so that nothing of the last holder lands either. */
-async function vacate(tx: Tx, machineId: MachineId, sessionId: SessionId, message?: string) {
+/** Removes the holder and raises the fence, so that no input of the last holder is accepted. */
+async function removeHolder(tx: Tx, machineId: MachineId, sessionId: SessionId, message?: string) {
   await tx
     .updateTable('input_leases')
     .set({
@@ -261,19 +261,22 @@ async function vacate(tx: Tx, machineId: MachineId, sessionId: SessionId, messag
   })
 }
 
-async function tellRunning(
+async function tryPushFence(
   app: Pick<App, 'db' | 'guests' | 'log'>,
   machine: MachineRow,
 ): Promise<void> {
   try {
-    // A way to the agent that has just broken off is no reason to leave it untold.
+    // The second try opens a new channel if the first found its channel broken.
     await pushFence(app, machine).catch(() => pushFence(app, machine))
   } catch (error) {
-    app.log.warn({ err: error, machine_id: machine.id }, 'a release was not told to the agent yet')
+    app.log.warn(
+      { err: error, machine_id: machine.id },
+      'could not push a fence to the agent; it will be pushed before the next input',
+    )
   }
 }
 
-/** The row, made if need be and locked until the end of the transaction. */
+/** Reads the row, inserted if it is missing, and locks it until the end of the transaction. */
 async function lockLease(tx: Tx, machineId: MachineId): Promise<Lease> {
   await tx
     .insertInto('input_leases')

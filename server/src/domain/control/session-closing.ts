@@ -2,13 +2,13 @@ import type { SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
-import { clearHolder, tellFence } from './leases.ts'
-import { noteClosed } from './session-sockets.ts'
+import { clearHolder, pushReleasedFence } from './leases.ts'
+import { recordClosed } from './session-sockets.ts'
 import { abandonedAfter, getSession, requireOpener, type SessionWithState } from './sessions.ts'
 
 /**
- * Closes a session for ever and releases the lease it holds. Repeating it changes nothing. Another's
- * session may be closed by whoever could take its lease anyway.
+ * Closes a session for ever and releases its lease. Repeating it changes nothing. Callers with
+ * machines:control may close sessions of others, since they could take over the lease anyway.
  */
 export async function closeSession(
   app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>,
@@ -19,17 +19,17 @@ export async function closeSession(
     const found = await getSession(tx, actor, id)
     if (!actor.permissions.has('machines:control')) requireOpener(actor, found)
     if (found.state === 'closed') return { session: found, released: null }
-    // The lease first, as whoever acquires it does.
+    // The lease is locked first, as when it is acquired.
     const lease = await clearHolder(tx, found.machine_id, id)
-    await noteClosed(tx, found.machine_id, id)
+    await recordClosed(tx, found.machine_id, id)
     return { session: await getSession(tx, actor, id), released: lease }
   })
   app.changes.publish(session.machine_id)
-  if (released) await tellFence(app, actor, session.machine_id)
+  if (released) await pushReleasedFence(app, actor, session.machine_id)
   return session
 }
 
-/** Writes down that sessions were abandoned. Whoever reads one sees it closed before that. */
+/** Records that abandoned sessions are closed. Readers see them as closed even before that. */
 export async function closeAbandonedSessions(app: Pick<App, 'db' | 'changes'>): Promise<void> {
   const abandoned = await app.db
     .selectFrom('sessions')
@@ -40,7 +40,7 @@ export async function closeAbandonedSessions(app: Pick<App, 'db' | 'changes'>): 
     .execute()
   for (const { id, machine_id: machineId } of abandoned) {
     await app.db.transaction().execute(async (tx) => {
-      await noteClosed(tx, machineId, id, 'idle for 24 hours')
+      await recordClosed(tx, machineId, id, 'idle for 24 hours')
     })
     app.changes.publish(machineId)
   }

@@ -6,14 +6,14 @@ import { appendEvent } from '../events/events.ts'
 import { lockAnyMachine } from '../find-machine.ts'
 
 /*
- * The sockets that sessions have open at the gateways, and what the log says of it. A session is
- * connected from when it is opened. It is disconnected when its last socket closes, or it is closed
- * itself, and connected again with its next socket: the two events take turns.
+ * The sockets that sessions have open at the gateways, and their events. A session is connected from
+ * when it is opened. It is disconnected when its last socket closes or the session itself is closed,
+ * and connected again with its next socket, so the two events alternate.
  *
- * Each socket is a row, which its gateway touches. A gateway that is killed leaves rows that nobody
- * touches: a minute later the worker takes them for closed.
+ * Each socket has a row, which its gateway touches. The rows of a gateway that was killed are no longer
+ * touched, and a minute later the worker treats their sockets as closed.
  *
- * The machine is locked before the session, as wherever an event goes with a change of a session.
+ * The machine is locked before the session, as in all changes of a session that add an event.
  */
 
 export type SessionSocket = { readonly machineId: MachineId; readonly sessionId: SessionId }
@@ -21,7 +21,7 @@ export type SocketId = string
 
 const unseenAfter = sql`interval '60 seconds'`
 
-/** Null if the session was closed meanwhile. */
+/** Resolves to null if the session was closed meanwhile. */
 export async function noteSocketOpened(
   app: Pick<App, 'db' | 'changes'>,
   { machineId, sessionId }: SessionSocket,
@@ -42,9 +42,9 @@ export async function noteSocketOpened(
       .values({ session_id: sessionId })
       .returning('id')
       .executeTakeFirstOrThrow()
-    return { id, isNews: !session.connected }
+    return { id, isChange: !session.connected }
   })
-  if (noted?.isNews) app.changes.publish(machineId)
+  if (noted?.isChange) app.changes.publish(machineId)
   return noted && noted.id
 }
 
@@ -53,15 +53,15 @@ export async function noteSocketClosed(
   { machineId, sessionId }: SessionSocket,
   id: SocketId,
 ): Promise<void> {
-  const isNews = await app.db.transaction().execute(async (tx) => {
+  const isChange = await app.db.transaction().execute(async (tx) => {
     const session = await lockOpenSession(tx, machineId, sessionId)
     await tx.deleteFrom('session_sockets').where('id', '=', id).execute()
     return session?.connected && (await disconnectUnlessOpen(tx, machineId, sessionId))
   })
-  if (isNews) app.changes.publish(machineId)
+  if (isChange) app.changes.publish(machineId)
 }
 
-/** Their sessions stay active. Answers those that are still noted. */
+/** Keeps the sessions of these sockets active. Resolves to the sockets that still have a row. */
 export async function touchSockets(
   db: Database,
   ids: readonly SocketId[],
@@ -73,7 +73,7 @@ export async function touchSockets(
     .returning(['id', 'session_id'])
     .execute()
   if (seen.length > 0) {
-    // Whoever holds one locked touches it as well, or closes it.
+    // A transaction that has a session locked touches it as well, or closes it.
     const free = db
       .selectFrom('sessions')
       .select('id')
@@ -90,7 +90,7 @@ export async function touchSockets(
   return new Set(seen.map((socket) => socket.id))
 }
 
-/** What gateways left behind that are no more. */
+/** Closes the sockets of gateways that were killed. */
 export async function forgetUnseenSockets(app: Pick<App, 'db' | 'changes'>): Promise<void> {
   const unseen = await app.db
     .selectFrom('session_sockets as k')
@@ -102,8 +102,8 @@ export async function forgetUnseenSockets(app: Pick<App, 'db' | 'changes'>): Pro
   for (const { id, ...socket } of unseen) await noteSocketClosed(app, socket, id)
 }
 
-/** The session is closed for ever; its sockets close for that. */
-export async function noteClosed(
+/** Records that a session is closed for ever; the gateways then close its sockets. */
+export async function recordClosed(
   tx: Tx,
   machineId: MachineId,
   sessionId: SessionId,
@@ -137,7 +137,7 @@ async function disconnectUnlessOpen(tx: Tx, machineId: MachineId, sessionId: Ses
   return true
 }
 
-/** A session that is closed, or whose machine is gone, has nothing more to be told. */
+/** Undefined for a session that is closed or whose machine is gone: its log has ended. */
 async function lockOpenSession(tx: Tx, machineId: MachineId, id: SessionId) {
   const machine = await lockAnyMachine(tx, machineId)
   if (machine.deleted_at !== null) return undefined

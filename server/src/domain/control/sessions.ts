@@ -8,16 +8,16 @@ import { getEntitlements, requireRoom } from '../accounts/plans.ts'
 import { appendEvent } from '../events/events.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { getMachine } from '../find-machine.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 
 export type SessionWithState = SessionRow & { readonly state: SessionState }
 
-/** Idle that long, a session closes for ever (wire, Sessions). */
+/** A session that is idle for this long closes for ever (wire, Sessions). */
 export const abandonedAfter = sql`interval '24 hours'`
 
 /**
- * Active while it holds the lease or made a call in the last minute; the gateway calls for as long as
- * it has a socket open. Derived, never stored: nothing has to run for a session to become idle.
+ * A session is active while it holds the lease or made a call in the last minute; the gateway touches
+ * sessions with open sockets. The state is derived, so nothing has to run for a session to become idle.
  */
 const state = sql<SessionState>`case
   when closed_at is not null or last_active_at < now() - ${abandonedAfter} then 'closed'
@@ -28,22 +28,22 @@ const state = sql<SessionState>`case
   ) then 'active'
   else 'idle' end`
 
-/** Nobody notes when a session is abandoned, so the time of that is derived as well. */
+/** The time at which a session was abandoned is derived as well. */
 const closedAt = sql<Date | null>`case
   when closed_at is null and last_active_at < now() - ${abandonedAfter}
   then last_active_at + ${abandonedAfter} else closed_at end`
 
-/** Called again with the id of an earlier call that was cut off, it answers the session of that call. */
+/** A repeated call with the same id returns the session of the first call. */
 export async function openSession(
   app: Pick<App, 'db' | 'changes'>,
   actor: Actor,
   id: SessionId,
-  wish: { readonly machine_id: MachineId; readonly type?: SessionType | undefined },
+  input: { readonly machine_id: MachineId; readonly type?: SessionType | undefined },
 ): Promise<SessionWithState> {
   const session = await app.db.transaction().execute(async (tx) => {
     const existing = await findSession(tx, actor, id)
     if (existing) return existing
-    const machine = await getMachine(tx, actor, wish.machine_id)
+    const machine = await getMachine(tx, actor, input.machine_id)
     await requireRoomForSession(tx, actor)
     await tx
       .insertInto('sessions')
@@ -51,7 +51,7 @@ export async function openSession(
         id,
         organization_id: actor.organizationId,
         machine_id: machine.id,
-        type: wish.type ?? (actor.principal.type === 'api_key' ? 'agent' : 'human'),
+        type: input.type ?? (actor.principal.type === 'api_key' ? 'agent' : 'human'),
         opened_by_type: actor.principal.type,
         opened_by_id: actor.principal.id,
         opened_by_name: actor.principal.name,
@@ -72,17 +72,12 @@ export async function listSessions(
     readonly state?: SessionState | undefined
   },
 ) {
-  return pageById(filter, (before, count) =>
-    selectSessions(db, actor)
-      .$if(before !== null, (query) => query.where('id', '<', before as SessionId))
-      .$if(filter.machine_id !== undefined, (query) =>
-        query.where('machine_id', '=', filter.machine_id!),
-      )
-      .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
-      .orderBy('id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectSessions(db, actor)
+    .$if(filter.machine_id !== undefined, (query) =>
+      query.where('machine_id', '=', filter.machine_id!),
+    )
+    .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
+  return newestFirst(filter, rows)
 }
 
 export async function getSession(db: Database, actor: Actor, id: SessionId) {
@@ -91,7 +86,7 @@ export async function getSession(db: Database, actor: Actor, id: SessionId) {
   return session
 }
 
-/** A session that the caller itself opened on that machine and that is still open. */
+/** Reads an open session of the machine that the caller opened itself. */
 export async function getOwnSession(
   db: Database,
   actor: Actor,
@@ -109,7 +104,7 @@ export async function getOwnSession(
   return session
 }
 
-/** Notes that a session made a call. */
+/** Records that a session made a call. */
 export async function touchSession(db: Database, id: SessionId): Promise<void> {
   await db
     .updateTable('sessions')
@@ -120,7 +115,7 @@ export async function touchSession(db: Database, id: SessionId): Promise<void> {
 
 export function requireOpener(actor: Actor, session: SessionRow): void {
   if (session.opened_by_id === actor.principal.id) return
-  throw new ApiError('permission_denied', `session ${session.id} was opened by somebody else`)
+  throw new ApiError('permission_denied', `session ${session.id} was opened by another caller`)
 }
 
 async function findSession(db: Database, actor: Actor, id: SessionId) {

@@ -9,13 +9,13 @@ import { abandonRestore } from './restores.ts'
 import { describeSnapshot } from './snapshots.ts'
 import { replaceEarlierStops } from './stop-snapshots.ts'
 
-/** The copy is made. `writtenBytes` are what the machine wrote beyond what its disk began with. */
+/** Records a finished copy. `writtenBytes` is what the machine wrote since its disk was made. */
 export async function completeCapture(
   app: Pick<App, 'db' | 'changes'>,
   capture: CaptureRow,
   writtenBytes: number,
 ): Promise<void> {
-  await settle(app, capture, async (tx, machine) => {
+  await finishCapture(app, capture, async (tx, machine) => {
     const done = await tx
       .updateTable('captures')
       .set({
@@ -41,15 +41,15 @@ export async function completeCapture(
 }
 
 /**
- * The copy could not be made, for a reason that its caller is told. The machine stays as it is. False:
- * somebody else has settled it, and it may have been made.
+ * Records that the copy could not be made, with a reason that callers see. The machine is not changed.
+ * False if another worker has finished the capture, whose copy may exist.
  */
 export async function failCapture(
   app: Pick<App, 'db' | 'changes'>,
   capture: CaptureRow,
   failure: { readonly reason: string; readonly isDiskGone: boolean },
 ): Promise<boolean> {
-  return settle(app, capture, async (tx, machine) => {
+  return finishCapture(app, capture, async (tx, machine) => {
     const failed = await tx
       .updateTable('captures')
       .set({ state: 'error', error: failure.reason })
@@ -64,17 +64,17 @@ export async function failCapture(
       await appendEvent(tx, machine.id, { type: 'snapshot.failed', message })
       if (snapshot.origin === 'stop') await replaceEarlierStops(tx, snapshot, 'error')
     }
-    // Of a disk that is gone there is nothing to keep: the restore brings another.
+    // If the disk is gone there is nothing to keep: the restore replaces it.
     if (failed.before_restore && !failure.isDiskGone) {
-      const reason = `the disk of now could not be kept: ${failure.reason}`
+      const reason = `the current disk could not be kept: ${failure.reason}`
       await abandonRestore(tx, machine, { reason, isRunning: machine.state === 'stopping' })
     }
     return true
   })
 }
 
-/** Of two workers that both think it is theirs, one finds it settled. */
-async function settle(
+/** Records the outcome once: `record` returns false if another worker has done so. */
+async function finishCapture(
   app: Pick<App, 'db' | 'changes'>,
   capture: CaptureRow,
   record: (tx: Tx, machine: MachineRow) => Promise<boolean>,
@@ -82,7 +82,7 @@ async function settle(
   const isRecorded = await app.db.transaction().execute(async (tx) => {
     const machine = await lockAnyMachine(tx, capture.machine_id)
     if (!(await record(tx, machine))) return false
-    // Whoever asked for it may have gone meanwhile.
+    // The row that requested the capture may have been deleted meanwhile.
     await releaseCapture(tx, capture.id)
     return true
   })

@@ -4,20 +4,19 @@ import type { CaptureRow, Database, MachineRow, Tx } from '../../db/database.ts'
 import { newId } from '../../ids.ts'
 
 /*
- * A capture is a copy of a machine's disk. Snapshots, templates, forks and restores are rows that
- * name one; it is made once, shared by all of them, and goes when nobody names it any more.
+ * A capture is a copy of a machine's disk. Snapshots, templates, forks and restores are rows that name
+ * a capture; it is made once, shared by all of them, and removed when no row names it any more.
  *
- * It is a row that the worker makes true. `pending`: still to be made, under the claim of its machine
- * and before the machine's own next step, so that whatever was asked of the machine later finds it
- * made. `ready`, or `error` with the reason. `deleting`: nobody names it, and its copy in the engine
- * goes.
+ * The worker makes the engine match the row. A `pending` capture is made under the claim of its machine
+ * and before the machine's own next step, so that later requests find it made. It becomes `ready`, or
+ * `error` with the reason. In `deleting` no row names it, and its copy in the engine is removed.
  *
- * The capture's lock is what orders those who begin and cease to name it: `holdCapture` before a row
- * names one that is there, `releaseCapture` after a row ceased to. Locks are taken in the order
- * organization, input lease, machine, capture.
+ * The lock of the capture orders the transactions that add and remove names: call `holdCapture` before
+ * a row names an existing capture, and `releaseCapture` after a row ceased to. Locks are taken in the
+ * order organization, input lease, machine, capture.
  */
 
-/** Asks for the disk of a machine as it is from now on. The machine is locked. */
+/** Requests a capture of the disk of a locked machine. */
 export async function insertCapture(
   tx: Tx,
   machine: MachineRow,
@@ -44,14 +43,14 @@ export async function getCapture(db: Database, id: CaptureId): Promise<CaptureRo
   return db.selectFrom('captures').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-/** Keeps a capture until the end of the transaction, so that another row may name it. */
+/** Keeps a capture from being removed until the end of the transaction, so that a row can name it. */
 export async function holdCapture(tx: Tx, id: CaptureId): Promise<CaptureRow | undefined> {
   return tx.selectFrom('captures').selectAll().where('id', '=', id).forShare().executeTakeFirst()
 }
 
 /**
- * To be called by whoever ceased to name a capture, in the same transaction. One that nobody names
- * any more is deleted; one that is still being made is looked at again when it is done.
+ * Must be called in the transaction in which a row ceases to name a capture. An unnamed capture goes to
+ * `deleting`; a pending one is checked again when it is made.
  */
 export async function releaseCapture(tx: Tx, id: CaptureId): Promise<Released> {
   const capture = await tx
@@ -73,11 +72,11 @@ export async function releaseCapture(tx: Tx, id: CaptureId): Promise<Released> {
 }
 
 export type Released = {
-  /** As it was before. */
+  /** The row as it was before the call. */
   readonly capture: CaptureRow
-  /** A snapshot or a template names it, so its bytes are somebody's. */
+  /** A snapshot or a template names it, so its bytes are metered. */
   readonly isKept: boolean
-  /** Somebody does, be it a machine whose disk is being made from it. */
+  /** Any row names it, including a machine whose disk is being made from it. */
   readonly isNamed: boolean
 }
 

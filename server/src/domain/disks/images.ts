@@ -2,7 +2,7 @@ import type { ImageId } from '@computer/contract'
 import type { Database } from '../../db/database.ts'
 import { ApiError, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 
 export type BuiltImage = {
   readonly recipeHash: string
@@ -52,15 +52,8 @@ export async function hasImages(db: Database): Promise<boolean> {
 
 /** Images belong to the server, not to an organization: every member may read them. */
 export async function listImages(db: Database, page: PageRequest) {
-  return pageById(page, (before, count) =>
-    db
-      .selectFrom('images')
-      .selectAll()
-      .$if(before !== null, (query) => query.where('id', '<', before as ImageId))
-      .orderBy('id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = db.selectFrom('images').selectAll()
+  return newestFirst(page, rows)
 }
 
 /** The named image, or the server's default. */
@@ -78,7 +71,7 @@ export async function resolveImage(db: Database, id: ImageId | undefined) {
   })
 }
 
-/** What new machines are made from, with the files it was built as; undefined on a server without. */
+/** The image of new machines, with its files; undefined on a server that has none yet. */
 export async function getDefaultImage(db: Database) {
   return db.selectFrom('images').selectAll().where('is_default', '=', true).executeTakeFirst()
 }

@@ -4,10 +4,10 @@ import type { Database } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
 
 const gibibyte = 2 ** 30
-/** How often the worker measures: an answer that says "later" means after the next time. */
+/** The worker measures this often; retry-after of a full pool waits for the next measurement. */
 export const measureEveryMs = 10_000
 
-/** Notes how much room the engine has, for those who do not talk to it. */
+/** Records the free space of the engine for processes that do not call the engine. */
 export async function recordPool(
   app: Pick<App, 'db'>,
   { totalBytes, freeBytes }: { readonly totalBytes: number; readonly freeBytes: number },
@@ -24,13 +24,13 @@ export async function recordPool(
     .execute()
 }
 
-/** Refuses what makes another disk while the pool is full. Before it was measured, all is tried. */
+/** Throws while the pool is too full for another disk. Before the first measurement it never throws. */
 export async function requireDiskRoom(db: Database): Promise<void> {
   const pool = await db.selectFrom('pool_status').selectAll().executeTakeFirst()
   if (!pool || pool.free_bytes >= Math.max(pool.total_bytes * 0.02, gibibyte)) return
   throw new ApiError(
     'compute_unavailable',
-    'the disk of this server is full: delete snapshots or machines that are not needed any more',
+    'the disk of this server is full: delete snapshots or machines that are no longer needed',
     { retryAfter: measureEveryMs / 1000 },
   )
 }

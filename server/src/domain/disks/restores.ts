@@ -14,10 +14,10 @@ import { requireDiskRoom } from './pool.ts'
 import { describeSnapshot, holdSnapshotOf, insertSnapshot } from './snapshots.ts'
 
 /*
- * A restore puts a machine onto another disk. The row names the capture it is to be made from and
- * takes the next generation; the worker keeps the disk of now as a snapshot, stops the machine, makes
- * the disk of that generation beside the one of now and then changes the row over to it. Until that
- * moment nothing is lost, and every way out leads back to the disk of now.
+ * A restore replaces the disk of a machine. The row names the capture to restore and takes the next
+ * generation; the worker keeps the current disk as a snapshot, stops the machine, makes the disk of the
+ * new generation beside the current one and then switches the row to it. Until that moment nothing is
+ * lost, and every failure leads back to the current disk.
  */
 
 export async function restoreMachine(
@@ -54,7 +54,7 @@ export async function restoreMachine(
   return machine
 }
 
-/** The new disk is in place: from now on it is the machine's. The old one is nobody's. */
+/** Switches a machine to its new disk, which is in place. No row refers to the old one any more. */
 export async function completeRestore(
   app: Pick<App, 'db' | 'changes'>,
   machine: MachineRow,
@@ -75,13 +75,13 @@ export async function completeRestore(
       .execute()
     await releaseCapture(tx, captureId)
     await appendEvent(tx, current.id, { type: 'machine.restore_completed' })
-    if (current.state === 'stopping') await moveOn(tx, current)
+    if (current.state === 'stopping') await restart(tx, current)
     if (current.state === 'error') await moveMachine(tx, current, 'stopped', { wanted: 'stopped' })
   })
   app.changes.publish(machine.id)
 }
 
-/** The new disk cannot be had: the machine goes back to its own. */
+/** Ends a restore whose new disk cannot be made: the machine keeps its current disk. */
 export async function failRestore(
   app: Pick<App, 'db' | 'changes'>,
   machine: MachineRow,
@@ -95,11 +95,11 @@ export async function failRestore(
 
 export type RestoreFailure = {
   readonly reason: string
-  /** The machine never went down for it. */
+  /** The machine never went down for the restore. */
   readonly isRunning: boolean
 }
 
-/** The same for a locked machine, of which nothing is done that is not under way. */
+/** The same for a locked machine. Does nothing if no restore is under way. */
 export async function abandonRestore(
   tx: Tx,
   machine: MachineRow,
@@ -116,11 +116,11 @@ export async function abandonRestore(
   await appendEvent(tx, machine.id, { type: 'machine.restore_failed', message: reason })
   if (machine.state !== 'stopping') return
   if (isRunning) await moveMachine(tx, machine, 'running', { message: 'the machine runs on' })
-  else await moveOn(tx, machine)
+  else await restart(tx, machine)
 }
 
-/** It was running and is to run again, with no rest in between for anybody to see. */
-async function moveOn(tx: Tx, machine: MachineRow): Promise<void> {
+/** Starts a machine that ran before, within one transaction, so no reader sees it at rest. */
+async function restart(tx: Tx, machine: MachineRow): Promise<void> {
   await moveMachine(tx, await moveMachine(tx, machine, 'stopped'), 'starting')
 }
 
@@ -133,7 +133,7 @@ function requireRestorable(machine: MachineRow): void {
   throw illegalMove(state, 'stopping')
 }
 
-/** The machine, if its restore is still the one that was read. */
+/** Locks the machine, and throws unless its restore is still the one that was read. */
 async function lockUnmoved(tx: Tx, machine: MachineRow): Promise<MachineRow> {
   const current = await lockAnyMachine(tx, machine.id)
   const isSame =
@@ -141,6 +141,6 @@ async function lockUnmoved(tx: Tx, machine: MachineRow): Promise<MachineRow> {
     current.last_generation === machine.last_generation &&
     current.restore_capture_id !== null &&
     current.deleted_at === null
-  if (!isSame) throw conflict(`machine ${machine.id} went on while its disk was restored`)
+  if (!isSame) throw conflict(`machine ${machine.id} changed while its disk was restored`)
   return current
 }

@@ -10,8 +10,8 @@ import { lockAnyMachine } from '../find-machine.ts'
 import { describeSnapshot, getSnapshot, type SnapshotWithState } from './snapshots.ts'
 
 /**
- * Deletes the newest snapshot of a machine, be the machine gone or not. One in error holds no disk:
- * it can always go, and is in nobody's way. Asking again is no error.
+ * Deletes the newest snapshot of a machine, even of a deleted machine. A snapshot in error holds no
+ * disk: it can always be deleted and never blocks another. Repeating the call is no error.
  */
 export async function deleteSnapshot(
   app: Pick<App, 'db' | 'changes'>,
@@ -38,8 +38,8 @@ export async function deleteSnapshot(
 }
 
 /**
- * Takes a snapshot of a locked machine away, with what it stands on unless somebody else does. Its
- * row stays, deleted, until its copy in the engine is gone.
+ * Deletes a snapshot of a locked machine, and its capture unless another row names it. The row stays,
+ * marked deleted, until the copy in the engine is gone.
  */
 export async function dropSnapshot(tx: Tx, snapshot: SnapshotRow): Promise<void> {
   await tx
@@ -70,6 +70,6 @@ async function requireNewest(tx: Tx, snapshot: SnapshotWithState): Promise<void>
     .executeTakeFirstOrThrow()
   if (newest.id === snapshot.id) return
   throw conflict(
-    `only the newest snapshot of a machine can be deleted: ${describeSnapshot(newest)} is in the way`,
+    `only the newest snapshot of a machine can be deleted: delete ${describeSnapshot(newest)} first`,
   )
 }

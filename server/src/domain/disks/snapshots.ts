@@ -10,7 +10,7 @@ import { appendEvent } from '../events/events.ts'
 import { lockMachine } from '../find-machine.ts'
 import { generateSnapshotName } from '../names.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 import { requireDiskRoom } from './pool.ts'
 
 export type SnapshotWithState = SnapshotRow &
@@ -19,32 +19,32 @@ export type SnapshotWithState = SnapshotRow &
   }
 
 /**
- * Asks for a running machine's disk as it is now; the worker copies it. Called again with the id of
- * an earlier call that was cut off, it answers the snapshot of that call.
+ * Requests a copy of a running machine's current disk, which the worker makes. A repeated call with the
+ * same id returns the snapshot of the first call.
  */
 export async function createSnapshot(
   app: Pick<App, 'db' | 'changes'>,
   actor: Actor,
   id: SnapshotId,
-  wish: { readonly machine_id: MachineId; readonly name?: string | undefined },
+  input: { readonly machine_id: MachineId; readonly name?: string | undefined },
 ): Promise<SnapshotWithState> {
   const snapshot = await app.db.transaction().execute(async (tx) => {
     await lockOrganization(tx, actor)
     const existing = await findSnapshot(tx, actor, id)
     if (existing) return existing
-    const machine = await lockMachine(tx, actor, wish.machine_id)
+    const machine = await lockMachine(tx, actor, input.machine_id)
     if (machine.state !== 'running') throw notRunning(machine.state)
     await requireDiskRoom(tx)
     await requireRoomForSnapshot(tx, actor, machine.id)
-    const name = wish.name ?? generateSnapshotName('snapshot')
+    const name = input.name ?? generateSnapshotName('snapshot')
     await insertSnapshot(tx, machine, { id, name, origin: 'manual' })
     return getSnapshot(tx, actor, id)
   })
-  app.changes.publish(wish.machine_id)
+  app.changes.publish(input.machine_id)
   return snapshot
 }
 
-/** Of every machine of the organization, also of those that are gone. */
+/** The snapshots of all machines of the organization, including deleted machines. */
 export async function listSnapshots(
   db: Database,
   actor: Actor,
@@ -54,18 +54,13 @@ export async function listSnapshots(
     readonly state?: SnapshotState | undefined
   },
 ) {
-  return pageById(filter, (before, count) =>
-    selectSnapshots(db, actor)
-      .$if(before !== null, (query) => query.where('s.id', '<', before as SnapshotId))
-      .$if(filter.machine_id !== undefined, (query) =>
-        query.where('s.machine_id', '=', filter.machine_id!),
-      )
-      .$if(filter.origin !== undefined, (query) => query.where('s.origin', '=', filter.origin!))
-      .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
-      .orderBy('s.id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectSnapshots(db, actor)
+    .$if(filter.machine_id !== undefined, (query) =>
+      query.where('s.machine_id', '=', filter.machine_id!),
+    )
+    .$if(filter.origin !== undefined, (query) => query.where('s.origin', '=', filter.origin!))
+    .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
+  return newestFirst(filter, rows, 's.id')
 }
 
 export async function getSnapshot(
@@ -78,7 +73,7 @@ export async function getSnapshot(
   return snapshot
 }
 
-/** A ready snapshot, whose disk stays until the end of the transaction. */
+/** Reads a ready snapshot and keeps its disk until the end of the transaction. */
 export async function holdSnapshot(
   tx: Tx,
   actor: Actor,
@@ -94,7 +89,7 @@ export async function holdSnapshot(
   )
 }
 
-/** The same, of that machine. */
+/** The same, for a snapshot of the given machine. */
 export async function holdSnapshotOf(
   tx: Tx,
   actor: Actor,
@@ -108,18 +103,18 @@ export async function holdSnapshotOf(
   ])
 }
 
-/** A snapshot of a locked machine, and the capture it stands on. */
+/** Inserts a snapshot of a locked machine with a pending capture. */
 export async function insertSnapshot(
   tx: Tx,
   machine: MachineRow,
-  wish: {
+  input: {
     readonly id: SnapshotId
     readonly name: string
     readonly origin: SnapshotOrigin
     readonly beforeRestore?: boolean
   },
 ): Promise<CaptureRow> {
-  const { beforeRestore = false, ...named } = wish
+  const { beforeRestore = false, ...named } = input
   const capture = await insertCapture(tx, machine, { beforeRestore })
   await tx
     .insertInto('snapshots')
@@ -131,11 +126,11 @@ export async function insertSnapshot(
       created_at: capture.created_at,
     })
     .execute()
-  await appendEvent(tx, machine.id, { type: 'snapshot.started', message: describeSnapshot(wish) })
+  await appendEvent(tx, machine.id, { type: 'snapshot.started', message: describeSnapshot(input) })
   return capture
 }
 
-/** As events and errors name it. */
+/** The name of a snapshot in events and errors. */
 export function describeSnapshot({ id, name }: Pick<SnapshotRow, 'id' | 'name'>): string {
   return `snapshot ${id} "${name}"`
 }
@@ -156,7 +151,7 @@ function selectSnapshots(db: Database, actor: Actor) {
     .where('s.organization_id', '=', actor.organizationId)
 }
 
-/** Those that were asked for count, unless they failed: then they hold no disk. */
+/** Manual snapshots count, except failed ones, which hold no disk. */
 async function requireRoomForSnapshot(tx: Tx, actor: Actor, machineId: MachineId): Promise<void> {
   const { taken } = await tx
     .selectFrom('snapshots as s')

@@ -20,32 +20,31 @@ import { holdSnapshot, insertSnapshot } from './snapshots.ts'
 import { asNameTaken, findTemplate, getTemplate, type TemplateWithState } from './templates.ts'
 
 /**
- * Makes a template of a snapshot, of a running machine, whose disk is captured for it, or of an image
- * and a size. Called again with the id of an earlier call that was cut off, it answers the template
- * of that call.
+ * Creates a template from a snapshot, from a running machine, whose disk is captured for it, or from an
+ * image and a size. A repeated call with the same id returns the template of the first call.
  */
 export async function createTemplate(
   app: Pick<App, 'db' | 'changes'>,
   actor: Actor,
   id: TemplateId,
-  wish: CreateTemplate,
+  input: CreateTemplate,
 ): Promise<TemplateWithState> {
-  requireOneSource(wish)
+  requireOneSource(input)
   try {
     const template = await app.db.transaction().execute(async (tx) => {
       await lockOrganization(tx, actor)
       const existing = await findTemplate(tx, actor, id)
       if (existing) return existing
       await requireRoomForTemplate(tx, actor)
-      const source = await findSource(tx, actor, wish)
+      const source = await findSource(tx, actor, input)
       await tx
         .insertInto('templates')
         .values({
           ...source,
           id,
           organization_id: actor.organizationId,
-          name: wish.name,
-          description: wish.description,
+          name: input.name,
+          description: input.description,
         })
         .execute()
       return getTemplate(tx, actor, id)
@@ -53,14 +52,14 @@ export async function createTemplate(
     if (template.source_machine_id) app.changes.publish(template.source_machine_id)
     return template
   } catch (error) {
-    throw asNameTaken(error, wish.name)
+    throw asNameTaken(error, input.name)
   }
 }
 
-function requireOneSource(wish: CreateTemplate): void {
-  const { snapshot_id: snapshotId, machine_id: machineId, image_id: imageId } = wish
+function requireOneSource(input: CreateTemplate): void {
+  const { snapshot_id: snapshotId, machine_id: machineId, image_id: imageId } = input
   if (snapshotId && machineId) {
-    throw invalid('a template stands on a snapshot or on a machine: name one of them', [
+    throw invalid('a template is made from a snapshot or from a machine: name one of them', [
       { field: 'machine_id', message: 'must be left out with snapshot_id' },
     ])
   }
@@ -76,9 +75,9 @@ type Source = Pick<
   'image_id' | 'size' | 'capture_id' | 'snapshot_id' | 'source_machine_id'
 >
 
-async function findSource(tx: Tx, actor: Actor, wish: CreateTemplate): Promise<Source> {
-  if (wish.snapshot_id) {
-    const snapshot = await holdSnapshot(tx, actor, wish.snapshot_id)
+async function findSource(tx: Tx, actor: Actor, input: CreateTemplate): Promise<Source> {
+  if (input.snapshot_id) {
+    const snapshot = await holdSnapshot(tx, actor, input.snapshot_id)
     const machine = await tx
       .selectFrom('machines')
       .select('size')
@@ -86,29 +85,29 @@ async function findSource(tx: Tx, actor: Actor, wish: CreateTemplate): Promise<S
       .executeTakeFirstOrThrow()
     return {
       image_id: snapshot.image_id,
-      size: await chooseSize(tx, actor, wish.size ?? machine.size, snapshot.disk_gb),
+      size: await requireFittingSize(tx, actor, input.size ?? machine.size, snapshot.disk_gb),
       capture_id: snapshot.capture_id,
       snapshot_id: snapshot.id,
       source_machine_id: snapshot.machine_id,
     }
   }
-  if (wish.machine_id)
-    return captureNow(tx, actor, wish, await lockMachine(tx, actor, wish.machine_id))
-  const image = await resolveImage(tx, wish.image_id)
-  const size = await chooseSize(tx, actor, wish.size ?? 'small', 0)
+  if (input.machine_id)
+    return captureNow(tx, actor, input, await lockMachine(tx, actor, input.machine_id))
+  const image = await resolveImage(tx, input.image_id)
+  const size = await requireFittingSize(tx, actor, input.size ?? 'small', 0)
   return { image_id: image.id, size }
 }
 
 async function captureNow(
   tx: Tx,
   actor: Actor,
-  wish: CreateTemplate,
+  input: CreateTemplate,
   machine: MachineRow,
 ): Promise<Source> {
   if (machine.state !== 'running') throw notRunning(machine.state)
   await requireDiskRoom(tx)
-  const size = await chooseSize(tx, actor, wish.size ?? machine.size, machine.disk_gb)
-  const snapshot = { id: newId('snp'), name: wish.name, origin: 'template' } as const
+  const size = await requireFittingSize(tx, actor, input.size ?? machine.size, machine.disk_gb)
+  const snapshot = { id: newId('snp'), name: input.name, origin: 'template' } as const
   const capture = await insertSnapshot(tx, machine, snapshot)
   return {
     image_id: machine.image_id,
@@ -119,8 +118,8 @@ async function captureNow(
   }
 }
 
-/** A size within the plan whose disk holds what was captured. */
-async function chooseSize(
+/** Checks that a size is within the plan and its disk not smaller than the captured one. */
+async function requireFittingSize(
   tx: Tx,
   actor: Actor,
   id: MachineSize,

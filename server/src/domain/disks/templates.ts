@@ -8,14 +8,14 @@ import { ApiError, conflict, notFound } from '../../errors.ts'
 import { holdCapture, releaseCapture } from './captures.ts'
 import { appendEvent } from '../events/events.ts'
 import { lockAnyMachine } from '../find-machine.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 import { dropSnapshot } from './snapshot-deletion.ts'
 
 export type TemplateWithState = TemplateRow & {
   readonly state: TemplateState
   readonly size_bytes: number | null
   readonly error: string | null
-  /** Of the captured disk; null: there is none. */
+  /** The size of the captured disk; null for a template without one. */
   readonly disk_gb: number | null
 }
 
@@ -27,15 +27,10 @@ export async function listTemplates(
     readonly state?: TemplateState | undefined
   },
 ) {
-  return pageById(filter, (before, count) =>
-    selectTemplates(db, actor)
-      .$if(before !== null, (query) => query.where('t.id', '<', before as TemplateId))
-      .$if(filter.name !== undefined, (query) => query.where('t.name', '=', filter.name!))
-      .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
-      .orderBy('t.id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = selectTemplates(db, actor)
+    .$if(filter.name !== undefined, (query) => query.where('t.name', '=', filter.name!))
+    .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
+  return newestFirst(filter, rows, 't.id')
 }
 
 export async function findTemplate(
@@ -56,7 +51,7 @@ export async function getTemplate(
   return template
 }
 
-/** A ready template, whose disk stays until the end of the transaction. */
+/** Reads a ready template and keeps its disk until the end of the transaction. */
 export async function holdTemplate(
   tx: Tx,
   actor: Actor,
@@ -102,7 +97,7 @@ export async function updateTemplate(
   return getTemplate(app.db, actor, id)
 }
 
-/** Machines made from it keep their disks, and run on. */
+/** Machines that were made from the template are not affected. */
 export async function deleteTemplate(
   app: Pick<App, 'db' | 'changes'>,
   actor: Actor,
@@ -123,16 +118,16 @@ export async function deleteTemplate(
   if (machineId) app.changes.publish(machineId)
 }
 
-/** The conflict of a name that another template has; other errors as they are. */
+/** Turns the violation of unique names into a conflict; other errors pass through. */
 export function asNameTaken(error: unknown, name: string | undefined): unknown {
   return isUniqueViolation(error, 'templates_organization_id_name_key')
     ? conflict(`a template of this organization is already called ${name}`)
     : error
 }
 
-/** The snapshot that was taken for a template goes with the last template that stands on it. */
+/** The snapshot that was taken for a template is deleted with the last template that names it. */
 async function dropDisk(tx: Tx, template: TemplateRow, captureId: CaptureId): Promise<void> {
-  const takenForIt = await tx
+  const ownSnapshot = await tx
     .selectFrom('snapshots as s')
     .selectAll('s')
     .where('s.capture_id', '=', captureId)
@@ -142,7 +137,7 @@ async function dropDisk(tx: Tx, template: TemplateRow, captureId: CaptureId): Pr
       not(exists(selectFrom('templates as t').whereRef('t.capture_id', '=', 's.capture_id'))),
     )
     .executeTakeFirst()
-  if (takenForIt) return dropSnapshot(tx, takenForIt)
+  if (ownSnapshot) return dropSnapshot(tx, ownSnapshot)
   const { capture, isKept } = await releaseCapture(tx, captureId)
   if (isKept) return
   await appendEvent(tx, capture.machine_id, {

@@ -1,12 +1,12 @@
 import type { MachineEventType, MachineId, SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
-import type { CaptureRow, Database, MachineRow, Tx } from '../../db/database.ts'
+import type { CaptureRow, Database, EventRow, MachineRow, Tx } from '../../db/database.ts'
 import { newId } from '../../ids.ts'
 import { notFound } from '../../errors.ts'
 import { getMachine } from '../find-machine.ts'
 import { captureFacts, machineFacts, meterEvent } from './meter-intervals.ts'
-import { pageByNumber, type PageRequest } from '../page.ts'
+import { pageByKey, type PageRequest } from '../page.ts'
 
 export type EventDetail = {
   readonly type: MachineEventType
@@ -17,13 +17,13 @@ export type EventDetail = {
   /** The machine's size changed. */
   readonly resized?: boolean
   /**
-   * With snapshot.completed: a capture that is kept from now on. With snapshot.deleted: one that no
-   * snapshot and no template names any more, be it the template that went last.
+   * With snapshot.completed: a capture that is kept from now on. With snapshot.deleted: a capture that
+   * no snapshot and no template names any more.
    */
   readonly capture?: Pick<CaptureRow, 'id' | 'size_bytes'>
 }
 
-/** Adds an event that belongs to no change of state. The machine's row gives the sequence. */
+/** Appends an event without a state change. The machine's row assigns the sequence. */
 export async function appendEvent(tx: Tx, id: MachineId, detail: EventDetail): Promise<void> {
   const machine = await tx
     .updateTable('machines')
@@ -36,8 +36,8 @@ export async function appendEvent(tx: Tx, id: MachineId, detail: EventDetail): P
 }
 
 /**
- * Writes the event that took the sequence the row now has, and what the meters make of it. Times are
- * to the millisecond, as clients see them, and never run backwards within a log.
+ * Inserts the event whose sequence the row now has, and updates the meters. Times have milliseconds, as
+ * clients see them, and never decrease within a log.
  */
 export async function insertEvent(tx: Tx, machine: MachineRow, detail: EventDetail): Promise<void> {
   const facts = factsOf(machine, detail)
@@ -74,15 +74,19 @@ function factsOf(machine: MachineRow, { to, resized, capture }: EventDetail) {
 /** A machine's event log, newest first. */
 export async function listEvents(db: Database, actor: Actor, id: MachineId, page: PageRequest) {
   await getMachine(db, actor, id)
-  return pageByNumber(page, (before, count) =>
-    db
-      .selectFrom('machine_events')
-      .selectAll()
-      .where('organization_id', '=', actor.organizationId)
-      .where('machine_id', '=', id)
-      .$if(before !== null, (query) => query.where('sequence', '<', before!))
-      .orderBy('sequence', 'desc')
-      .limit(count)
-      .execute(),
+  return pageByKey(
+    page,
+    /^\d{1,9}$/,
+    (event: EventRow) => String(event.sequence),
+    (before, count) =>
+      db
+        .selectFrom('machine_events')
+        .selectAll()
+        .where('organization_id', '=', actor.organizationId)
+        .where('machine_id', '=', id)
+        .$if(before !== null, (query) => query.where('sequence', '<', Number(before)))
+        .orderBy('sequence', 'desc')
+        .limit(count)
+        .execute(),
   )
 }

@@ -4,8 +4,8 @@ import type { MachineRow, Schema, Tx } from '../../db/database.ts'
 import { conflict, illegalMove } from '../../errors.ts'
 import { insertEvent } from './events.ts'
 
-/** The event that arriving in a state emits. */
-const arrival: Record<MachineState, MachineEventType> = {
+/** The event that entering a state emits. */
+const entryEvents: Record<MachineState, MachineEventType> = {
   creating: 'machine.created',
   running: 'machine.started',
   stopping: 'machine.updated',
@@ -16,9 +16,9 @@ const arrival: Record<MachineState, MachineEventType> = {
 }
 
 /**
- * The one place that writes `machines.state`. It holds only if the machine has not moved since the
- * row was read, not even away and back, so of two callers that read the same row one loses. The
- * event goes in with it.
+ * The only writer of `machines.state`: a compare-and-swap on the row's count of moves. It fails if the
+ * machine has moved since the row was read, even away and back, so one of two concurrent callers
+ * loses. The event is inserted with it.
  */
 export async function moveMachine(
   tx: Tx,
@@ -30,7 +30,7 @@ export async function moveMachine(
   if (!allowed.includes(to)) throw illegalMove(machine.state, to)
 
   const { message, ...columns } = change
-  // A shutdown that failed leaves the machine in the run it was in.
+  // After a failed shutdown the machine is still in the same boot.
   const boots = to === 'running' && machine.state !== 'stopping'
   const moved = await tx
     .updateTable('machines')
@@ -62,7 +62,7 @@ export async function moveMachine(
     )
   }
   await insertEvent(tx, moved, {
-    type: to === 'running' && !boots ? 'machine.updated' : arrival[to],
+    type: to === 'running' && !boots ? 'machine.updated' : entryEvents[to],
     from: machine.state,
     to,
     message: message ?? null,

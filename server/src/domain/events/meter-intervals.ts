@@ -5,17 +5,17 @@ import { meterSteps, type Metered, type MeteredEvent, type Quantity } from './me
 
 const gibibyte = 2 ** 30
 
-/** What an event says of the machine, so that the meters can be computed from the log alone. */
+/** The facts of a machine that an event records, so that the log alone determines the meters. */
 export function machineFacts(machine: MachineRow) {
   return { size: machine.size, disk_bytes: machine.disk_gb * gibibyte }
 }
 
-/** What an event says of a capture that is kept from now on, or that nothing names any more. */
+/** The facts of a capture that an event records when it is kept, or no longer named. */
 export function captureFacts(capture: Pick<CaptureRow, 'id' | 'size_bytes'>) {
   return { capture_id: capture.id, bytes: capture.size_bytes ?? 0 }
 }
 
-/** Opens and closes the intervals of an event that was just written, at exactly its time. */
+/** Opens and closes the intervals of an event that was just inserted, at exactly its time. */
 export async function meterEvent(
   tx: Tx,
   event: MeteredEvent & {
@@ -43,7 +43,7 @@ async function openInterval(
       started_at: event.occurred_at,
       ended_at: null,
     })
-    // The only keys of the table are those of the open intervals.
+    // The table's only unique keys are those of open intervals.
     .onConflict((open) => open.doNothing())
     .execute()
 }
@@ -67,11 +67,11 @@ async function closeInterval(
 export type UsageMeter = `compute_${MachineSize}_seconds` | `${'hot' | 'cold'}_storage_byte_seconds`
 
 /**
- * What an organization used in a window, to the second and the byte; a meter without any is absent.
+ * The usage of an organization in a window, to the second and the byte; unused meters are absent.
  *
- * A whole second counts for an interval if it begins in it. So every second of a machine counts in
- * one window alone, whatever the windows are, and the sums of adjacent windows add up exactly. What
- * is still open counts until now.
+ * A whole second counts for an interval if it begins within it. So every second of a machine counts in
+ * exactly one window, whatever the windows are, and the sums of adjacent windows add up exactly. Open
+ * intervals count until now.
  */
 export async function usageOf(
   db: Database,

@@ -3,11 +3,11 @@ import type { Selectable } from 'kysely'
 import type { Schema } from '../../db/database.ts'
 
 /*
- * What is metered follows from the event log alone. Here is the rule: what each event opens and
- * closes. The table of intervals is kept by it as events are written (meter-intervals.ts), and can be
- * computed again from a machine's log at any time.
+ * Meters follow from the event log alone. This file has the rule: the intervals that each event opens
+ * and closes. The table of intervals is updated by it as events are inserted (meter-intervals.ts), and
+ * can be recomputed from a machine's log at any time.
  *
- * - compute: while the machine is running or stopping. Until it has stopped, its guest works.
+ * - compute: while the machine is running or stopping. Its guest works until it has stopped.
  * - hot storage: a disk that can be used, from the first time the machine runs or rests stopped until
  *   it is being deleted. A machine that could not be created costs nothing.
  * - cold storage: a capture that is complete, for as long as a snapshot or a template names it.
@@ -17,19 +17,19 @@ type EventRow = Selectable<Schema['machine_events']>
 export type MeteredEvent = Pick<EventRow, 'type' | 'to_state' | 'occurred_at' | 'facts'>
 
 type IntervalRow = Selectable<Schema['meter_intervals']>
-/** One thing that is metered: it has at most one open interval. */
+/** Identifies a metered quantity, which has at most one open interval. */
 export type Metered = Pick<IntervalRow, 'meter' | 'capture_id'>
 export type Quantity = Metered & Pick<IntervalRow, 'size' | 'bytes'>
 export type Interval = Quantity & Pick<IntervalRow, 'started_at' | 'ended_at'>
 
-/** Opening what is open changes nothing, nor does closing what is closed. */
+/** Opening an open interval changes nothing, nor does closing a closed one. */
 export type MeterStep =
   | { readonly open: Quantity; readonly close?: undefined }
   | { readonly close: Metered; readonly open?: undefined }
 
-/** What an event closes and opens, in that order. */
+/** The steps of an event: closings first, then openings. */
 export function meterSteps(event: MeteredEvent): MeterStep[] {
-  // An event of before there were meters has no facts, and opens nothing.
+  // An event from before meters existed has no facts and opens nothing.
   const { size, disk_bytes: diskBytes, capture_id: captureId, bytes } = event.facts ?? {}
   const openCompute = size ? [openStep({ ...compute, size: size as MachineSize })] : []
   const openDisk = diskBytes ? [openStep({ ...hotStorage, bytes: Number(diskBytes) })] : []

@@ -4,23 +4,23 @@ import type { App } from '../../app.ts'
 import type { Database } from '../../db/database.ts'
 
 /*
- * Events in an order that readers can resume by.
+ * Gives events an order that readers can resume from.
  *
- * Within a machine that is the sequence: it is given under the lock of the machine's row, so events
- * are committed in its order. Across machines there is none at first: of two transactions the one
- * that began later may commit earlier. So an event gets its position after its commit, from one
- * transaction at a time. Whoever has read up to a position has read everything before it, for ever;
- * and positions, unlike transaction ids, survive a dump and its restore.
+ * Within a machine that is the sequence: it is assigned under the lock of the machine's row, so events
+ * commit in its order. Across machines the order of commits is not known beforehand: a transaction that
+ * began later may commit earlier. So an event gets its position after its commit, from one transaction
+ * at a time. A reader that has reached a position has read everything before it, for ever; and
+ * positions, unlike transaction ids, survive a dump and restore.
  */
 
 const batch = 1_000
 
 /**
- * Gives positions to events that have none and tells who waits for them. Answers whether there may be
- * more. Where another worker is at it, nothing is to be done here.
+ * Gives positions to events that have none and notifies their readers. Resolves to whether there may be
+ * more. Does nothing while another worker places events.
  *
- * It is one statement, so it may see as unplaced what the worker before it has just placed. Those
- * events keep the positions they have, and the ones they would have had are nobody's.
+ * As a single statement it may still see events as unplaced that another worker has just placed. They
+ * keep their positions, and the positions reserved for them here stay unused.
  */
 export async function placeEvents(app: Pick<App, 'db' | 'changes'>): Promise<boolean> {
   const { rows } = await sql<{ organization_id: OrganizationId; due: number }>`
@@ -79,7 +79,7 @@ export async function readOrganizationEvents(
     .execute()
 }
 
-/** Where one begins who wants only what comes from now on. */
+/** The sequence after which a reader starts who wants only new events. */
 export async function readLastSequence(db: Database, machineId: MachineId): Promise<number> {
   const machine = await db
     .selectFrom('machines')
@@ -89,7 +89,7 @@ export async function readLastSequence(db: Database, machineId: MachineId): Prom
   return machine?.event_sequence ?? 0
 }
 
-/** The same for all machines. An event that was committed but not placed yet counts as new. */
+/** The same for all machines. Events that are committed but not placed yet count as new. */
 export async function readLastPosition(db: Database): Promise<number> {
   const { last } = await db.selectFrom('event_positions').select('last').executeTakeFirstOrThrow()
   return last

@@ -4,7 +4,7 @@ import { ApiError } from '../../errors.ts'
 import { GuestUnavailable } from '../../guest/errors.ts'
 import { asApiError } from './calls.ts'
 
-test('to call again is said where the agent has not acted, and only there', () => {
+test('an unavailable guest is retryable only if the agent cannot have acted', () => {
   const answered = (sent: boolean) => asApiError(new GuestUnavailable('it is silent', { sent }))
   const [unheard, heard] = [answered(false), answered(true)]
   assert.ok(unheard instanceof ApiError && heard instanceof ApiError)

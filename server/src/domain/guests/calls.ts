@@ -7,7 +7,7 @@ import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
 import type { MachineId } from '@computer/contract'
 import { getRunningMachine } from '../find-machine.ts'
 
-/** The machine in its present run, as the guest channel names it; known before the guest is up. */
+/** The current boot of a machine, as the guest channel names it; known before the guest is up. */
 export function guestRef(machine: MachineRow): GuestRef {
   return {
     id: machine.id,
@@ -16,7 +16,7 @@ export function guestRef(machine: MachineRow): GuestRef {
   }
 }
 
-/** Asks the agent of a running machine something, and says in the service's words why it failed. */
+/** Calls the agent of a running machine; a failure becomes the API's error for it. */
 export async function askGuest<T>(
   app: Pick<App, 'db'>,
   actor: Actor,
@@ -45,9 +45,9 @@ export function asApiError(error: unknown): unknown {
     })
   }
   if (error instanceof GuestUnavailable) {
-    // Whoever goes by retry-after, calls again: that must not do a thing twice.
-    const hint = error.sent ? 'it may have acted on the call' : 'try again shortly'
-    return new ApiError('compute_unavailable', `${error.message}; ${hint}`, {
+    // Clients retry on retry-after, so it is sent only if the agent cannot have acted.
+    const advice = error.sent ? 'it may have acted on the call' : 'try again shortly'
+    return new ApiError('compute_unavailable', `${error.message}; ${advice}`, {
       cause: error,
       ...(!error.sent && { retryAfter: 1 }),
     })

@@ -1,12 +1,17 @@
+import type { Readable } from 'node:stream'
 import { maxInlineReadBytes, type FileContent, type MachineId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import { invalid } from '../../errors.ts'
+import type { CallOptions } from '../../guest/call.ts'
+import type { GuestClient } from '../../guest/client.ts'
 import { askGuest } from './calls.ts'
 import { invalidCursor, type PageRequest } from '../page.ts'
 import { decodeUtf8, wholeCharacters } from './utf8-range.ts'
 
 type Guests = Pick<App, 'db' | 'guests'>
+type FileCall = 'readFile' | 'writeFile' | 'deleteFile' | 'moveFile'
+type Query<Call extends FileCall> = Parameters<GuestClient[Call]>[1]
 
 /** A page of a directory, ordered by name. */
 export async function listFiles(
@@ -30,7 +35,49 @@ function checkCursor(cursor: string): void {
   if (!isName || name.toString('base64url') !== cursor) throw invalidCursor()
 }
 
-/** One range of at most 4 MiB, in the encoding the caller names. */
+/** The caller reads the stream to its end or destroys it. */
+export function openFile(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  query: Query<'readFile'>,
+  options: CallOptions,
+) {
+  return askGuest(app, actor, id, (ref) => app.guests.readFile(ref, query, options))
+}
+
+export function writeFile(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  query: Query<'writeFile'>,
+  bytes: Buffer | Readable,
+  options: CallOptions,
+) {
+  return askGuest(app, actor, id, (ref) => app.guests.writeFile(ref, query, bytes, options))
+}
+
+export function deleteFile(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  query: Query<'deleteFile'>,
+  options: CallOptions,
+) {
+  return askGuest(app, actor, id, (ref) => app.guests.deleteFile(ref, query, options))
+}
+
+export function moveFile(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  move: Query<'moveFile'>,
+  options: CallOptions,
+) {
+  return askGuest(app, actor, id, (ref) => app.guests.moveFile(ref, move, options))
+}
+
+/** One range of at most 4 MiB, in the encoding that the caller names. */
 export async function readFile(
   app: Guests,
   actor: Actor,
@@ -59,7 +106,7 @@ export async function readFile(
   }
 }
 
-/** The bytes of a body's content. */
+/** Decodes the content of a body. */
 export function decodeContent(content: string, encoding: 'utf8' | 'base64'): Buffer {
   if (encoding === 'utf8') {
     if (!content.isWellFormed()) {

@@ -7,8 +7,8 @@ import { askGuest } from './calls.ts'
 import { wholeCharacters } from './utf8-range.ts'
 
 /*
- * Background processes live in the agent of their machine and nowhere else, as terminals do. They end
- * with the machine's run.
+ * Background processes exist only in the agent of their machine, as terminals do. They end when the
+ * machine stops.
  */
 
 type Guests = Pick<App, 'db' | 'guests'>
@@ -16,15 +16,15 @@ type Endpoints = typeof processes
 type One = { readonly machine_id: MachineId; readonly process_id: ProcessId }
 type Call = { readonly signal: AbortSignal }
 
-/** A call that is repeated with the same id answers the process that it started the first time. */
+/** A repeated call with the same id returns the process that the first one started. */
 export function startProcess(
   app: Guests,
   actor: Actor,
   machineId: MachineId,
   id: ProcessId,
-  wish: z.output<Endpoints['start']['body']>,
+  input: z.output<Endpoints['start']['body']>,
 ) {
-  return askGuest(app, actor, machineId, (ref) => app.guests.startProcess(ref, { ...wish, id }))
+  return askGuest(app, actor, machineId, (ref) => app.guests.startProcess(ref, { ...input, id }))
 }
 
 export function listProcesses(app: Guests, actor: Actor, machineId: MachineId) {
@@ -42,7 +42,7 @@ export function getProcess(
   )
 }
 
-/** Text is a range's whole characters; bytes that are no UTF-8 are replaced, as those of exec are. */
+/** As text, a range has whole characters only; invalid UTF-8 is replaced, as in exec. */
 export async function readProcessLog(
   app: Guests,
   actor: Actor,

@@ -4,21 +4,21 @@ import type { App } from '../../app.ts'
 import { askGuest } from './calls.ts'
 
 /*
- * Terminals live in the agent of their machine and nowhere else: no row could say more than the agent
- * does, and both end with the machine's run.
+ * Terminals exist only in the agent of their machine: a row would know no more than the agent does, and
+ * both end when the machine stops.
  */
 
 type Guests = Pick<App, 'db' | 'guests'>
 
-/** A call that is repeated with the same id answers the terminal that it opened the first time. */
+/** A repeated call with the same id returns the terminal that the first one opened. */
 export function openTerminal(
   app: Guests,
   actor: Actor,
   machineId: MachineId,
   id: TerminalId,
-  wish: OpenTerminal,
+  input: OpenTerminal,
 ): Promise<Terminal> {
-  return askGuest(app, actor, machineId, (ref) => app.guests.openTerminal(ref, { ...wish, id }))
+  return askGuest(app, actor, machineId, (ref) => app.guests.openTerminal(ref, { ...input, id }))
 }
 
 export function listTerminals(app: Guests, actor: Actor, machineId: MachineId) {
@@ -34,7 +34,7 @@ export function resizeTerminal(
   return askGuest(app, actor, machineId, (ref) => app.guests.resizeTerminal(ref, size))
 }
 
-/** Resolves when nothing of it runs any more. */
+/** Resolves when all of the terminal's programs have ended. */
 export function killTerminal(
   app: Guests,
   actor: Actor,

@@ -1,11 +1,11 @@
 import { invalid } from '../../errors.ts'
 
-/** Bytes without a character that the end of the range cuts; the next range begins with it. */
+/** The bytes without a character that the end of the range cuts; the next range begins with it. */
 export function wholeCharacters(bytes: Buffer, size: number, offset: number): Buffer {
   if (offset + bytes.length >= size) return bytes
   const whole = bytes.subarray(0, bytes.length - cutBytes(bytes))
   if (whole.length > 0 || bytes.length === 0) return whole
-  // A loop that reads on from here would never come further.
+  // A client that reads on from here would never get further.
   throw invalid('the range is shorter than its first character; ask for 4 bytes or more', [
     { field: 'length', message: 'must be 4 or more here, or encoding base64' },
   ])
@@ -19,7 +19,7 @@ export function decodeUtf8(bytes: Buffer): string {
   }
 }
 
-/** How many bytes at the end begin a character that goes on behind it. */
+/** The number of bytes at the end that begin an unfinished character. */
 function cutBytes(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!

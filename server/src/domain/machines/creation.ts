@@ -24,18 +24,18 @@ import { holdTemplate } from '../disks/templates.ts'
 type Creating = Pick<App, 'config' | 'db' | 'changes'>
 
 /**
- * Writes the intent; the worker makes the machine. Called again with the id of an earlier call that
- * was cut off, it answers the machine of that call.
+ * Inserts the row; the worker makes the machine. A repeated call with the same id returns the machine of
+ * the first call.
  */
 export async function createMachine(
   app: Creating,
   actor: Actor,
   id: MachineId,
-  wish: CreateMachine,
+  input: CreateMachine,
 ): Promise<MachineRow> {
-  return insertNamed(app, actor, id, wish.name, async (tx, name) => {
-    const base = await findBase(tx, actor, wish)
-    const size = await getSize(tx, wish.size ?? base.size)
+  return insertNamed(app, actor, id, input.name, async (tx, name) => {
+    const base = await findBase(tx, actor, input)
+    const size = await getSize(tx, input.size ?? base.size)
     if (base.diskGb !== null) requireNoShrink(base.diskGb, size.disk_gb)
     return insertMachine(tx, actor, {
       id,
@@ -45,25 +45,25 @@ export async function createMachine(
       memory_mb: size.memory_mb,
       disk_gb: size.disk_gb,
       image_id: base.imageId,
-      template_id: wish.template ?? null,
+      template_id: input.template ?? null,
       base_capture_id: base.captureId,
-      region: wish.region ?? app.config.region,
-      metadata: wish.metadata,
-      wanted: wish.start ? 'running' : 'stopped',
+      region: input.region ?? app.config.region,
+      metadata: input.metadata,
+      wanted: input.start ? 'running' : 'stopped',
     })
   })
 }
 
-/** Runs the insertion under a name that no other machine has: the wished one, or one made up. */
+/** Inserts a machine under the requested name, or under a generated one that is free. */
 export async function insertNamed(
   app: Pick<App, 'db' | 'changes'>,
   actor: Actor,
   id: MachineId,
-  wishedName: string | undefined,
+  requestedName: string | undefined,
   insert: (tx: Tx, name: string) => Promise<MachineRow>,
 ): Promise<MachineRow> {
   for (let attempt = 0; ; attempt++) {
-    const name = wishedName ?? generateMachineName()
+    const name = requestedName ?? generateMachineName()
     try {
       const machine = await app.db.transaction().execute(async (tx) => {
         await lockOrganization(tx, actor)
@@ -74,7 +74,7 @@ export async function insertNamed(
       return machine
     } catch (error) {
       if (!isUniqueViolation(error, 'machine_names')) throw error
-      if (wishedName !== undefined || attempt === 9) throw nameTaken(name)
+      if (requestedName !== undefined || attempt === 9) throw nameTaken(name)
     }
   }
 }
@@ -149,15 +149,15 @@ type Base = {
   readonly diskGb: number | null
 }
 
-/** What the disk is made from: a template, which pins the image, or an image. */
-async function findBase(tx: Tx, actor: Actor, wish: CreateMachine): Promise<Base> {
-  if (!wish.template) {
-    const image = await resolveImage(tx, wish.image_id)
+/** The source of the disk: a template, which pins the image, or an image. */
+async function findBase(tx: Tx, actor: Actor, input: CreateMachine): Promise<Base> {
+  if (!input.template) {
+    const image = await resolveImage(tx, input.image_id)
     return { imageId: image.id, size: 'small', captureId: null, diskGb: null }
   }
-  const template = await holdTemplate(tx, actor, wish.template)
+  const template = await holdTemplate(tx, actor, input.template)
   const { image_id: imageId, size, capture_id: captureId, disk_gb: diskGb } = template
-  if (wish.image_id !== undefined && wish.image_id !== imageId) {
+  if (input.image_id !== undefined && input.image_id !== imageId) {
     throw invalid(`template ${template.id} has image ${imageId}; leave image_id out`, [
       { field: 'image_id', message: 'must be that of the template' },
     ])

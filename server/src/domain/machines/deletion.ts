@@ -5,13 +5,13 @@ import { releaseCapture } from '../disks/captures.ts'
 import { appendEvent } from '../events/events.ts'
 import { lockAnyMachine } from '../find-machine.ts'
 
-/** The disk is gone: frees the name and the uids, closes what stood on the machine. */
+/** Marks a machine deleted once its disk is gone, and frees or closes everything that belonged to it. */
 export async function finishDeletion(
   app: Pick<App, 'db' | 'changes'>,
   machine: MachineRow,
 ): Promise<void> {
   await app.db.transaction().execute(async (tx) => {
-    // First, as in every transaction that takes both the lease and the machine.
+    // Every transaction that locks both the lease and the machine locks the lease first.
     await tx.deleteFrom('input_leases').where('machine_id', '=', machine.id).execute()
     const current = await lockAnyMachine(tx, machine.id)
     if (current.state !== 'deleting' || current.deleted_at !== null) return

@@ -9,24 +9,23 @@ import { insertMachine, insertNamed } from './creation.ts'
 import { describeSnapshot, holdSnapshotOf } from '../disks/snapshots.ts'
 
 /**
- * A new machine from a machine's disk: from a snapshot of it, or from its disk as it is now, which is
- * captured first. Called again with the id of an earlier call that was cut off, it answers the
- * machine of that call.
+ * Creates a machine from another one's snapshot, or from its current disk, which is captured first. A
+ * repeated call with the same id returns the machine of the first call.
  */
 export async function forkMachine(
   app: Pick<App, 'db' | 'changes'>,
   actor: Actor,
   sourceId: MachineId,
   id: MachineId,
-  wish: {
+  input: {
     readonly name?: string | undefined
     readonly snapshot_id?: SnapshotId | undefined
     readonly metadata?: Record<string, string> | undefined
   },
 ): Promise<MachineRow> {
-  const fork = await insertNamed(app, actor, id, wish.name, async (tx, name) => {
+  const fork = await insertNamed(app, actor, id, input.name, async (tx, name) => {
     const source = await lockMachine(tx, actor, sourceId)
-    const base = await findBase(tx, actor, source, wish.snapshot_id)
+    const base = await findBase(tx, actor, source, input.snapshot_id)
     const plan = {
       id,
       name,
@@ -38,12 +37,12 @@ export async function forkMachine(
       template_id: null,
       base_capture_id: base.captureId,
       region: source.region,
-      metadata: wish.metadata ?? {},
+      metadata: input.metadata ?? {},
       wanted: 'running',
     } as const
     return insertMachine(tx, actor, plan, `forked from ${base.name}`)
   })
-  // The source is what there is something to be done with.
+  // The worker captures the source first.
   app.changes.publish(sourceId)
   return fork
 }

@@ -12,7 +12,7 @@ import { retryBaseCapture } from './base.ts'
 import { requireRoomToRun } from './quota.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 
 type Changing = Pick<App, 'db' | 'changes'>
 
@@ -25,23 +25,18 @@ export type MachineFilter = PageRequest & {
 
 export async function listMachines(db: Database, actor: Actor, filter: MachineFilter) {
   const { state, name, template_id: templateId, metadata } = filter
-  return pageById(filter, (before, count) =>
-    db
-      .selectFrom('machines')
-      .selectAll()
-      .where('organization_id', '=', actor.organizationId)
-      .where('deleted_at', 'is', null)
-      .$if(before !== null, (query) => query.where('id', '<', before as MachineId))
-      .$if(state !== undefined, (query) => query.where('state', '=', state!))
-      .$if(name !== undefined, (query) => query.where('name', '=', name!))
-      .$if(templateId !== undefined, (query) => query.where('template_id', '=', templateId!))
-      .$if(metadata !== undefined, (query) =>
-        query.where(sql<boolean>`metadata @> ${JSON.stringify(metadata)}::jsonb`),
-      )
-      .orderBy('id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = db
+    .selectFrom('machines')
+    .selectAll()
+    .where('organization_id', '=', actor.organizationId)
+    .where('deleted_at', 'is', null)
+    .$if(state !== undefined, (query) => query.where('state', '=', state!))
+    .$if(name !== undefined, (query) => query.where('name', '=', name!))
+    .$if(templateId !== undefined, (query) => query.where('template_id', '=', templateId!))
+    .$if(metadata !== undefined, (query) =>
+      query.where(sql<boolean>`metadata @> ${JSON.stringify(metadata)}::jsonb`),
+    )
+  return newestFirst(filter, rows)
 }
 
 export async function updateMachine(
@@ -75,7 +70,7 @@ export async function updateMachine(
   }
 }
 
-/** Asks a machine to boot: one that is stopped, or one in error, whose boot is tried again. */
+/** Requests a boot of a machine that is stopped, or in error. */
 export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
   const start = async (tx: Tx, machine: MachineRow) => {
     if (machine.state !== 'stopped' && machine.state !== 'error') {
@@ -89,7 +84,7 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
   return change(app, actor, id, start, { counts: true })
 }
 
-/** Asks a machine to shut down. The worker takes it from `stopping` to `stopped`. */
+/** Requests a shutdown. The worker takes the machine from `stopping` to `stopped`. */
 export async function stopMachine(
   app: Changing,
   actor: Actor,
@@ -108,7 +103,7 @@ export async function restartMachine(app: Changing, actor: Actor, id: MachineId)
   )
 }
 
-/** Asks for a machine and its disk to go. Asking again is no error. */
+/** Requests the deletion of a machine and its disk. Repeating it is no error. */
 export async function deleteMachine(app: Changing, actor: Actor, id: MachineId) {
   return change(app, actor, id, async (tx, machine) =>
     machine.state === 'deleting' ? machine : moveMachine(tx, machine, 'deleting'),
@@ -116,8 +111,8 @@ export async function deleteMachine(app: Changing, actor: Actor, id: MachineId) 
 }
 
 /**
- * Changes a locked row, so that an event which happens to be noted now is no conflict. Whoever counts
- * machines locks the organization first, in the order of every transaction that takes both.
+ * Changes a row under its lock, so that a concurrent event causes no conflict. Changes that count
+ * machines lock the organization first, as every transaction does that takes both locks.
  */
 async function change(
   app: Changing,
@@ -151,7 +146,7 @@ async function resize(tx: Tx, actor: Actor, machine: MachineRow, sizeId: Machine
 function requireNoRestore(machine: MachineRow): void {
   if (machine.restore_capture_id === null) return
   throw conflict(
-    `the machine is ${machine.state} and a restore of it is under way; wait for its end`,
+    `the machine is ${machine.state} and a restore of it is under way; wait until it is done`,
   )
 }
 

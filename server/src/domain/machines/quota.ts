@@ -3,14 +3,14 @@ import type { Tx } from '../../db/database.ts'
 import { getEntitlements, requireRoom } from '../accounts/plans.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 
-/** Refuses when one more machine would run than the plan allows. */
+/** Throws when another running machine would exceed the plan. */
 export async function requireRoomToRun(tx: Tx, actor: Actor): Promise<void> {
   const entitlements = await getEntitlements(tx, actor.organizationId)
   const { running } = await countMachines(tx, actor)
   requireRoom(entitlements, 'running_machines', running)
 }
 
-/** Counts under a lock on the organization, so that two creates cannot both take the last place. */
+/** Counts under a lock on the organization, so that concurrent creations cannot exceed the plan. */
 export async function countMachines(tx: Tx, actor: Actor) {
   await lockOrganization(tx, actor)
   return tx

@@ -5,9 +5,12 @@ import type { MachineRow } from '../../db/database.ts'
 import { getMachine } from '../find-machine.ts'
 import { guestRef } from '../guests/calls.ts'
 
+/** Bounds the delay when a notification is lost. */
+const pollMs = 500
+
 /**
- * Waits until the machine rests or the time is over, and answers it as it is then. A guest that boots
- * meanwhile is rung up already: who waits for a machine is about to talk to it.
+ * Waits until the machine is at rest or the time is over, and returns its row. Opens the guest channel
+ * while the machine boots, because the caller is about to use it.
  */
 export async function waitForRest(
   app: Pick<App, 'db' | 'changes' | 'guests'>,
@@ -22,10 +25,10 @@ export async function waitForRest(
       const machine = await getMachine(app.db, actor, id)
       const leftMs = deadline - performance.now()
       if (isAtRest(machine) || leftMs <= 0) return machine
-      if (machine.wanted === 'running') ringUp(app, machine)
-      await changed.within(Math.min(leftMs, 500))
+      if (machine.wanted === 'running') warmUpChannel(app, machine)
+      await changed.within(Math.min(leftMs, pollMs))
     } finally {
-      changed.forget()
+      changed.unsubscribe()
     }
   }
 }
@@ -34,18 +37,18 @@ function isAtRest({ state, restore_capture_id: restore }: MachineRow): boolean {
   return restingStates.includes(state) && restore === null
 }
 
-/** Opens the channel if the engine has started the machine; a failure is nobody's business yet. */
-function ringUp(app: Pick<App, 'guests'>, machine: MachineRow): void {
+/** Opens the channel if the engine has started the machine already; failures do not matter yet. */
+function warmUpChannel(app: Pick<App, 'guests'>, machine: MachineRow): void {
   app.guests.health(guestRef(machine)).catch(() => {})
 }
 
 function nextChange(app: Pick<App, 'changes'>, id: MachineId) {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const forget = app.changes.subscribe((changed) => {
+  const unsubscribe = app.changes.subscribe((changed) => {
     if (changed === id) resolve()
   })
   return {
-    forget,
+    unsubscribe,
     async within(ms: number) {
       const timer = setTimeout(resolve, ms)
       await promise

@@ -5,7 +5,7 @@ import type { Database, PreviewRow, Tx } from '../../db/database.ts'
 import { conflict, notFound } from '../../errors.ts'
 import { auditedBy, noteAudit } from '../accounts/audit-events.ts'
 import { getMachine, lockMachine } from '../find-machine.ts'
-import { pageById, type PageRequest } from '../page.ts'
+import { newestFirst, type PageRequest } from '../page.ts'
 import { createLink, deleteLinks } from './credentials.ts'
 import { accessUrlOf, createLabel, requirePreviewDomain } from './hosts.ts'
 import { createToken, hashToken } from '../accounts/tokens.ts'
@@ -64,19 +64,14 @@ export async function listPreviews(
   filter: PageRequest & { readonly machineId?: MachineId },
 ) {
   if (filter.machineId) await getMachine(db, actor, filter.machineId)
-  return pageById(filter, (before, count) =>
-    db
-      .selectFrom('previews')
-      .selectAll()
-      .where('organization_id', '=', actor.organizationId)
-      .$if(filter.machineId !== undefined, (query) =>
-        query.where('machine_id', '=', filter.machineId!),
-      )
-      .$if(before !== null, (query) => query.where('id', '<', before as PreviewId))
-      .orderBy('id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  const rows = db
+    .selectFrom('previews')
+    .selectAll()
+    .where('organization_id', '=', actor.organizationId)
+    .$if(filter.machineId !== undefined, (query) =>
+      query.where('machine_id', '=', filter.machineId!),
+    )
+  return newestFirst(filter, rows)
 }
 
 export async function getPreview(
