@@ -8,7 +8,7 @@ const { id } = await server.machine({ name: 'first' })
 test('exec passes arguments and input, and returns output and exit code', async () => {
   const plain = await run(['exec', 'first', 'sh', '-c', 'echo out; ls /wrong; exit 3'])
   assert.deepEqual([plain.stdout, plain.code], ['out\n', 3])
-  assert.match(plain.stderr, /wrong.*no such file/)
+  assert.match(plain.stderr, /wrong.*No such file/)
   // Flags after the command belong to the command.
   assert.equal((await run(['exec', id, 'echo', '--json', '-u'])).stdout, '--json -u\n')
   const root = ['exec', '-u', 'root', '-w', '/tmp', '-e', 'GREETING=hi', 'first', '--']

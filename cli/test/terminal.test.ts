@@ -13,9 +13,9 @@ const { id } = await server.machine({ name: 'first' })
 
 test('a shell has the size of the terminal, follows resizes, and passes on the exit code', async () => {
   const shell = open(['shell', 'first'])
-  await shell.typeUntil('stty size\r', /stty size\r?\n24 80/)
+  await shell.typeUntil('stty size\r', /stty size\s+\S*\s*24 80\r\n/)
   shell.resize(132, 43)
-  await shell.typeUntil('stty size\r', /43 132/)
+  await shell.typeUntil('stty size\r', /stty size\s+\S*\s*43 132\r\n/)
   shell.type('exit 3\r')
   assert.equal(await shell.exited, 3)
   assert.deepEqual(await terminals(), [])

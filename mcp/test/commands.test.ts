@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startServer } from '../../sdk/test/server.ts'
 import { connectHere } from './client.ts'
+import { eventually } from './eventually.ts'
 
 const server = await startServer({ after })
 const { baseUrl, key: apiKey } = server
@@ -41,7 +42,11 @@ test('a background process is checked and stopped', async (t) => {
   assert.match(all, RegExp(`^${brief}: .*echo done; cat none\n${lasting}: running, .*: sleep 50$`))
 
   const read = { machine, process: brief, wait_seconds: 40 }
-  const said = await mcp.ok('read_process', read)
+  let said = ''
+  await eventually('its end is told', async () => {
+    said = await mcp.ok('read_process', read)
+    return said.includes('exited')
+  })
   assert.match(said, /exited with 1.*\n--- stdout\ndone\nEnd of output\./)
   assert.match(await mcp.ok('read_process', { ...read, stream: 'stderr' }), /--- stderr\n.*none/)
 

@@ -104,7 +104,7 @@ test('a running machine gets a secret and each change at once, until it is delet
   assert.equal(await environment(id, 'TOKEN'), 'second\n')
 
   assert.equal((await call('DELETE', `/v1/machines/${id}/secrets/TOKEN`)).status, 204)
-  await eventually(async () => (await environment(id, 'TOKEN')) === '\n' || undefined)
+  await eventually(async () => (await environment(id, 'TOKEN')) === '' || undefined)
   assert.equal(await environment(id, 'OTHER'), 'other\n')
   assert.equal((await call('DELETE', `/v1/machines/${id}/secrets/TOKEN`)).status, 404)
   assert.deepEqual((await put(id, 'TOKEN', 'again')).body, stored('TOKEN', 1))
@@ -154,7 +154,7 @@ test('forks and machines from templates have no secrets; a restore keeps those o
   const fork = await call('POST', `/v1/machines/${id}/fork`, { name: 'a-fork' })
   await settled(server, fork.body.id, 'running')
   assert.deepEqual((await call('GET', `/v1/machines/${fork.body.id}/secrets`)).body.data, [])
-  assert.equal(await environment(fork.body.id, 'TOKEN'), '\n')
+  assert.equal(await environment(fork.body.id, 'TOKEN'), '')
   assert.deepEqual(server.guest(fork.body.id).secrets.deliveries, [])
 
   const { body: snapshot } = await call('POST', '/v1/snapshots', { machine_id: id })

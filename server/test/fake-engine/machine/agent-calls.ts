@@ -6,6 +6,7 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2'
+import { finished } from 'node:stream'
 import type { MachineAgent } from './agent.ts'
 
 const windowBytes = 1024 * 1024
@@ -48,11 +49,10 @@ export function forward(
   call.once('close', () => {
     session.destroy()
     const isAnswered = call.readableEnded && call.rstCode === constants.NGHTTP2_NO_ERROR
-    if (!isAnswered) stream.close(call.rstCode || constants.NGHTTP2_CANCEL)
-  })
-  stream.once('finish', () => {
-    // The agent answered without reading the rest of the body.
-    if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
+    if (!isAnswered) return stream.close(call.rstCode || constants.NGHTTP2_CANCEL)
+    // The agent has answered without reading the rest of the body.
+    const isUnread = hasBody && !stream.readableEnded
+    if (isUnread) finished(stream, { readable: false }, () => stream.close())
   })
 }
 
