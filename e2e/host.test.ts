@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { networkName } from '../server/src/process.ts'
 import { createApiClient, type ApiClient } from './harness/api.ts'
 import { eventually } from './harness/polling.ts'
 import { removeEngine } from './harness/engine-daemon.ts'
-import { copyEngineTemplate, templatePoolGib } from './harness/engine-template.ts'
-import { freePort } from './harness/ports.ts'
+import { prepareServer } from './harness/server-folder.ts'
 import { readServerPid } from './harness/processes.ts'
 
 /*
@@ -27,15 +26,7 @@ let id = ''
 type Running = { readonly child: ChildProcess; readonly api: ApiClient; output(): string }
 
 before(async () => {
-  dataDir = await mkdtemp('/var/tmp/computer-e2e-host-')
-  await copyEngineTemplate(dataDir)
-  env = {
-    ...process.env,
-    COMPUTER_DATA: dataDir,
-    COMPUTER_API_PORT: String(await freePort()),
-    COMPUTER_GATEWAY_PORT: String(await freePort()),
-    COMPUTER_POOL_SIZE_GB: String(templatePoolGib),
-  }
+  ;({ dataDir, env } = await prepareServer('host'))
   server = await up()
   id = (await server.api.ok('POST', '/v1/machines', {})).id
 })

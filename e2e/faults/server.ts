@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import { mkdtemp, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import {
@@ -14,8 +14,7 @@ import { networkName } from '../../server/src/process.ts'
 import { createApiClient, type ApiClient } from '../harness/api.ts'
 import { eventually } from '../harness/polling.ts'
 import { removeEngine } from '../harness/engine-daemon.ts'
-import { copyEngineTemplate, templatePoolGib } from '../harness/engine-template.ts'
-import { freePort } from '../harness/ports.ts'
+import { prepareServer } from '../harness/server-folder.ts'
 
 const entry = fileURLToPath(new URL('../../server/src/main-up.ts', import.meta.url))
 const upBoundMs = 300_000
@@ -39,16 +38,7 @@ export type FaultServer = AsyncDisposable & {
 }
 
 export async function startFaultServer(): Promise<FaultServer> {
-  const dataDir = await mkdtemp('/var/tmp/computer-faults-')
-  await copyEngineTemplate(dataDir)
-  const [apiPort, gatewayPort] = [await freePort(), await freePort()]
-  const env = {
-    ...process.env,
-    COMPUTER_DATA: dataDir,
-    COMPUTER_API_PORT: String(apiPort),
-    COMPUTER_GATEWAY_PORT: String(gatewayPort),
-    COMPUTER_POOL_SIZE_GB: String(templatePoolGib),
-  }
+  const { dataDir, apiPort, gatewayPort, env } = await prepareServer('faults')
   const network = networkName(dataDir)
   const log = openSync(join(dataDir, 'supervisor.log'), 'a')
   const killed = new WeakSet<ChildProcess>()

@@ -1,18 +1,18 @@
 import type { ImageId } from '@computer/contract'
 import { randomBytes, randomInt } from 'node:crypto'
-import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { IncusClient } from '../../server/src/drivers/incus/client.ts'
 import type { IncusOptions } from '../../server/src/drivers/incus/driver.ts'
 import type { ImageFiles, MachineSpec } from '../../server/src/drivers/machine-driver.ts'
 import { engineDirectory } from '../../server/src/host/engine.ts'
+import { networkName } from '../../server/src/process.ts'
+import { makeDataDir } from './data-folder.ts'
 import { removeEngine, removeProject, spawnEngine } from './engine-daemon.ts'
 import { copyEngineTemplate, templatePoolGib } from './engine-template.ts'
 import { imageFiles } from './machine-image.ts'
 
 /**
- * A real engine for tests: a daemon, pool, bridge and subnet of its own under the temporary folder,
+ * A real engine for tests: a daemon, pool, bridge and subnet of its own in a data folder,
  * all of which its disposal removes. Engines of killed test runs are removed first.
  *
  * With COMPUTER_TEST_ENGINE_SOCKET (and COMPUTER_TEST_ENGINE_NETWORK) that engine is used and kept; only
@@ -41,18 +41,14 @@ export async function startTestEngine(
       for (const project of projects) await removeProject(client, project)
     })
   }
-  await removeStaleEngines()
-  const dataDir = await mkdtemp(join(tmpdir(), folderPrefix))
-  const network = `ct${randomBytes(5).toString('hex')}`
-  await writeFile(join(dataDir, 'owner.json'), JSON.stringify({ pid: process.pid, network }))
+  const dataDir = await makeDataDir('engine')
+  const network = networkName(dataDir)
   const { poolSizeGib = templatePoolGib } = options
   if (poolSizeGib === templatePoolGib) await copyEngineTemplate(dataDir)
   await spawnEngine(dataDir)
   const place = { network, poolSizeGib, engineDir: engineDirectory(dataDir) }
   return describeEngine(place, () => removeEngine(dataDir, network))
 }
-
-const folderPrefix = 'computer-engine-'
 
 function describeEngine(
   place: { readonly engineDir: string; readonly network: string; readonly poolSizeGib: number },
@@ -85,25 +81,4 @@ function describeEngine(
       client[Symbol.dispose]()
     },
   }
-}
-
-/** Removes test engines whose owner has ended. */
-async function removeStaleEngines(): Promise<void> {
-  for (const entry of await readdir(tmpdir())) {
-    if (!entry.startsWith(folderPrefix)) continue
-    const dataDir = join(tmpdir(), entry)
-    const owner = await readFile(join(dataDir, 'owner.json'), 'utf8').catch(() => undefined)
-    if (owner === undefined) continue
-    const { pid, network } = JSON.parse(owner) as { pid: number; network: string }
-    if (await isAlive(pid)) continue
-    // Test files start at the same time, and only one should remove it.
-    await writeFile(join(dataDir, 'owner.json'), JSON.stringify({ pid: process.pid, network }))
-    await removeEngine(dataDir, network)
-  }
-}
-
-/** Zombies do not count. */
-async function isAlive(pid: number): Promise<boolean> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  return /^State:\t[^ZX]/m.test(status)
 }

@@ -1,7 +1,7 @@
 import { Computer } from '@computer/sdk'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { IncusClient } from '../../server/src/drivers/incus/client.ts'
@@ -11,9 +11,9 @@ import { engineSocketPath } from '../../server/src/host/engine.ts'
 import { networkName } from '../../server/src/process.ts'
 import { createApiClient, type ApiClient } from './api.ts'
 import { removeEngine } from './engine-daemon.ts'
-import { copyEngineTemplate, templatePoolGib } from './engine-template.ts'
 import { keepServerLogs } from './logs.ts'
 import { freePort } from './ports.ts'
+import { prepareServer } from './server-folder.ts'
 import { readServerPid } from './processes.ts'
 
 const entry = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
@@ -44,20 +44,14 @@ export type ServerOptions = { readonly previewDomain?: string; readonly trustPro
  * disposal removes everything: machines, processes, mounts, bridges and files.
  */
 export async function startRealServer(options: ServerOptions = {}): Promise<RealServer> {
-  const dataDir = await mkdtemp('/var/tmp/computer-e2e-')
-  await copyEngineTemplate(dataDir)
-  const [apiPort, gatewayPort] = [await freePort(), await freePort()]
+  const { dataDir, apiPort, env } = await prepareServer('server')
   const previewPort = String(await freePort())
   const previews = options.previewDomain
     ? ['--preview-domain', options.previewDomain, '--preview-port', previewPort]
     : []
   const child = spawn(process.execPath, [entry, 'up', ...previews], {
     env: {
-      ...process.env,
-      COMPUTER_DATA: dataDir,
-      COMPUTER_API_PORT: String(apiPort),
-      COMPUTER_GATEWAY_PORT: String(gatewayPort),
-      COMPUTER_POOL_SIZE_GB: String(templatePoolGib),
+      ...env,
       COMPUTER_PREVIEW_PUBLIC_PORT: previewPort,
       ...(options.trustProxy && { COMPUTER_TRUST_PROXY: options.trustProxy }),
     },

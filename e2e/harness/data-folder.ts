@@ -1,0 +1,63 @@
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isAlive, sendSignal, type ProcessRecord } from '../../server/src/host/process-record.ts'
+import { networkName } from '../../server/src/process.ts'
+import { removeEngine } from './engine-daemon.ts'
+
+/** Data folders of tests are `/var/tmp/computer-e2e-NAME-…`. */
+const parent = '/var/tmp'
+const prefix = 'computer-e2e-'
+const ownerFile = 'owner.json'
+
+/**
+ * Makes a data folder that belongs to this process, after it has removed the folders, engines and
+ * processes of test runs that were killed.
+ */
+export async function makeDataDir(name: string): Promise<string> {
+  await removeStaleDataDirs()
+  const dataDir = await mkdtemp(join(parent, `${prefix}${name}-`))
+  await claim(dataDir)
+  return dataDir
+}
+
+async function removeStaleDataDirs(): Promise<void> {
+  for (const entry of await readdir(parent)) {
+    if (!entry.startsWith(prefix)) continue
+    const dataDir = join(parent, entry)
+    const owner = await readFile(join(dataDir, ownerFile), 'utf8').catch(() => undefined)
+    if (owner === undefined || (await isRunning(JSON.parse(owner).pid))) continue
+    // Test files start at the same time, and only one should remove it.
+    await claim(dataDir)
+    await killServices(dataDir)
+    await removeEngine(dataDir, networkName(dataDir))
+  }
+}
+
+function claim(dataDir: string): Promise<void> {
+  return writeFile(join(dataDir, ownerFile), JSON.stringify({ pid: process.pid }))
+}
+
+/** Kills the supervisor first, because it would restart the others. */
+async function killServices(dataDir: string): Promise<void> {
+  const runDir = join(dataDir, 'run')
+  const lock = await readFile(join(runDir, 'server.lock'), 'utf8').catch(() => '')
+  const supervisor = lock === '' ? null : (JSON.parse(lock) as { pid: number }).pid
+  if (supervisor !== null && (await readEnvironment(supervisor)).includes(dataDir)) {
+    sendSignal(supervisor, 'SIGKILL')
+  }
+  for (const name of await readdir(runDir).catch(() => [])) {
+    if (!name.endsWith('.pid')) continue
+    const record = JSON.parse(await readFile(join(runDir, name), 'utf8')) as ProcessRecord
+    if (isAlive(record)) sendSignal(record.pid, 'SIGKILL')
+  }
+}
+
+function readEnvironment(pid: number): Promise<string> {
+  return readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+}
+
+/** Zombies do not count. */
+async function isRunning(pid: number): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return /^State:\t[^ZX]/m.test(status)
+}
