@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import { newId } from '../src/ids.ts'
 import { reconcileAll } from '../src/worker/reconcile.ts'
-import { assertRefused, hurry, onDisksOf } from './disks.ts'
+import { assertRefused, onDisksOf } from './disks.ts'
 import { startTestServer } from './harness.ts'
 import { checkMeters } from './meter-checks.ts'
 import { eventually, gone, settled } from './settled.ts'
@@ -26,8 +26,7 @@ test('a machine is flushed before it is captured, and captured too when it is si
   assert.equal(controls.guest(ref(id)).flushes, 0)
 })
 
-test('what fails and may succeed later is tried again, and taken once', async (t) => {
-  hurry(t, server)
+test('what fails and may succeed later is tried again, and taken once', async () => {
   const { id } = await server.machine()
   controls.failNext('capture', { times: 1 })
   controls.failNext('capture', { times: 1, afterEffect: true })
@@ -35,8 +34,7 @@ test('what fails and may succeed later is tried again, and taken once', async (t
   assert.deepEqual(await disks.events(id, /^snapshot/), ['snapshot.started', 'snapshot.completed'])
 })
 
-test('what fails three times is an error, and the machine runs on', async (t) => {
-  hurry(t, server)
+test('what fails three times is an error, and the machine runs on', async () => {
   const { id: machine_id } = await server.machine()
   controls.failNext('capture', { times: 3, afterEffect: true })
   const { body: asked } = await call('POST', '/v1/snapshots', { machine_id })
@@ -52,7 +50,6 @@ test('what fails three times is an error, and the machine runs on', async (t) =>
 test('a disk that is full is the reason', async (t) => {
   const full = await startTestServer(t)
   const at = onDisksOf(full)
-  hurry(t, full)
   const { id: machine_id } = await full.machine()
   full.engine.controls.setFreeBytes(0)
   const { body: asked } = await full.call('POST', '/v1/snapshots', { machine_id })
@@ -74,8 +71,7 @@ test('a machine whose disk is gone is not captured, and what it was asked for co
   await gone(server, machine_id)
 })
 
-test('an engine that does not answer is waited for: nothing is given up meanwhile', async (t) => {
-  hurry(t, server)
+test('an engine that does not answer is waited for: nothing is given up meanwhile', async () => {
   const { id: machine_id } = await server.machine()
   controls.failNext('inspect', { times: 10 })
   controls.failNext('capture', { times: 12 })
@@ -86,8 +82,7 @@ test('an engine that does not answer is waited for: nothing is given up meanwhil
   await disks.snapshotIn(asked.id, 'error')
 })
 
-test('a copy that nobody names goes, however often its removal fails', async (t) => {
-  hurry(t, server)
+test('a copy that nobody names goes, however often its removal fails', async () => {
   const { id } = await server.machine()
   const snapshot = await disks.snapshot(id)
   controls.failNext('removeCapture', { times: 5, retryable: false })

@@ -1,6 +1,5 @@
 import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
 import { sql } from 'kysely'
 import type { Tx } from '../src/db/database.ts'
 import type { Answer, TestServer } from './harness.ts'
@@ -102,19 +101,6 @@ export function onDisksOf(server: TestServer) {
     },
   }
   return disks
-}
-
-/** Makes every wait before a next attempt short. */
-export function hurry(t: TestContext, { app }: TestServer): void {
-  const timer = setInterval(() => {
-    sql`with machines as (
-      update machines set next_attempt_at = now() where next_attempt_at > now()
-    ) update captures set next_attempt_at = now() where next_attempt_at > now()`
-      .execute(app.db)
-      .then(() => app.changes.publish(`mch_${'0'.repeat(26)}`))
-      .catch(() => {})
-  }, 20)
-  t.after(() => clearInterval(timer))
 }
 
 /** Holds a machine as whoever changes it does, for `collide`. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
-import { assertRefused, holdMachine, hurry, onDisksOf } from './disks.ts'
+import { assertRefused, holdMachine, onDisksOf } from './disks.ts'
 import { collide, holdOrganization } from './forced-race.ts'
 import { startTestServer } from './harness.ts'
 import { fiftyWithOneKey } from './one-key.ts'
@@ -96,8 +96,7 @@ test('what cannot be forked says why', async () => {
   assert.equal((await stranger('POST', `/v1/machines/${source.id}/fork`, {})).status, 404)
 })
 
-test('a source that cannot be captured leaves its fork in error; start takes another capture', async (t) => {
-  hurry(t, server)
+test('a source that cannot be captured leaves its fork in error; start takes another capture', async () => {
   const source = await server.machine()
   await disks.mark(source.id, 'second try')
   controls.failNext('capture', { retryable: false })

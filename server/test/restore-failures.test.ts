@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { reconcileAll } from '../src/worker/reconcile.ts'
-import { hurry, onDisksOf } from './disks.ts'
+import { onDisksOf } from './disks.ts'
 import { startTestServer } from './harness.ts'
 import { checkMeters } from './meter-checks.ts'
 import { gone } from './settled.ts'
@@ -51,8 +51,7 @@ test('a disk that cannot be made leaves the one of before, which is booted again
   assert.deepEqual(await disks.generationsOf(id), [3])
 })
 
-test('a captured disk that is gone, and a machine that cannot be stopped, are reasons', async (t) => {
-  hurry(t, server)
+test('a captured disk that is gone, and a machine that cannot be stopped, are reasons', async () => {
   const { id, snapshot } = await disks.changedMachine()
   const { capture_id } = await db
     .selectFrom('snapshots')
@@ -76,8 +75,7 @@ test('a captured disk that is gone, and a machine that cannot be stopped, are re
   }
 })
 
-test('what fails and may succeed later is tried again', async (t) => {
-  hurry(t, server)
+test('what fails and may succeed later is tried again', async () => {
   const { id, snapshot } = await disks.changedMachine()
   for (const method of ['capture', 'stop', 'create', 'start'] as const) {
     controls.failNext(method, { times: 1 })

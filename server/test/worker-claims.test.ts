@@ -2,12 +2,16 @@ import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, afterEach, test } from 'node:test'
 import type { MachineDriver } from '../src/drivers/machine-driver.ts'
+import { timing } from '../src/timing.ts'
 import { startTestServer } from './harness.ts'
 import { gone } from './settled.ts'
 
 /* Several workers over one database: who works on a machine, and for how long. */
 
-const server = await startTestServer({ after }, { worker: false })
+// A busy host may suspend a worker for longer than the short claims of other tests.
+const { claimMs, renewClaimsMs } = timing
+const options = { worker: false, timing: { claimMs, renewClaimsMs } }
+const server = await startTestServer({ after }, options)
 const { driver } = server.app
 afterEach(() => server.stopWorkers())
 

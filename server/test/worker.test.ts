@@ -1,7 +1,6 @@
 import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
-import { after, test, type TestContext } from 'node:test'
-import { sql } from 'kysely'
+import { after, test } from 'node:test'
 import { reconcileAll } from '../src/worker/reconcile.ts'
 import { machineSpec } from './fake-machine.ts'
 import { startTestServer, type TestServer } from './harness.ts'
@@ -10,8 +9,7 @@ import { eventually, gone, settled } from './settled.ts'
 const server = await startTestServer({ after })
 const { controls } = server.engine
 
-test('what fails and may succeed later is tried again', async (t) => {
-  hurry(t, server)
+test('what fails and may succeed later is tried again', async () => {
   controls.failNext('create', { times: 2 })
   controls.failNext('start', { times: 2, afterEffect: true })
   const { id, state } = await server.machine()
@@ -60,27 +58,24 @@ test('a machine in error can be deleted', async () => {
   await gone(server, id)
 })
 
-test('a step that always fails is given up', async (t) => {
-  hurry(t, server)
+test('a step that always fails is given up', async () => {
   controls.failNext('start', { times: 6 })
   const { id, state } = await server.machine()
   assert.equal(state, 'error')
   assert.equal(await instancesOf(server, id), 1)
 })
 
-test('a machine waits for an engine that is away, and is not given up', async (t) => {
-  hurry(t, server)
+test('a machine waits for an engine that is away, and is not given up', async () => {
   controls.failNext('start', { times: 20, ofEngine: true })
   const { id, state } = await server.machine()
   assert.equal(state, 'running')
   assert.equal(await instancesOf(server, id), 1)
 })
 
-test('a stop that always fails leaves the machine running, in the run it was in', async (t) => {
+test('a stop that always fails leaves the machine running, in the run it was in', async () => {
   const { id } = await server.machine()
   await ready(server, id)
   const before = await server.call('GET', `/v1/machines/${id}`)
-  hurry(t, server)
   controls.failNext('stop', { times: 6 })
   const answer = await server.call('POST', `/v1/machines/${id}/stop?wait=20`)
   assert.deepEqual([answer.status, answer.body], [202, before.body])
@@ -181,7 +176,6 @@ test('a machine can be deleted and stopped by its guest while it starts', async 
 
 test('a machine whose image is still being unpacked waits for it', async (t) => {
   const early = await startTestServer(t, { worker: false })
-  hurry(t, early)
   const hold = early.engine.controls.hangNext('addImage')
   const creating = early.call('POST', '/v1/machines', {})
   early.startWorker()
@@ -216,17 +210,6 @@ test('of many calls at once each move has one winner, and each conflict names tw
 
 function ref(id: string) {
   return { id: id as MachineId, generation: 1 }
-}
-
-/** Makes every wait before a next attempt short. */
-function hurry(t: TestContext, { app }: TestServer): void {
-  const timer = setInterval(() => {
-    sql`update machines set next_attempt_at = now() where next_attempt_at > now()`
-      .execute(app.db)
-      .then(() => app.changes.publish(`mch_${'0'.repeat(26)}`))
-      .catch(() => {})
-  }, 20)
-  t.after(() => clearInterval(timer))
 }
 
 async function ready(on: TestServer, id: string): Promise<void> {
