@@ -209,8 +209,7 @@ test('a call that memory cannot answer starts the agent, with what the machine w
   await guests.setIdentity(ref, { machine: ref.id, hostname: 'brave-otter' })
   await guests.setSecrets(ref, { revision: 2, secrets: secret('second') })
   const script = 'hostname; echo $TOKEN; whoami; pwd'
-  const run = async (to = ref) =>
-    (await guests.exec(to, { command: ['sh', '-c', script] })).stdout
+  const run = async (to = ref) => (await guests.exec(to, { command: ['sh', '-c', script] })).stdout
   assert.equal(await run(), 'brave-otter\nsecond\nagent\n/home/agent\n')
   await guests.setSecrets(ref, { revision: 3, secrets: secret('third') })
   await guests.setIdentity(ref, { machine: ref.id, hostname: 'calm-otter' })
@@ -224,7 +223,8 @@ test('machines see neither each other nor the host', async (t) => {
   await driver.create(machineSpec(2))
   await driver.start(machineSpec(2))
   const other = { ...machineSpec(2), run: 'first' }
-  const script = 'echo mine > /home/agent/mine; echo > /usr/mine; hostname mine; ls /proc | grep -c ^[0-9]'
+  const script =
+    'echo mine > /home/agent/mine; echo > /usr/mine; hostname mine; ls /proc | grep -c ^[0-9]'
   const command = ['sh', '-c', script]
   for (const one of [ref, other]) {
     const { stdout, stderr } = await guests.exec(one, { command, user: 'root' })

@@ -112,7 +112,10 @@ test('a guest that powers itself off is stopped, one that dies is in error with 
 test('a guest that reboots itself stays running, and every start is ready once', async () => {
   const { id } = await server.machine()
   await ready(server, id)
-  for (const command of [['echo', 'once'], ['echo', 'again']] as const) {
+  for (const command of [
+    ['echo', 'once'],
+    ['echo', 'again'],
+  ] as const) {
     controls.reboot(ref(id))
     const { body } = await server.call('POST', `/v1/machines/${id}/exec`, { command })
     assert.equal(body.stdout, `${command[1]}\n`)
