@@ -29,7 +29,7 @@ const agentId = 1000
  */
 export class FakeDisk {
   readonly rootPath: string
-  /** Files it began with, and when each was changed last. */
+  /** The inodes of the files it began with, and their change times. */
   readonly #base: ReadonlyMap<bigint, bigint>
   #exists = true
 
@@ -44,7 +44,7 @@ export class FakeDisk {
     return this.#exists
   }
 
-  /** Bytes of files that were written since the disk was made, and are still on it. */
+  /** The size of the files that were written since the disk was made and are still on it. */
   writtenBytes(): number {
     const written = filesIn(this.rootPath).filter(
       ({ ino, ctimeNs }) => this.#base.get(ino) !== ctimeNs,
@@ -69,14 +69,14 @@ export class FakeDisk {
     rmSync(this.#at(path), { force: true })
   }
 
-  /** Runs a line of shell as root, whether or not an agent runs on this disk, and answers its output. */
+  /** Runs a shell script as root, with or without an agent on the disk, and returns its output. */
   async run(script: string): Promise<string> {
     const shell = ['/bin/sh', '-c', script]
     const child = spawnInRoot(this.rootPath, shell, { stdio: ['ignore', 'pipe', 'inherit'] })
     return (await buffer(child.stdout!)).toString()
   }
 
-  /** When nothing runs on it any more. */
+  /** No process may still use the disk. */
   async delete(): Promise<void> {
     this.#exists = false
     await rm(this.rootPath, { recursive: true, force: true })

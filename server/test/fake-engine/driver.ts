@@ -75,7 +75,7 @@ function resize(store: FakeStore, spec: MachineSpec): void {
 }
 
 function watch(store: FakeStore, signal: AbortSignal): AsyncIterable<MachineRef> {
-  // Keyed, so that a reader that lags behind costs at most one entry for each machine.
+  // Keyed by machine, so that a slow reader costs at most one entry per machine.
   const changed = new Map<string, MachineRef>()
   let wake = () => {}
   const stop = store.onChange((ref) => {

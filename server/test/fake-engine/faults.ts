@@ -1,11 +1,11 @@
 import { DriverError, type MachineDriver } from '../../src/drivers/machine-driver.ts'
 
-/** What can be made to fail or hang: a method of the driver. */
+/** A driver method that can be made to fail or hang. */
 export type FakeMethod = Exclude<keyof MachineDriver, 'watch' | symbol>
 
-/** A stop that tests put in someone's way. */
+/** A point at which a test holds callers up. */
 export type Hold = {
-  /** Resolves when somebody waits here. */
+  /** Resolves when the first caller waits here. */
   readonly reached: Promise<void>
   release(): void
 }
@@ -16,16 +16,16 @@ export type FailOptions = {
   readonly retryable?: boolean
   readonly ofEngine?: boolean
   readonly message?: string
-  /** The call takes effect, and its caller is told that it failed. */
+  /** The call takes effect before it fails. */
   readonly afterEffect?: boolean
 }
 
 export type HangOptions = {
-  /** The call takes effect before it hangs: what is missing is its answer. */
+  /** The call takes effect before it hangs; only its answer is missing. */
   readonly afterEffect?: boolean
 }
 
-/** Failures, hangs and latencies on the way of every call to the engine. */
+/** Failures, hangs and latencies injected into calls to the engine. */
 export class Faults {
   readonly latencyMs: Partial<Record<FakeMethod, number>>
   readonly #failures = new Map<FakeMethod, Required<FailOptions>[]>()
@@ -49,7 +49,7 @@ export class Faults {
     this.#failures.set(method, failures)
   }
 
-  /** The next call of the method waits until it is released; then it goes on as usual. */
+  /** The next call of the method waits until it is released, then goes on as usual. */
   hangNext(method: FakeMethod, { afterEffect = false }: HangOptions = {}): Hold {
     const gate = new Gate()
     this.#hangs.set(method, [...(this.#hangs.get(method) ?? []), { gate, afterEffect }])

@@ -24,12 +24,12 @@ type FakeMachine = {
   readonly spec: MachineSpec
   readonly listed: EngineMachine
   readonly lastExit: LastExit
-  /** What the disk is a copy of. */
+  /** The disk is a copy of it. */
   readonly base: CapturedDisk
   /** Made with its first use. */
   disk: FakeDisk | null
   guest: FakeGuest | null
-  /** What the guest's boot waits for. */
+  /** Holds up the guest's boot. */
   boot: Gate | null
 }
 
@@ -140,7 +140,7 @@ export class FakeStore {
     return gate
   }
 
-  /** A stream to the agent of a machine that runs and has booted. */
+  /** A stream to the guest. Fails with a retryable error until it has booted. */
   connect(ref: MachineRef): Duplex {
     const machine = this.get(ref)
     if (machine.listed.state !== 'running' || machine.listed.isFrozen) {

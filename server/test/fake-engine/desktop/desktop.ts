@@ -13,14 +13,14 @@ import { stepsOfEvent } from './viewer-steps.ts'
 
 type Selection = z.output<typeof ClipboardSelection>
 
-/** Something that reached the display, and the fence it came with: `move 10,20`, `press left`. */
+/** An event that reached the display (`move 10,20`, `press left`) and the fence of its input. */
 export type DesktopEvent = { readonly fence: number; readonly event: string }
 
 export type Screen = {
   readonly width: number
   readonly height: number
   readonly pointer: { readonly x: number; readonly y: number }
-  /** Grows with everything that changes what is seen. */
+  /** Increases with every visible change. */
   readonly changes: number
 }
 
@@ -29,14 +29,14 @@ const maxEvents = 10_000
 /** The fence, input, clipboard and display of a fake guest, as contract/src/guest.ts promises them. */
 export class FakeDesktop {
   fence: number | null = null
-  /** What reached the display, the oldest forgotten after 10,000. */
+  /** Events that reached the display; only the last 10,000 are kept. */
   readonly events: DesktopEvent[] = []
   /** Keys and buttons that are down. */
   readonly pressed = new Set<string>()
   /** Called when it comes up or its size changes. */
   onDisplay: () => void = () => {}
   #up: boolean
-  /** The first fence of the present holding: what is under it or later is good. */
+  /** The first fence of the current holder. Input with this fence or a later one is accepted. */
   #since = 0
   #width = 1280
   #height = 800
@@ -45,7 +45,7 @@ export class FakeDesktop {
   readonly #clipboard: Record<Selection, string> = { clipboard: '', primary: '' }
   #running: Work | null = null
   #turn: Promise<unknown> = Promise.resolve()
-  /** Resolves when nothing of an earlier holder is left: a renewal too waits for that. */
+  /** Resolves when no effect of an earlier holder is left. Renewals wait for it as well. */
   #settled: Promise<void> = Promise.resolve()
   #gate: Gate | null = null
 
@@ -90,7 +90,7 @@ export class FakeDesktop {
     this.fence = null
   }
 
-  /** Input that comes from now on stops after its first step until it is released. */
+  /** Input that arrives from now on stops after its first step until the hold is released. */
   holdInput(): Hold {
     const gate = new Gate(() => {
       if (this.#gate === gate) this.#gate = null
@@ -99,7 +99,7 @@ export class FakeDesktop {
     return gate
   }
 
-  /** One at a time, in the order they come. */
+  /** Inputs run one at a time, in order of arrival. */
   input({ fence, action }: GuestInput): Promise<{ display?: Display }> {
     return this.#enqueue(async () => {
       this.#mustHold(fence)
@@ -122,7 +122,7 @@ export class FakeDesktop {
     })
   }
 
-  /** One thing that a viewer did, in its turn; `held` is what its stream holds pressed. */
+  /** Performs one viewer event; `held` are the keys and buttons that its stream holds. */
   follow(fence: number, event: GuestInputEvent, held: Set<string>): Promise<void> {
     return this.#enqueue(() => {
       this.#mustHold(fence)
@@ -132,7 +132,7 @@ export class FakeDesktop {
     })
   }
 
-  letGo(held: Set<string>): void {
+  releaseHeld(held: Set<string>): void {
     for (const name of held) if (this.pressed.has(name)) this.#release(name, this.fence ?? 0)
     held.clear()
   }
@@ -160,7 +160,7 @@ export class FakeDesktop {
     this.#mustStillHold(fence)
   }
 
-  /** Renewals take nothing from what their holder has in progress or on its way. */
+  /** A renewal does not interrupt the holder's input, in progress or in flight. */
   #mustStillHold(fence: number): void {
     if (this.fence === null || fence < this.#since) throw staleFence()
   }
@@ -211,11 +211,11 @@ export class FakeDesktop {
   }
 }
 
-/** An input that is under way, and what it will let go of itself. */
+/** An input in progress, and the keys and buttons that it will release itself. */
 type Work = {
   readonly fence: number
   readonly pressed: Set<string>
-  /** Ends its waiting; whether it may go on is checked before every step. */
+  /** Ends a wait between steps; the fence is checked again before every step. */
   readonly broken: Promise<void>
   breakOff(): void
 }

@@ -2,8 +2,8 @@ import { crc32, deflateSync } from 'node:zlib'
 import type { Screen } from './desktop.ts'
 
 /**
- * Pictures of a screen that is one flat colour, in the screen's size and small on the wire. The
- * colour changes with whatever changes the screen; PNG shows the pointer too.
+ * Images of a screen in one flat colour, in the screen's size and small on the wire. The colour
+ * changes with every change of the screen; PNG shows the pointer too.
  */
 export function drawScreen(format: 'png' | 'jpeg' | 'webp', screen: Screen): Buffer {
   if (format === 'png') return drawPng(screen)

@@ -8,10 +8,10 @@ import {
 import type { z } from 'zod'
 import { GuestFault } from '../guest/fault.ts'
 
-/** The smallest things an action does to a display; an action can be broken off between two. */
+/** The smallest effect on a display. An action can be interrupted between two steps. */
 export type Step =
   | { readonly type: 'move'; readonly x: number; readonly y: number }
-  /** `releases`: a later step of the same action lets go of it again. */
+  /** `releases`: a later step of the same action releases it. */
   | { readonly type: 'press'; readonly name: string; readonly releases: boolean }
   | { readonly type: 'release'; readonly name: string }
   | { readonly type: 'scroll' | 'text'; readonly name: string }
@@ -22,7 +22,7 @@ export type Step =
       readonly selection: z.output<typeof ClipboardSelection>
     }
 
-/** Refuses the whole action before any of it happens. */
+/** Throws before the first step if any part of the action is invalid. */
 export function stepsOf(action: GuestAction, pointer: Point, display: Display): Step[] {
   const move = (point: Point): Step => ({ type: 'move', ...onDisplay(point, display) })
   switch (action.type) {

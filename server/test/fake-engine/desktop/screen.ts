@@ -12,7 +12,7 @@ import { constants, deflateSync } from 'node:zlib'
 import type { FakeDesktop } from './desktop.ts'
 import { GuestFault } from '../guest/fault.ts'
 
-type Told = Extract<ScreenFromGuest, { type: 'cursor' | 'clipboard' }>
+type ScreenUpdate = Extract<ScreenFromGuest, { type: 'cursor' | 'clipboard' }>
 
 const tileWidth = 256
 const tileHeight = 128
@@ -20,10 +20,10 @@ const framesInFlight = 2
 
 /**
  * The screen stream of a fake guest, as contract/src/guest-streams.ts promises it: a grid of tiles
- * that change when they are painted. Each stream misses some, and is sent them when it has room.
+ * that change when they are painted. Each stream tracks the tiles its client lacks and sends them when there is room.
  */
 export class FakeScreens {
-  /** Frames that were sent, and inputs that came, to and from all streams together. */
+  /** Frames sent and inputs received, over all streams. */
   frames = 0
   inputs = 0
   readonly #desktop: FakeDesktop
@@ -34,11 +34,11 @@ export class FakeScreens {
 
   constructor(desktop: FakeDesktop) {
     this.#desktop = desktop
-    desktop.onDisplay = () => this.#look()
-    this.#look()
+    desktop.onDisplay = () => this.#updateSize()
+    this.#updateSize()
   }
 
-  /** Streams that are open. */
+  /** The number of open streams. */
   get streams(): number {
     return this.#streams.size
   }
@@ -55,7 +55,7 @@ export class FakeScreens {
     if (this.#tiles.length > 0) opened.showAll(this.#width, this.#height)
   }
 
-  /** Paints the whole tile that the point is in: a colour, or pixels that no codec makes small. */
+  /** Paints the whole tile that the point is in: a colour, or noise that does not compress. */
   paint(x: number, y: number, how: number | 'noise'): void {
     this.#set(this.#indexOf(x, y), how)
     for (const stream of this.#streams) stream.flush()
@@ -66,17 +66,17 @@ export class FakeScreens {
     for (const stream of this.#streams) stream.flush()
   }
 
-  /** The pointer looks otherwise, or a program inside has copied a text. */
-  tell(message: Told): void {
+  /** The pointer's shape has changed, or a program has copied text. */
+  tell(message: ScreenUpdate): void {
     for (const stream of this.#streams) stream.tell(message)
   }
 
-  /** Says what no agent says. */
+  /** Sends bytes that no correct agent sends. */
   say(bytes: Buffer): void {
     for (const stream of this.#streams) stream.write(bytes)
   }
 
-  #look(): void {
+  #updateSize(): void {
     const { up, width, height } = this.#desktop.display
     if (!up || (width === this.#width && height === this.#height)) return
     this.#width = width
@@ -124,10 +124,10 @@ class FakeScreenStream {
   readonly #desktop: FakeDesktop
   readonly #source: Source
   readonly #missing = new Set<number>()
-  readonly #news = new Map<ScreenFromGuest['type'], ScreenFromGuest>()
-  /** What its viewers hold pressed. */
+  readonly #updates = new Map<ScreenFromGuest['type'], ScreenFromGuest>()
+  /** Keys and buttons that its viewers hold. */
   readonly #held = new Set<string>()
-  /** By viewer, the last fence that it was told to be refused. */
+  /** By viewer, the last fence whose refusal was sent. */
   readonly #refused = new Map<number, number>()
   #sent = 0
   #taken = 0
@@ -145,12 +145,12 @@ class FakeScreenStream {
     stream.once('end', () => stream.end())
     stream.once('close', () => {
       source.onClose()
-      desktop.letGo(this.#held)
+      desktop.releaseHeld(this.#held)
     })
   }
 
   showAll(width: number, height: number): void {
-    this.#news.set('geometry', { type: 'geometry', width, height })
+    this.#updates.set('geometry', { type: 'geometry', width, height })
     for (const index of this.#source.all()) this.#missing.add(index)
     this.flush()
   }
@@ -159,8 +159,8 @@ class FakeScreenStream {
     this.#missing.add(index)
   }
 
-  tell(message: Told): void {
-    this.#news.set(message.type, message)
+  tell(message: ScreenUpdate): void {
+    this.#updates.set(message.type, message)
     this.flush()
   }
 
@@ -170,10 +170,10 @@ class FakeScreenStream {
 
   flush(): void {
     if (this.#stream.destroyed || this.#sent - this.#taken >= framesInFlight) return
-    if (this.#missing.size === 0 && this.#news.size === 0) return
-    for (const message of this.#news.values()) this.#stream.write(encodeControl(message))
+    if (this.#missing.size === 0 && this.#updates.size === 0) return
+    for (const message of this.#updates.values()) this.#stream.write(encodeControl(message))
     for (const index of this.#missing) this.#stream.write(this.#source.tileOf(index))
-    this.#news.clear()
+    this.#updates.clear()
     this.#missing.clear()
     this.#stream.write(encodeControl({ type: 'frame', frame: ++this.#sent }))
     this.#source.onFrame()
@@ -202,7 +202,7 @@ class FakeScreenStream {
   }
 }
 
-/** Bodies of Tight: one colour, or all pixels by zlib's first stream, begun anew. */
+/** Tight bodies: one colour, or all pixels through zlib stream 0 after a reset. */
 function encodeFill(colour: number): Buffer {
   return Buffer.of(0x80, colour >>> 16, colour >>> 8, colour)
 }

@@ -4,7 +4,7 @@ import type { Step } from './input-steps.ts'
 const buttons = ['left', 'middle', 'right'] as const
 const wheels = ['up', 'down', 'left', 'right'] as const
 
-/** What one thing that a viewer did does to a display, given what its stream holds pressed. */
+/** The effect of one viewer event on a display, given the keys and buttons its stream holds. */
 export function stepsOfEvent(
   event: GuestInputEvent,
   held: ReadonlySet<string>,

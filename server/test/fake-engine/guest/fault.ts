@@ -1,6 +1,6 @@
 import type { ErrorCode, GuestError } from '@computer/contract'
 
-/** What the fake agent declines, as it goes over the wire. */
+/** A refusal by the fake guest, as it goes over the wire. */
 export class GuestFault extends Error {
   override name = 'GuestFault'
   readonly code: ErrorCode

@@ -17,7 +17,7 @@ import { drawScreen } from '../desktop/image.ts'
 import { FakeScreens } from '../desktop/screen.ts'
 import type { FakeDisk } from '../disk.ts'
 import { Gate, type Hold } from '../faults.ts'
-import { forward, tell } from '../machine/agent-calls.ts'
+import { deliver, forward } from '../machine/agent-calls.ts'
 import { startAgent, type MachineAgent } from '../machine/agent.ts'
 import { json, parse, parseJson, serve, type GuestHandlers } from './http.ts'
 import { FakePorts } from './ports.ts'
@@ -80,7 +80,7 @@ export class FakeGuest {
     return this.#sessions.size
   }
 
-  /** Breaks every connection, as a restart of the agent's bridge would. */
+  /** Breaks every connection, as a restart of the engine's bridge to the agent does. */
   dropConnections(): void {
     for (const session of this.#sessions) session.destroy()
   }
@@ -100,7 +100,7 @@ export class FakeGuest {
     return gate
   }
 
-  /** What comes from now on is not answered before the thaw. */
+  /** Requests that arrive from now on are answered after the thaw. */
   freeze(): void {
     this.#frozen ??= new Gate()
   }
@@ -124,8 +124,8 @@ export class FakeGuest {
 
   async #bootAgent(): Promise<MachineAgent> {
     const agent = await startAgent(this.disk.rootPath)
-    await tell(agent, guestRoutes.setSecrets, this.secrets.held)
-    if (this.#identity) await tell(agent, guestRoutes.identity, this.#identity)
+    await deliver(agent, guestRoutes.setSecrets, this.secrets.held)
+    if (this.#identity) await deliver(agent, guestRoutes.identity, this.#identity)
     return agent
   }
 
@@ -139,7 +139,7 @@ export class FakeGuest {
       [keyOf(guestRoutes.identity)]: async ({ body }) => {
         this.#identity = parseJson(GuestIdentity, body)
         this.secrets.letUsersIn()
-        if (this.#agent) await tell(await this.#agent, guestRoutes.identity, this.#identity)
+        if (this.#agent) await deliver(await this.#agent, guestRoutes.identity, this.#identity)
         return json({})
       },
       [keyOf(guestRoutes.fence)]: async ({ body }) =>
@@ -168,7 +168,7 @@ export class FakeGuest {
       [keyOf(guestRoutes.setSecrets)]: async ({ body }) => {
         const secrets = parseJson(GuestSecrets, body)
         const state = this.secrets.take(secrets)
-        if (this.#agent) await tell(await this.#agent, guestRoutes.setSecrets, secrets)
+        if (this.#agent) await deliver(await this.#agent, guestRoutes.setSecrets, secrets)
         return json(state)
       },
       [keyOf(guestRoutes.readSecrets)]: () => json(this.secrets.state),

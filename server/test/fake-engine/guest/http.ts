@@ -46,7 +46,7 @@ export function serve(
   })
   session.on('error', () => {})
   session.on('stream', (stream, headers) => void answer(handlers, options, stream, headers))
-  // As with a socket, the end of one side is the end of both.
+  // As with a socket, closing one side closes both.
   caller.once('close', () => {
     session.destroy()
     agent.destroy()

@@ -2,19 +2,19 @@ import { constants, type ServerHttp2Stream } from 'node:http2'
 import { duplexPair, type Duplex } from 'node:stream'
 import { GuestFault } from './fault.ts'
 
-/** What listens inside a fake machine: a function that is given each connection. */
+/** The listeners inside a fake machine: functions that receive each connection. */
 export class FakePorts {
   readonly #listeners = new Map<number, (connection: Duplex) => void>()
-  /** Connections that were made, by anybody. */
+  /** The number of connections made so far. */
   connections = 0
 
-  /** Listens until the function that is answered is called. */
+  /** Listens until the returned function is called. */
   listen(port: number, listener: (connection: Duplex) => void): () => void {
     this.#listeners.set(port, listener)
     return () => void this.#listeners.delete(port)
   }
 
-  /** Throws unless something listens; what is answered is then given the stream. */
+  /** Throws unless something listens on the port; the returned function takes the stream over. */
   connect(port: number): (stream: ServerHttp2Stream) => void {
     const listener = this.#listeners.get(port)
     if (!listener) {
@@ -29,7 +29,7 @@ export class FakePorts {
       })
       stream.once('close', () => outer.destroy())
       outer.on('error', () => {})
-      // As with sockets, a side that is gone is gone for the other.
+      // As with sockets, closing one side closes the other.
       outer.once('close', () => inner.destroy())
       inner.once('close', () => {
         if (!inner.writableEnded) outer.destroy()

@@ -56,8 +56,8 @@ export function forward(
   })
 }
 
-/** Tells the agent something, and resolves when it has taken it. */
-export async function tell(
+/** Resolves when the agent has accepted the body. */
+export async function deliver(
   agent: MachineAgent,
   { method, path }: { readonly method: string; readonly path: string },
   body: unknown,
