@@ -36,7 +36,7 @@ test('a machine that stops while a stream to its agent opens is an error of that
     await assert.rejects(openAgentStream(client, 'machine', 'project'), {
       name: 'DriverError',
       status: 503,
-      message: /no stream to machine/,
+      message: /could not open a stream to machine/,
     })
   }
 })

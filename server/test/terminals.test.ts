@@ -78,7 +78,7 @@ test('bytes pass unmodified in both directions, a resize arrives, and the exit c
   assert.deepEqual(bytesOf(client).subarray(0, expected.length), expected)
   client.send({ type: 'resize', cols: 132, rows: 43 })
   client.socket.send('stty size\r', { binary: true })
-  await client.until(() => textOf(client).includes('\n43 132\r\n'))
+  await client.until(() => textOf(client).includes('43 132\r\n'))
   assert.deepEqual((await server.call('GET', path)).body.data[0].attached, true)
   client.socket.send('exit 3\r', { binary: true })
   assert.equal((await client.closed).code, 1000)
