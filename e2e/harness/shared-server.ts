@@ -1,5 +1,5 @@
 import { ApiKeyScope } from '@computer/contract'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from './polling.ts'
@@ -28,6 +28,8 @@ export async function joinServer(): Promise<RealServer> {
   const key = await createOrganization(location)
   const keyFolder = await mkdtemp(join(tmpdir(), 'computer-key-'))
   await writeFile(join(keyFolder, 'owner.key'), key)
+  // The guide to previews trusts the authority of the data folder.
+  await symlink(join(location.dataDir, 'previews'), join(keyFolder, 'previews'))
   return describeServer(location, { key, keyFolder }, async ({ computer, api }) => {
     await rm(keyFolder, { recursive: true })
     for await (const { id } of computer.machines.list())

@@ -29,8 +29,13 @@ export function soakSize<Name extends SoakName>(
   name: Name,
   env = process.env,
 ): (typeof small)[Name] {
-  const sizes = env['COMPUTER_SOAK'] === 'full' ? full : small
+  const sizes = isSoak(env) ? full : small
   return { ...sizes[name], ...(JSON.parse(env['COMPUTER_SOAK_SIZE'] ?? '{}') as object) }
+}
+
+/** Whether this run is a soak, which has the machine to itself. */
+export function isSoak(env = process.env): boolean {
+  return env['COMPUTER_SOAK'] === 'full'
 }
 
 /** The seed of this run, or the given one. A failure names it. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DriverError, type MachineRef, type MachineSpec } from '../machine-driver.ts'
+import { DriverError, MachineFull, type MachineRef, type MachineSpec } from '../machine-driver.ts'
 import { growDisk, sizeOf } from './disks/engine-limits.ts'
 import { withTemporaryHeadroom } from './disks/headroom.ts'
 import type { DiskLimits } from './disks/limits.ts'
@@ -96,7 +96,9 @@ export async function resizeMachine(
 
 /** The engine's error for a failed start names only its own command; LXC's log has the reason. */
 async function explain(instances: Instances, name: string, error: unknown): Promise<unknown> {
-  if (!(error instanceof DriverError) || isStatus(error, 404)) return error
+  if (!(error instanceof DriverError) || error instanceof MachineFull || isStatus(error, 404)) {
+    return error
+  }
   const full = asPoolFull(error)
   if (full !== error) return full
   const log = await readLog(instances, name).catch(() => '')

@@ -1,3 +1,4 @@
+import { MachineFull } from '../../machine-driver.ts'
 import type { Engine } from '../engine.ts'
 import { findInstance, type Instances } from '../instances.ts'
 import { catchDiskFull, engineLimitOf, setEngineLimit } from './engine-limits.ts'
@@ -7,7 +8,8 @@ import { readDiskId, readQuota, setLimit } from './quotas.ts'
 /**
  * The engine keeps a file of its own on the machine's disk, and neither starts nor changes a machine
  * where it cannot write that file. So the limit of a full disk is raised for the attempt, by as little
- * as suffices.
+ * as suffices. Throws MachineFull if no limit can be set either, which happens on a disk that is full to
+ * its last blocks where only the API of the engine can be used.
  */
 export async function withTemporaryHeadroom(
   engine: Engine,
@@ -27,7 +29,7 @@ export async function withTemporaryHeadroom(
       })
       if (refused === undefined) return
     }
-    throw refused
+    throw new MachineFull({ cause: refused })
   } finally {
     await headroom.revoke()
   }
