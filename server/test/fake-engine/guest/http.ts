@@ -11,6 +11,11 @@ import { z } from 'zod'
 import { GuestFault } from './fault.ts'
 
 const pieceBytes = 256 * 1024
+/**
+ * Node's HTTP/2 does not read while a write is in progress, so two sides that both write would wait for
+ * each other for ever. A connection has buffers of its own that prevent it; more than a window fits.
+ */
+const transportBufferBytes = 1024 * 1024
 
 type GuestCall = { readonly query: Record<string, string>; readonly body: Buffer }
 
@@ -39,7 +44,7 @@ export function serve(
   handlers: GuestHandlers,
   options: ServeOptions,
 ): { caller: Duplex; session: ServerHttp2Session } {
-  const [caller, agent] = duplexPair()
+  const [caller, agent] = duplexPair({ highWaterMark: transportBufferBytes })
   const session = performServerHandshake(agent, {
     settings: { initialWindowSize: 2 * 1024 * 1024, maxConcurrentStreams: 1024 },
     maxSessionMemory: 128,
