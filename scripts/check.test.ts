@@ -166,7 +166,7 @@ async function temporaryHouse(t: TestContext) {
       return file
     },
     describe: (file: string) => `${file}: ${texts.get(file)}`,
-    /** What the linter finds wrong with each file. */
+    /** The linter's findings in each file. */
     lint(): ReadonlyMap<string, string> {
       const oxlint = join(repoDir, 'node_modules', '.bin', 'oxlint')
       const { stdout } = spawnSync(oxlint, ['--format', 'json'], { cwd: dir, encoding: 'utf8' })

@@ -6,7 +6,7 @@ import { NoContent, text, Timestamp } from './text.ts'
 
 export const maxSecretBytes = 64 * 1024
 export const maxSecretsPerMachine = 100
-/** Of all names and values together: every program in the machine is started with them. */
+/** Limits the total of names and values, because every program in the machine starts with them. */
 export const maxSecretBytesPerMachine = 1024 * 1024
 
 /** The name of an environment variable. */

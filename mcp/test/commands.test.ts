@@ -43,7 +43,7 @@ test('a background process is checked and stopped', async (t) => {
 
   const read = { machine, process: brief, wait_seconds: 40 }
   let said = ''
-  await eventually('its end is told', async () => {
+  await eventually('its end is reported', async () => {
     said = await mcp.ok('read_process', read)
     return said.includes('exited')
   })

@@ -16,7 +16,7 @@ fail() {
 # Runs a long command: `attempt LABEL PROGRESS COMMAND…`. PROGRESS is a function that reads the command's
 # log and prints its progress. Returns the command's status, and keeps the log.
 attempt() {
-  local label=$1 progress=$2 pid status=0 started=$SECONDS told=0 now
+  local label=$1 progress=$2 pid status=0 started=$SECONDS reported=0 now
   log=$work/${label//[^a-zA-Z]/-}.log
   shift 2
   # In a process group of its own, so that an interrupt ends everything that the command started.
@@ -28,9 +28,9 @@ attempt() {
     now=$((SECONDS - started))
     if $is_terminal; then
       printf '\r\033[K  %s' "$(how_far "$label" "$now" "$("$progress")")"
-    elif [ $((now - told)) -ge 15 ]; then
+    elif [ $((now - reported)) -ge 15 ]; then
       say "  $(how_far "$label" "$now" "$("$progress")")"
-      told=$now
+      reported=$now
     fi
     sleep 0.2
   done

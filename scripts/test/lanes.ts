@@ -69,7 +69,7 @@ type NoiseRule = {
   release(file: TestFile): void
 }
 
-/** Of the files that measure or flood, one runs at a time. */
+/** Files that measure or flood run one at a time. */
 function createNoiseRule(queue: TestFile[]): NoiseRule {
   let isLoud = false
   const waiting: (() => void)[] = []

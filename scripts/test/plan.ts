@@ -7,7 +7,7 @@ export type Lane = (typeof lanes)[number]
 export type TestFile = {
   readonly path: string
   readonly lane: Lane
-  /** What it took in an earlier run, for the order in which files start. Nothing is asserted on it. */
+  /** The duration in an earlier run, for the order in which files start. Nothing is asserted on it. */
   readonly seconds: number
   /** It measures or floods, so no other such file runs at the same time. */
   readonly isLoud: boolean

@@ -10,7 +10,7 @@ export type FileResult = {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
-  /** What the tests of the file say, as the spec reporter writes it. */
+  /** The report of the file's tests, as the spec reporter writes it. */
   readonly report: string
   /** Kept when the file failed: its report and the logs of servers and engines that it used. */
   readonly logDir: string

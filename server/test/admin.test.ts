@@ -12,14 +12,14 @@ import { openBrowser } from './browser.ts'
 import { startTestServer } from './harness.ts'
 import { eventually } from './settled.ts'
 
-/* `computer admin` as an operator types it, beside a server that runs. */
+/* `computer admin` as an operator runs it, beside a running server. */
 
 const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
 const home = await db.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
 const owner = server.as(await server.user('owner'))
 
-test('an account is made with a password that is shown once', async () => {
+test('an account is created with a password that is shown once', async () => {
   const made = await admin('user', 'create', '--email', 'Ada@Example.com', '--name', 'Ada')
   assert.equal(made.code, 0, made.stderr)
   const password = /^password: (\S{23})$/m.exec(made.stdout)![1]!
@@ -37,9 +37,9 @@ test('an account is made with a password that is shown once', async () => {
   )
 })
 
-test('an account is made with a password from stdin, and a place in an organization', async () => {
-  const wish = ['--email', 'bob@example.com', '--organization', home.id, '--role', 'admin']
-  const made = await admin('user', 'create', ...wish, '--password-stdin', '--json', {
+test('an account is created with a password from stdin and a membership', async () => {
+  const flags = ['--email', 'bob@example.com', '--organization', home.id, '--role', 'admin']
+  const made = await admin('user', 'create', ...flags, '--password-stdin', '--json', {
     stdin: 'a good password\n',
   })
   assert.equal(made.code, 0, made.stderr)
@@ -64,8 +64,8 @@ test('an account is made with a password from stdin, and a place in an organizat
 })
 
 test('an account that cannot be created is refused, and leaves nothing behind', async () => {
-  const wish = { command: 'user create', organization: null, isPasswordOnStdin: false } as const
-  const create = (email: string, more: object = {}) => run({ ...wish, ...more, email })
+  const request = { command: 'user create', organization: null, isPasswordOnStdin: false } as const
+  const create = (email: string, more: object = {}) => run({ ...request, ...more, email })
   await assert.rejects(create('eve'), /email: must be an email address/)
   await assert.rejects(create('eve@example.com', { name: '' }), /name: /)
   await assert.rejects(create('eve@example.com', { isPasswordOnStdin: true }), /stdin .*10/)
@@ -92,7 +92,7 @@ test('an account that cannot be created is refused, and leaves nothing behind', 
   assert.match(stderr, /^computer: eve@example\.com has an account already\n$/)
 })
 
-test('a disabled user is signed out at once, and has to sign in again once enabled', async () => {
+test('a disabled user is signed out at once, and must sign in again when enabled', async () => {
   const person = await server.signUp()
   const key = await server.apiKey({
     creator: { userId: person.id, organizationId: person.personalId },
@@ -136,7 +136,7 @@ test('a password is replaced, and all sessions end', async () => {
   assert.deepEqual(await operatorEventsOf(person.personalId), ['auth.password_reset'])
 })
 
-test('an organization is held to its plan and its own limits', async () => {
+test('the plan and the limits of an organization take effect', async () => {
   const actor = await server.user('owner', 'stranger')
   const { organizationId } = actor
   const setPlan = (planId: string, limits: Record<string, string> = {}) =>
@@ -187,7 +187,7 @@ test('an organization is held to its plan and its own limits', async () => {
   assert.deepEqual(row, { plan_id: 'pro', limit_overrides: {} })
 })
 
-test('lists are tables for people and JSON for programs', async () => {
+test('lists are printed as tables, or as JSON with --json', async () => {
   const name = 'Two\nlines \u001b[31m'
   const person = await server.signUp({ name })
   const users = await admin('user', 'list')
@@ -213,7 +213,7 @@ test('lists are tables for people and JSON for programs', async () => {
   assert.match(table, /^ID +NAME +PLAN +MEMBERS +MACHINES\norg_\w+ +Home +startup +\d+ +0\n/)
 })
 
-test('without a database the error says what to do', async () => {
+test('without a database the error names the remedy', async () => {
   const stopped = await admin('user', 'list', { env: { DATABASE_URL: undefined } })
   assert.deepEqual([stopped.code, stopped.stdout], [2, ''])
   assert.match(stopped.stderr, /start the server first: computer up/)
@@ -253,14 +253,14 @@ async function admin(...args: readonly (string | Options)[]) {
   return { code: child.exitCode, stdout, stderr }
 }
 
-/** The same without the command line, whose processes take their time. */
+/** The same without the command line, because its processes start slowly. */
 async function run(request: object) {
   const operator = { type: 'operator', id: 'operator', name: 'root' } as const
   const stdin = Readable.from(['short\n'])
   return runAdminCommand(server.app, operator, readRequest(JSON.stringify(request)), stdin)
 }
 
-/** What operators did, as the organization's owners see it, in order. */
+/** The actions of operators in the organization's audit log, in order. */
 async function operatorEventsOf(id: OrganizationId): Promise<string[]> {
   const events = await db
     .selectFrom('audit_events')

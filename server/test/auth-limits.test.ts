@@ -7,7 +7,7 @@ import { goodPassword, openBrowser } from './browser.ts'
 import { callWith, type Answer, type Call } from './call.ts'
 import { startTestServer } from './harness.ts'
 
-/* R16: how often a password may be guessed and an account made, and what guessing tells. */
+/* R16: limits of password guesses and sign-ups, and that refused guesses reveal nothing. */
 
 const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app

@@ -12,7 +12,7 @@ test('reads of one turn share a query, and each gets its own row', async () => {
   assert.deepEqual(queries, [[1, 0, 2, 1], [3]])
 })
 
-test('databases do not mix, and a transaction reads for itself at once', async () => {
+test('databases do not share a query, and a transaction reads at once', async () => {
   const { queries, read } = setUp()
   const tx = { isTransaction: true } as Database
   const other = {} as Database
@@ -20,7 +20,7 @@ test('databases do not mix, and a transaction reads for itself at once', async (
   assert.deepEqual(queries, [[3], [4], [1, 5], [2]])
 })
 
-test('a query that fails fails for all who share it, and for nobody after them', async () => {
+test('a failed query fails for all callers that share it, and for none after them', async () => {
   const { read } = setUp()
   const answers = await Promise.allSettled([read(db, 1), read(db, -1)])
   assert.deepEqual(
@@ -30,7 +30,7 @@ test('a query that fails fails for all who share it, and for nobody after them',
   assert.equal(await read(db, 1), 'row 1')
 })
 
-test('of machines read at once, each caller sees those of its organization', async (t) => {
+test('of machines read together, each caller sees those of its organization', async (t) => {
   const server = await startTestServer(t)
   const owner = server.as(await server.user('owner'))
   const stranger = server.as(await server.user('owner', 'stranger'))

@@ -1,4 +1,4 @@
-/** What has come, read in the order of a protocol: a read waits for what has not. */
+/** Received bytes, read in the order of a protocol. A read waits for bytes that have not arrived yet. */
 export class ByteReader {
   #bytes = Buffer.alloc(0)
   #arrived = Promise.withResolvers<void>()

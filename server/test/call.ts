@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 export type Answer = {
   readonly status: number
   readonly headers: Record<string, unknown>
-  // Tests access fields of bodies without types.
+  // Tests read the fields of bodies without types.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any
   readonly bytes: Buffer

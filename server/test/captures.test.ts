@@ -15,7 +15,7 @@ const { app } = server
 const { db, driver } = app
 const disks = onDisksOf(server)
 
-test('a machine is flushed before it is captured, and captured too when it is silent', async () => {
+test('a machine is flushed before its capture, which also succeeds if the guest is silent', async () => {
   const { id } = await server.machine()
   await disks.snapshot(id)
   assert.equal(controls.guest(ref(id)).flushes, 1)
@@ -26,7 +26,7 @@ test('a machine is flushed before it is captured, and captured too when it is si
   assert.equal(controls.guest(ref(id)).flushes, 0)
 })
 
-test('what fails and may succeed later is tried again, and taken once', async () => {
+test('temporary failures are retried, and one snapshot is taken', async () => {
   const { id } = await server.machine()
   controls.failNext('capture', { times: 1 })
   controls.failNext('capture', { times: 1, afterEffect: true })
@@ -34,7 +34,7 @@ test('what fails and may succeed later is tried again, and taken once', async ()
   assert.deepEqual(await disks.events(id, /^snapshot/), ['snapshot.started', 'snapshot.completed'])
 })
 
-test('what fails three times is an error, and the machine runs on', async () => {
+test('a capture that fails three times ends in error, and the machine runs on', async () => {
   const { id: machine_id } = await server.machine()
   controls.failNext('capture', { times: 3, afterEffect: true })
   const { body: asked } = await call('POST', '/v1/snapshots', { machine_id })
@@ -47,7 +47,7 @@ test('what fails three times is an error, and the machine runs on', async () => 
   await disks.settledCaptures()
 })
 
-test('a disk that is full is the reason', async (t) => {
+test('a full disk is reported as the reason', async (t) => {
   const full = await startTestServer(t)
   const at = onDisksOf(full)
   const { id: machine_id } = await full.machine()
@@ -59,7 +59,7 @@ test('a disk that is full is the reason', async (t) => {
   assert.equal((await at.snapshot(machine_id)).state, 'ready')
 })
 
-test('a machine whose disk is gone is not captured, and what it was asked for comes next', async () => {
+test('the capture of a machine without its disk fails, and its deletion goes ahead', async () => {
   const { id: machine_id } = await server.machine()
   const hold = controls.hangNext('capture')
   const { body: asked } = await call('POST', '/v1/snapshots', { machine_id })
@@ -71,7 +71,7 @@ test('a machine whose disk is gone is not captured, and what it was asked for co
   await gone(server, machine_id)
 })
 
-test('an engine that does not answer is waited for: nothing is given up meanwhile', async () => {
+test('a capture waits for an engine that does not respond, and is not abandoned', async () => {
   const { id: machine_id } = await server.machine()
   controls.failNext('inspect', { times: 10 })
   controls.failNext('capture', { times: 12 })
@@ -82,7 +82,7 @@ test('an engine that does not answer is waited for: nothing is given up meanwhil
   await disks.snapshotIn(asked.id, 'error')
 })
 
-test('a copy that nobody names goes, however often its removal fails', async () => {
+test('a capture without references is removed, however often its removal fails', async () => {
   const { id } = await server.machine()
   const snapshot = await disks.snapshot(id)
   controls.failNext('removeCapture', { times: 5, retryable: false })
@@ -91,7 +91,7 @@ test('a copy that nobody names goes, however often its removal fails', async () 
   await disks.settledCaptures()
 })
 
-test('a copy in the engine that no row knows is removed, but not while it may be new', async () => {
+test('a capture without a row is removed from the engine, but not while it may be new', async () => {
   const { id } = await server.machine()
   await disks.snapshot(id)
   const known = await disks.settledCaptures()
@@ -121,7 +121,7 @@ test('a machine that was left frozen is thawed, unless it is being captured', as
   })
 })
 
-test('a worker that dies in the middle of a capture leaves one that the next worker makes', async (t) => {
+test('a capture whose worker dies is made by the next worker', async (t) => {
   for (const afterEffect of [false, true]) {
     const mortal = await startTestServer(t, { worker: false })
     const at = onDisksOf(mortal)
@@ -151,7 +151,7 @@ test('a worker that dies in the middle of a capture leaves one that the next wor
   }
 })
 
-test('while the pool is full nothing new is begun, and deleting works', async (t) => {
+test('while the pool is full nothing new is started, and deletions work', async (t) => {
   const full = await startTestServer(t, { worker: false })
   const at = onDisksOf(full)
   const worker = full.startWorker()
@@ -181,7 +181,7 @@ test('while the pool is full nothing new is begun, and deleting works', async (t
   await gone(full, id)
 })
 
-test('a stop whose capture failed leaves the one before, and two failures leave one', async () => {
+test('failed captures at stops keep the last good snapshot and the last failed one', async () => {
   const { id } = await server.machine()
   const origins = async () => {
     await disks.settledCaptures()
@@ -202,7 +202,7 @@ test('a stop whose capture failed leaves the one before, and two failures leave 
   await settled(server, id, 'stopped')
 })
 
-test('the meters are what the rows hold', async () => {
+test('the meters match the rows', async () => {
   await disks.settledCaptures()
   await checkMeters(db)
 })

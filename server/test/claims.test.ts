@@ -12,7 +12,7 @@ import { claimDeliveries } from '../src/domain/secrets/deliveries.ts'
 import { newId } from '../src/ids.ts'
 import { startTestServer } from './harness.ts'
 
-/* Claims on connections whose planner has nothing but nested loops to join with. */
+/* Claims on connections whose planner may join with nested loops only. */
 
 const rowsOfEach = 6
 const server = await startTestServer({ after }, { worker: false, plan: 'startup' })
@@ -28,7 +28,7 @@ const queues = {
 } as const
 
 for (const [table, claim] of Object.entries(queues)) {
-  test(`a claim of ${table} takes as many as there is room for, each once`, async () => {
+  test(`claims of ${table} take rows up to their limit, each row once`, async () => {
     assert.deepEqual(await claim(0), [])
     assert.deepEqual(await claim(-1), [])
     const claimed: string[] = []
@@ -49,7 +49,7 @@ test('a claim of mails takes one', async () => {
   assert.equal(rows.length, 1)
 })
 
-/** The same rows as the server's, joined by nested loops that keep nothing of an earlier turn. */
+/** The server's rows, with joins by nested loops that cache nothing. */
 function openNestingDatabase() {
   const off = ['hashjoin', 'mergejoin', 'material', 'hashagg', 'sort', 'memoize']
   const url = new URL(server.databaseUrl)
@@ -66,7 +66,7 @@ async function insertDueRows(): Promise<void> {
     (id, organization_id, machine_id, generation, image_id, disk_gb, state)
     select 'cap_' || substr(id, 5), organization_id, id, generation, image_id, disk_gb, 'deleting'
     from machines`.execute(db)
-  // Machines that run, and so receive secrets, and whose desktop is still awaited.
+  // Running machines, which receive secrets, and whose desktop is not up yet.
   await sql`update machines set state = 'running'`.execute(db)
   await sql`insert into secret_deliveries (id, revision) select id, 1 from machines`.execute(db)
   await sql`insert into mails (id, recipient, subject, body)

@@ -10,7 +10,7 @@ test('a connection that dies between two statements fails its transaction and no
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
     const { pid } = rows[0]!
     await sql`select pg_terminate_backend(${pid})`.execute(db)
-    // Nobody waits for an answer on it when the end arrives.
+    // The connection has no query in flight when it ends.
     await eventually(async () => {
       const { rows: alive } = await sql`select from pg_stat_activity where pid = ${pid}`.execute(db)
       return alive.length === 0 || undefined

@@ -5,7 +5,7 @@ import { eventually } from './settled.ts'
 
 const server = await startTestServer({ after })
 
-test('the display answers once the desktop is up, and is retryable before', async () => {
+test('the display is available once the desktop is up, and retryable before', async () => {
   server.engine.controls.setDesktopUpAtBoot(false)
   const { id } = await server.machine()
   server.engine.controls.setDesktopUpAtBoot(true)
@@ -29,7 +29,7 @@ test('the display answers once the desktop is up, and is retryable before', asyn
   })
 })
 
-test('a screenshot comes as JSON and as bytes, in three formats, with its geometry', async () => {
+test('a screenshot is returned as JSON and as bytes, in three formats, with its geometry', async () => {
   const { id } = await server.machine()
   const path = `/v1/machines/${id}/screenshot`
   const heads = { png: '89504e47', jpeg: 'ffd8ffe0', webp: '52494646' }
@@ -54,7 +54,7 @@ test('a screenshot comes as JSON and as bytes, in three formats, with its geomet
   }
 })
 
-test('every input does what it says, with its defaults', async () => {
+test('every kind of input has its effect, with its defaults', async () => {
   const { id } = await server.machine()
   await server.lease(id)
   const at = { x: 5, y: 6 }
@@ -93,7 +93,7 @@ test('every input does what it says, with its defaults', async () => {
   assert.deepEqual([moves.length, moves.at(-1)], [21, 'move 25,26'])
 })
 
-test('a coordinate outside the display is refused and nothing moves', async () => {
+test('a coordinate outside the display is refused without effect', async () => {
   const { id } = await server.machine()
   await server.lease(id)
   const inside = { x: 1, y: 1 }
@@ -117,7 +117,7 @@ test('a coordinate outside the display is refused and nothing moves', async () =
   assert.deepEqual(eventsOf(id), [])
 })
 
-test('bodies out of the contract are refused, and the details name each field', async () => {
+test('bodies outside the contract are refused, and the details name each field', async () => {
   const { id } = await server.machine()
   await server.lease(id)
   const fields: [path: string, body: unknown, field: string][] = [
@@ -155,7 +155,7 @@ test('bodies out of the contract are refused, and the details name each field', 
   assert.deepEqual(eventsOf(id), [])
 })
 
-test('a resize changes the display and what is inside it', async () => {
+test('a resize changes the display and the valid coordinates', async () => {
   const { id } = await server.machine()
   const path = `/v1/machines/${id}/display`
   const size = { width: 1600, height: 900 }
@@ -186,7 +186,7 @@ test('both selections are written with the lease and read without it', async () 
   assert.equal((await reader.call('GET', `${path}?selection=secondary`)).status, 400)
 })
 
-test('the machine-relative routes answer without /v1 as well', async () => {
+test('the machine-relative routes also work without /v1', async () => {
   const { id } = await server.machine()
   await server.lease(id)
   assert.equal((await server.call('GET', `/machines/${id}/display`)).status, 200)
@@ -196,7 +196,7 @@ test('the machine-relative routes answer without /v1 as well', async () => {
   assert.equal((await server.call('GET', '/sessions')).status, 404)
 })
 
-test('a desktop of a machine that does not run says which state it is in', async () => {
+test('desktop calls to a machine that does not run are refused with its state', async () => {
   const { id } = await server.machine({ start: false })
   for (const path of ['display', 'screenshot', 'clipboard', 'usage-now']) {
     const refused = await server.call('GET', `/v1/machines/${id}/${path}`)

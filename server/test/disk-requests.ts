@@ -5,7 +5,7 @@ import type { TestServer } from './harness.ts'
 
 type Prepare = () => Promise<EndpointRequest>
 
-/** Good calls of what is about disks: each on rows of its own, whose machines do not run on. */
+/** Valid calls of the endpoints about disks, each on rows of its own. None leaves a machine running. */
 export function diskRequests(server: TestServer, machineId: string) {
   const { call } = server
   const disks = onDisksOf(server)

@@ -5,7 +5,7 @@ import type { Tx } from '../src/db/database.ts'
 import type { Answer, TestServer } from './harness.ts'
 import { eventually } from './settled.ts'
 
-/** What tests of disks say to a server: what is on them, and what stands on them. */
+/** Calls and queries of tests about disks: their content, and the snapshots and machines made of them. */
 export function onDisksOf(server: TestServer) {
   const { call } = server
   const { db, driver } = server.app
@@ -28,14 +28,14 @@ export function onDisksOf(server: TestServer) {
     async mark(id: string, content: string): Promise<void> {
       ;(await diskOf(id)).write('mark', content)
     },
-    /** The mark that a running machine's home has; null: none. */
+    /** The mark in a running machine's home, or null. */
     async readMark(id: string): Promise<string | null> {
       return (await diskOf(id)).read('mark')?.toString() ?? null
     },
-    /** Asks for a snapshot and waits until it is ready. */
+    /** Requests a snapshot and waits until it is ready. */
     async snapshot(machineId: string, name?: string): Promise<Answer['body']> {
-      const wish = { machine_id: machineId, ...(name !== undefined && { name }) }
-      const { status, body } = await call('POST', '/v1/snapshots', wish)
+      const input = { machine_id: machineId, ...(name !== undefined && { name }) }
+      const { status, body } = await call('POST', '/v1/snapshots', input)
       assert.equal(status, 202, JSON.stringify(body))
       return inState(`/v1/snapshots/${body.id}`, 'ready')
     },
@@ -54,7 +54,7 @@ export function onDisksOf(server: TestServer) {
       const { status, body } = await call('POST', `/v1/machines/${id}/${verb}?wait=20`)
       assert.deepEqual([status, body.state], [202, verb === 'stop' ? 'stopped' : 'running'])
     },
-    /** Waits until every capture is made or gone, and answers how many there are. */
+    /** Waits until every capture is complete or gone. Returns their number. */
     async settledCaptures(): Promise<number> {
       return eventually(async () => {
         const rows = await db.selectFrom('captures').select('state').execute()
@@ -103,11 +103,11 @@ export function onDisksOf(server: TestServer) {
   return disks
 }
 
-/** Holds a machine as whoever changes it does, for `collide`. */
+/** Locks a machine, as calls that change it do, for `collide`. */
 export const holdMachine = (id: string) => (tx: Tx) =>
   sql`select from machines where id = ${id} for no key update`.execute(tx)
 
-/** The same for what was captured of it. */
+/** The same for its captures. */
 export const holdCapturesOf = (id: string) => (tx: Tx) =>
   sql`select from captures where machine_id = ${id} for update`.execute(tx)
 

@@ -169,7 +169,7 @@ test('the gateway closes its connections when it shuts down', async (t) => {
   assert.equal((await client.closed).code, 1001)
 })
 
-/** Only the row of a machine, which is enough to write events for. */
+/** Only the row of a machine, which is enough to write events. */
 async function insertMachine({ app, user }: TestServer) {
   const actor = await user('owner')
   const { id } = await createMachine(app, actor, newId('mch'), { metadata: {}, start: false })

@@ -30,7 +30,7 @@ test('a new machine has its events, newest first, with every field of the contra
   assert.deepEqual([created.from_state, created.to_state], [null, 'creating'])
 })
 
-test('sequences have no gap and no repetition, however many write at once', async () => {
+test('sequences have no gap and no repetition under concurrent writes', async () => {
   const { id } = await server.machine()
   const write = (index: number) => {
     switch (index % 4) {
@@ -92,7 +92,7 @@ test('a page has 25 events unless limit, 1 to 100, says otherwise', async () => 
   }
 })
 
-test('the types are the closed set of the specification', () => {
+test('the types are those of the specification', () => {
   assert.deepEqual(MachineEventType.options.toSorted(), [
     'host.unhealthy',
     'machine.created',
@@ -116,7 +116,7 @@ test('the types are the closed set of the specification', () => {
   ])
 })
 
-test('the log ends with the deletion, and its reader with the machine', async () => {
+test('the log ends with the deletion, and cannot be read after it', async () => {
   const { id } = await server.machine()
   await server.call('DELETE', `/v1/machines/${id}`)
   await gone(server, id)

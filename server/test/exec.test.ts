@@ -7,7 +7,7 @@ const server = await startTestServer({ after })
 const { id } = await server.machine()
 const path = `/v1/machines/${id}/exec`
 
-test('a command runs and answers with its output, whatever its exit code', async () => {
+test('a command runs and returns its output, whatever its exit code', async () => {
   const { status, body } = await run({ command: ['sh', '-c', 'echo out; exit 3'] })
   assert.equal(status, 200)
   assert.deepEqual(body, {
@@ -29,7 +29,7 @@ test('user, working directory, environment and input reach the command', async (
   assert.equal((await run({ command: ['cat'], stdin: 'é\n🙂' })).body.stdout, 'é\n🙂')
 })
 
-test('no shell looks at the arguments', async () => {
+test('no shell interprets the arguments', async () => {
   const { body } = await run({ command: ['echo', '$HOME', '; rm -rf /', '', '*'] })
   assert.equal(body.stdout, '$HOME ; rm -rf /  *\n')
 })
@@ -43,12 +43,12 @@ test('a timeout ends the command and keeps what it wrote', async () => {
   assert.deepEqual([body.stdout, body.exit_code, body.timed_out], ['before\n', 124, true])
 })
 
-test('each stream is kept to its last mebibyte', async () => {
+test('the last mebibyte of each stream is kept', async () => {
   const { body } = await run({ command: ['head', '-c', '1048577', '/dev/zero'] })
   assert.deepEqual([body.stdout.length, body.truncated], [1_048_576, true])
 })
 
-test('a call out of the contract is refused and names the field', async () => {
+test('a call outside the contract is refused, and the error names the field', async () => {
   for (const [body, field] of [
     [{}, 'command'],
     [{ command: 'ls' }, 'command'],
@@ -73,7 +73,7 @@ test('a call out of the contract is refused and names the field', async () => {
   assert.deepEqual([unknown.status, unknown.body.error.code], [400, 'invalid_request'])
 })
 
-test('a caller that hangs up ends its command', async () => {
+test('a caller that disconnects ends its command', async () => {
   const url = new URL(path, await server.listen())
   const hangUp = new AbortController()
   const command = ['sh', '-c', 'echo $$ > started; exec sleep 3000']
@@ -95,7 +95,7 @@ test('a caller that hangs up ends its command', async () => {
   await eventually(async () => ((await isAlive()) ? undefined : true))
 })
 
-test('a machine that does not run or does not answer says so', async () => {
+test('a machine that does not run or does not respond is reported', async () => {
   const { id: other } = await server.machine({ start: false })
   const command = ['true']
   const call = () => server.call('POST', `/v1/machines/${other}/exec`, { command })

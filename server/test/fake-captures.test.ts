@@ -8,23 +8,28 @@ import { machineSpec, testImageId } from './fake-machine.ts'
 
 const captureId: CaptureId = 'cap_00000000000000000000000001'
 
-test('a fork learns who it is, and its source keeps its own', async (t) => {
+test('a fork gets its own identity, and its source keeps its own', async (t) => {
   const { controls, driver, guests, source } = await running(t)
-  const know = (spec: MachineSpec, machine: MachineSpec, hostname: string, when?: string) => {
+  const assertIdentity = (
+    spec: MachineSpec,
+    machine: MachineSpec,
+    hostname: string,
+    when?: string,
+  ) => {
     const { disk } = controls.guest(spec)
-    const known = ['/var/lib/computer/machine', '/etc/hostname'].map((path) => disk.read(path))
-    assert.deepEqual(known.map(String), [`${machine.id}\n`, `${hostname}\n`], when)
+    const stored = ['/var/lib/computer/machine', '/etc/hostname'].map((path) => disk.read(path))
+    assert.deepEqual(stored.map(String), [`${machine.id}\n`, `${hostname}\n`], when)
   }
   await guests.setIdentity(refOf(source), { machine: source.id, hostname: 'source' })
   await guests.exec(refOf(source), { command: ['true'] })
-  know(source, source, 'source')
+  assertIdentity(source, source, 'source')
   await driver.capture(source, captureId)
   const fork = await start(driver, { ...machineSpec(2), captureId })
-  know(fork, source, 'source', 'until it is told')
+  assertIdentity(fork, source, 'source', 'before its identity is set')
   await guests.setIdentity(refOf(fork), { machine: fork.id, hostname: 'fork' })
   const hostname = { command: ['hostname'] }
   assert.equal((await guests.exec(refOf(fork), hostname)).stdout, 'fork\n')
-  know(fork, fork, 'fork')
+  assertIdentity(fork, fork, 'fork')
 
   await driver.stop(fork, { graceMs: 0 })
   await driver.start(fork)
@@ -32,11 +37,11 @@ test('a fork learns who it is, and its source keeps its own', async (t) => {
   await guests.exec(again, { command: ['true'] })
   await guests.setIdentity(again, { machine: fork.id, hostname: 'renamed' })
   assert.equal((await guests.exec(again, hostname)).stdout, 'renamed\n')
-  know(fork, fork, 'renamed')
-  know(source, source, 'source')
+  assertIdentity(fork, fork, 'renamed')
+  assertIdentity(source, source, 'source')
 })
 
-test('what was written counts once, and what was overwritten or removed no more', async (t) => {
+test('written bytes count once, and not after they are overwritten or removed', async (t) => {
   const { controls, driver, source } = await running(t)
   const { disk } = controls.guest(source)
   const began = disk.writtenBytes()
@@ -51,7 +56,7 @@ test('what was written counts once, and what was overwritten or removed no more'
   assert.deepEqual(nothing, { writtenBytes: 0 })
 })
 
-test('a full pool makes and captures nothing more, and answers what is there already', async (t) => {
+test('a full pool refuses new machines and captures, and repeated calls still succeed', async (t) => {
   const { controls, driver, source } = await running(t)
   const size = await driver.capture(source, captureId)
   const { totalBytes } = await driver.measurePool()
@@ -61,7 +66,7 @@ test('a full pool makes and captures nothing more, and answers what is there alr
   const second = 'cap_00000000000000000000000002'
   controls.freeze(source)
   await assert.rejects(driver.capture(source, second), full)
-  assert.equal((await driver.list())[0]!.isFrozen, false, 'thawed whatever comes of it')
+  assert.equal((await driver.list())[0]!.isFrozen, false, 'thawed although the capture failed')
   await assert.rejects(driver.create({ ...machineSpec(2), captureId }), full)
   await assert.rejects(driver.create(machineSpec(2)), full)
   assert.deepEqual(await driver.capture(source, captureId), size)
@@ -70,7 +75,7 @@ test('a full pool makes and captures nothing more, and answers what is there alr
   await driver.create({ ...machineSpec(2), captureId })
 })
 
-test('a call dies before its effect, or after it and before its answer', async (t) => {
+test('a call can hang or fail before its effect, or between its effect and its answer', async (t) => {
   const { controls, driver, source } = await running(t)
   const before = controls.hangNext('capture')
   const early = driver.capture(source, captureId)
@@ -103,7 +108,7 @@ test('a frozen guest cannot be reached until it is thawed', async (t) => {
   await guests.health(refOf(source))
 })
 
-test('the loss of a capture is found when it is needed', async (t) => {
+test('a lost capture is reported when a machine is made from it', async (t) => {
   const { controls, driver, source } = await running(t)
   controls.guest(source).disk.write('kept', 'kept')
   await driver.capture(source, captureId)

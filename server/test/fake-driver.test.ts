@@ -47,7 +47,7 @@ test('an unknown image and an unknown machine are final failures', async (t) => 
   await driver.create(spec)
 })
 
-test('files outlast a stop and end with the machine; the agent forgets with each boot', async (t) => {
+test('files outlast a stop and end with the machine; the agent starts afresh with each boot', async (t) => {
   const { driver, guests, ref } = await running(t)
   await guests.setFence(ref, { fence: 3, since: 3 })
   await guests.writeFile(ref, { path: 'kept', mode: '0600' }, Buffer.from('bytes'))
@@ -65,7 +65,7 @@ test('files outlast a stop and end with the machine; the agent forgets with each
   await assert.rejects(reborn, { code: 'not_found' })
 })
 
-test('how a run ended is told', async (t) => {
+test('the driver reports how a run ended', async (t) => {
   const { engine, driver, ref } = await running(t)
   engine.controls.die(ref, 'out of memory')
   assert.deepEqual(await driver.lastExit(ref), { kind: 'died', reason: 'out of memory' })
@@ -75,7 +75,7 @@ test('how a run ended is told', async (t) => {
   assert.equal((await driver.lastExit(ref)).kind, 'poweroff')
 })
 
-test('a guest powers itself off and reboots, and what ran in it ends', async (t) => {
+test('a guest powers itself off and reboots, which ends its processes', async (t) => {
   const { engine, driver, guests, ref } = await running(t)
   const boot = (await guests.health(ref)).boot_id
   const runUntilItEnds = async (end: () => void) => {
@@ -94,7 +94,7 @@ test('a guest powers itself off and reboots, and what ran in it ends', async (t)
   assert.equal(await driver.inspect(ref), 'stopped')
 })
 
-test('a watcher hears of every machine that changed', async (t) => {
+test('a watcher is notified of every machine that changes', async (t) => {
   const { driver, engine } = setUp(t)
   const watching = new AbortController()
   const changes = driver.watch(watching.signal)[Symbol.asyncIterator]()
@@ -112,7 +112,7 @@ test('a watcher hears of every machine that changed', async (t) => {
   assert.equal((await last).done, true)
 })
 
-test('calls fail as told, before their effect or after it', async (t) => {
+test('calls fail as requested, before their effect or after it', async (t) => {
   const { engine, driver } = setUp(t)
   const spec = machineSpec(1)
   engine.controls.failNext('create', { times: 2, retryable: false })
@@ -137,7 +137,7 @@ test('a call hangs until it is released', async (t) => {
   assert.equal(await driver.inspect(machineSpec(1)), 'stopped')
 })
 
-test('a boot that is held does not answer until it is released', async (t) => {
+test('a guest whose boot is held does not respond until it is released', async (t) => {
   const { engine, driver, guests } = setUp(t)
   const boot = engine.controls.holdBoot()
   engine.controls.setDesktopUpAtBoot(false)
@@ -152,7 +152,7 @@ test('a boot that is held does not answer until it is released', async (t) => {
   assert.equal((await guests.display(ref)).up, true)
 })
 
-test('a higher fence breaks off the drag in flight, and nothing of it lands later', async (t) => {
+test('a higher fence interrupts the drag in flight, and no part of it takes effect later', async (t) => {
   const { engine, guests, ref } = await running(t)
   const { desktop } = engine.controls.guest(ref)
   await guests.setFence(ref, { fence: 1, since: 1 })
@@ -170,7 +170,7 @@ test('a higher fence breaks off the drag in flight, and nothing of it lands late
   assert.equal(desktop.pressed.size, 0)
 })
 
-test('what one holder keeps pressed is released for the next, and kept for the same', async (t) => {
+test('pressed keys are released for the next holder, and kept for the same one', async (t) => {
   const { engine, guests, ref } = await running(t)
   const { desktop } = engine.controls.guest(ref)
   await guests.setFence(ref, { fence: 1, since: 1 })
@@ -183,7 +183,7 @@ test('what one holder keeps pressed is released for the next, and kept for the s
   assert.deepEqual(await guests.setFence(ref, { fence: 1, since: 1 }), { fence: 3 })
 })
 
-test('input is refused whole: outside the display, or an unknown key', async (t) => {
+test('input outside the display or with an unknown key has no effect at all', async (t) => {
   const { engine, guests, ref } = await running(t)
   await guests.setFence(ref, { fence: 1, since: 1 })
   const refused: GuestAction[] = [
@@ -202,7 +202,7 @@ test('input is refused whole: outside the display, or an unknown key', async (t)
   assert.equal((await guests.readClipboard(ref, {})).text, 'é漢🙂')
 })
 
-test('a call that memory cannot answer starts the agent, with what the machine was told', async (t) => {
+test('a call that needs the agent starts it with the current secrets and identity', async (t) => {
   const { engine, guests, ref } = await running(t)
   const secret = (value: string) => [{ name: 'TOKEN', value }]
   await guests.setSecrets(ref, { revision: 1, secrets: secret('first') })
@@ -237,7 +237,7 @@ test('machines see neither each other nor the host', async (t) => {
   assert.equal(engine.controls.guest(other).disk.read('mine')?.toString(), 'mine\n')
 })
 
-test('ten thousand machines are listed without their guests being made', async (t) => {
+test('ten thousand machines are listed without creating their guests', async (t) => {
   const { driver } = setUp(t)
   for (let number = 0; number < 10_000; number += 1) {
     await driver.create(machineSpec(number))

@@ -17,11 +17,11 @@ export function machineSpec(number: number, generation = 1): MachineSpec {
   }
 }
 
-/** Waits for a condition, and fails when it does not come true in ten seconds. */
+/** Waits for a condition, and fails if it does not become true in ten seconds. */
 export async function until(condition: () => boolean): Promise<void> {
   const deadline = Date.now() + 10_000
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`never came true: ${condition}`)
+    if (Date.now() > deadline) throw new Error(`did not become true in time: ${condition}`)
     await setImmediate()
   }
 }

@@ -39,7 +39,7 @@ test('a utf8 range ends before a character it would cut, and the next begins wit
   assert.deepEqual([nothing.body.content, nothing.body.eof], ['', false])
 })
 
-test('what is not UTF-8 is refused as utf8 and read as base64', async () => {
+test('invalid UTF-8 is refused as utf8 and read as base64', async () => {
   const data = Buffer.from([0xff, 0xfe, 0, 0x80])
   const written = await server.call('PUT', content, {
     path: 'raw.bin',
@@ -115,7 +115,7 @@ test('the bytes form of an empty file is empty, whatever the offset', async () =
   }
 })
 
-test('a write appends, sets the mode and makes parents, or not', async () => {
+test('a write can append, set the mode and create parents', async () => {
   await server.call('PUT', content, { path: 'log/a', content: '1', mode: '600' })
   await server.call('PUT', content, { path: 'log/a', content: '2', append: true })
   await server.call('PUT', `${content}?path=log/a&append=true`, Buffer.from('3'))
@@ -138,7 +138,7 @@ test('a write appends, sets the mode and makes parents, or not', async () => {
   assert.equal((await server.call('PUT', query, Buffer.from(''))).status, 404)
 })
 
-test('writes out of the contract are refused and name the field', async () => {
+test('writes outside the contract are refused, and the error names the field', async () => {
   const path = 'bad'
   for (const [body, field] of [
     [{ content: '' }, 'path'],
@@ -183,7 +183,7 @@ test('a directory is listed in pages, by name', async () => {
   }
 })
 
-test('what is absent, a directory or denied is refused', async () => {
+test('missing files, directories and denied paths are refused', async () => {
   for (const [path, status, code] of [
     ['/nowhere', 404, 'not_found'],
     ['/home', 400, 'invalid_request'],
@@ -200,7 +200,7 @@ test('what is absent, a directory or denied is refused', async () => {
   assert.equal((await server.call('PUT', content, { path: '/home', content: '' })).status, 400)
 })
 
-test('a file is removed, a directory with something in it only with recursive', async () => {
+test('a file is removed, and a directory that is not empty only with recursive', async () => {
   await write('old/deep/a.txt', 'x')
   const remove = (path: string, rest = '') =>
     server.call('DELETE', `/v1/machines/${id}/files?path=${path}${rest}`)
@@ -226,7 +226,7 @@ test('a file is removed, a directory with something in it only with recursive', 
   assert.equal((await remove('a', '&recursive=yes')).status, 400)
 })
 
-test('a move gives another name, and replaces only where it is told to', async () => {
+test('a move renames a file, and replaces another only with overwrite', async () => {
   await write('from.txt', 'new')
   await write('to.txt', 'old')
   const move = (body: object) => server.call('POST', `/v1/machines/${id}/files/move`, body)
@@ -242,7 +242,7 @@ test('a move gives another name, and replaces only where it is told to', async (
   assert.equal((await move({ from: 'to.txt' })).status, 400)
 })
 
-test('a machine that is not running has no files to show', async () => {
+test('files of a machine that is not running cannot be read', async () => {
   const stopped: MachineId = (await server.machine({ start: false })).id
   const path = `/v1/machines/${stopped}/files`
   const upload = await server.call('PUT', `${path}/content?path=a`, Buffer.from('x'))

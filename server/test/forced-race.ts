@@ -3,8 +3,8 @@ import type { Database, Tx } from '../src/db/database.ts'
 import { eventually } from './settled.ts'
 
 /**
- * Makes calls collide: what they all need is held until every one of them waits for it. Only the
- * order in which they go on is left to chance. `meanwhile` changes what they will find.
+ * Makes calls collide: the test locks rows that they all need until each of them waits for the lock.
+ * Only the order in which they go on is left to chance. `meanwhile` changes rows before they go on.
  */
 export async function collide<T>(
   db: Database,
@@ -22,7 +22,7 @@ export async function collide<T>(
   return answers
 }
 
-/** Holds an organization as whoever decides about its members does. */
+/** Locks an organization, as calls that change its members do. */
 export const holdOrganization = (id: string) => (tx: Tx) =>
   sql`select from organizations where id = ${id} for no key update`.execute(tx)
 

@@ -14,9 +14,9 @@ const { controls } = server.engine
 const { db } = server.app
 const disks = onDisksOf(server)
 
-test('a fork answers at once, and runs on the disk as it was then', async () => {
-  const wish = { size: 'standard', region: 'eu-1', metadata: { team: 'red' } }
-  const source = await server.machine(wish)
+test('a fork returns at once, and runs on the disk as it was at the call', async () => {
+  const input = { size: 'standard', region: 'eu-1', metadata: { team: 'red' } }
+  const source = await server.machine(input)
   await disks.mark(source.id, 'before')
   const hold = controls.hangNext('capture', { afterEffect: true })
   const { status, body } = await fork(source.id, { name: 'the-fork' })
@@ -49,7 +49,7 @@ test('a fork answers at once, and runs on the disk as it was then', async () => 
   assert.deepEqual(await disks.snapshotsOf(source.id), [])
 })
 
-test('a fork of a snapshot stands on its bytes, whatever its source is doing', async () => {
+test('a fork of a snapshot has its disk, whatever the state of the source', async () => {
   const source = await server.machine()
   await disks.mark(source.id, 'kept')
   const snapshot = await disks.snapshot(source.id, 'kept')
@@ -70,7 +70,7 @@ test('a fork of a snapshot stands on its bytes, whatever its source is doing', a
   assert.ok(again.size_bytes >= snapshot.size_bytes)
 })
 
-test('what cannot be forked says why', async () => {
+test('a fork that is not possible is refused with the reason', async () => {
   const source = await server.machine()
   const other = await server.machine()
   const foreign = await disks.snapshot(other.id)
@@ -96,7 +96,7 @@ test('what cannot be forked says why', async () => {
   assert.equal((await stranger('POST', `/v1/machines/${source.id}/fork`, {})).status, 404)
 })
 
-test('a source that cannot be captured leaves its fork in error; start takes another capture', async () => {
+test('a fork whose source cannot be captured is in error, and start takes another capture', async () => {
   const source = await server.machine()
   await disks.mark(source.id, 'second try')
   controls.failNext('capture', { retryable: false })
@@ -116,7 +116,7 @@ test('a source that cannot be captured leaves its fork in error; start takes ano
   assert.equal(await disks.readMark(body.id), 'second try')
 })
 
-test('a fork whose disk could not be made is tried again from the same capture', async () => {
+test('a fork whose disk could not be created is retried from the same capture', async () => {
   const source = await server.machine()
   await disks.mark(source.id, 'then')
   controls.failNext('create', { retryable: false })
@@ -127,7 +127,7 @@ test('a fork whose disk could not be made is tried again from the same capture',
   assert.equal(await disks.readMark(body.id), 'then')
 })
 
-test('a fork that is deleted does not wait for its capture, which goes', async () => {
+test('deleting a fork does not wait for its capture, which is removed', async () => {
   const source = await server.machine()
   const before = await captured()
   const hold = controls.hangNext('capture')
@@ -140,7 +140,7 @@ test('a fork that is deleted does not wait for its capture, which goes', async (
   assert.equal((await call('GET', `/v1/machines/${source.id}`)).body.state, 'running')
 })
 
-test('a fork and the deletion of its source: made of its disk, or refused', async () => {
+test('a fork made while its source is deleted has its disk, or is refused', async () => {
   for (const order of [0, 1]) {
     const source = await server.machine()
     await disks.mark(source.id, 'raced')
@@ -157,7 +157,7 @@ test('a fork and the deletion of its source: made of its disk, or refused', asyn
   }
 })
 
-test('a plan counts forks as the machines they are', async (t) => {
+test('a plan counts forks as machines', async (t) => {
   const small = await startTestServer(t, { plan: 'developer' })
   const source = await small.machine()
   const [organization] = await small.app.db.selectFrom('organizations').select('id').execute()
@@ -174,7 +174,7 @@ test('a plan counts forks as the machines they are', async (t) => {
   await onDisksOf(small).settledCaptures()
 })
 
-test('fifty calls with one key make one fork', async () => {
+test('fifty concurrent calls with one key create one fork', async () => {
   const source = await server.machine()
   const headers = { 'idempotency-key': randomUUID() }
   const ask = () => call('POST', `/v1/machines/${source.id}/fork`, {}, headers)
@@ -185,13 +185,13 @@ test('fifty calls with one key make one fork', async () => {
   await settled(server, replayed.body.id, 'running')
 })
 
-test('the meters are what the rows hold', async () => {
+test('the meters match the rows', async () => {
   await disks.settledCaptures()
   await checkMeters(db)
 })
 
-function fork(id: string, wish: object) {
-  return call('POST', `/v1/machines/${id}/fork`, wish)
+function fork(id: string, input: object) {
+  return call('POST', `/v1/machines/${id}/fork`, input)
 }
 
 async function captured(): Promise<number> {

@@ -69,8 +69,8 @@ test('API keys and tokens need no Origin', async () => {
       const own = origin === undefined ? {} : { origin }
       await (await gateway.connect(path, { headers: { authorization, ...own } })).close()
       const token = (await server.call('POST', '/v1/gateway-tokens')).body.token
-      const wish = { headers: own, protocols: [`bearer.${token}`] }
-      await (await gateway.connect(path, wish)).close()
+      const options = { headers: own, protocols: [`bearer.${token}`] }
+      await (await gateway.connect(path, options)).close()
     }
   }
 })

@@ -16,7 +16,7 @@ import { until } from './fake-machine.ts'
 const ref: GuestRef = { id: 'mch_00000000000000000000000001', generation: 1, run: 'first' }
 const healthy = '{"version":"1","boot_id":"b","fence":null}'
 
-test('an agent that never speaks was not sent anything', async (t) => {
+test('a call to an agent that never responds fails as not sent', async (t) => {
   const silent: Driver = { connect: async () => duplexPair()[0] }
   const guests = createGuestClient(silent, { openTimeoutMs: 20 })
   t.after(() => guests[Symbol.asyncDispose]())
@@ -24,7 +24,7 @@ test('an agent that never speaks was not sent anything', async (t) => {
   assert.equal(guests.channels.size, 0)
 })
 
-test('closing does not wait for an agent that takes nothing', async (t) => {
+test('closing does not wait for an agent that reads nothing', async (t) => {
   const agent = startAgent(t, (stream) => respond(stream, healthy))
   await agent.guests.health(ref)
   agent.pause()
@@ -34,7 +34,7 @@ test('closing does not wait for an agent that takes nothing', async (t) => {
   await broken
 })
 
-test('a bridge that closes at once was not sent anything', async (t) => {
+test('a call over a bridge that closes at once fails as not sent', async (t) => {
   const closed: Driver = {
     connect: async () => {
       const [caller, agent] = duplexPair()
@@ -48,7 +48,7 @@ test('a bridge that closes at once was not sent anything', async (t) => {
   await assert.rejects(guests.health(ref), { name: 'GuestUnavailable', sent: false })
 })
 
-test('a silent request times out, and its channel lives on while the agent is there', async (t) => {
+test('a request times out alone: its channel stays open while the agent responds', async (t) => {
   const agent = startAgent(t, (stream, path) => {
     if (path === '/health') respond(stream, healthy)
   })
@@ -70,13 +70,13 @@ for (const [name, head, body] of [
   ['is a refusal without a reason', { ':status': 500 }, '{}'],
   ['uses a code that is not its own', { ':status': 401 }, errorBody('unauthenticated')],
 ] as const) {
-  test(`an answer that ${name} is no answer`, async (t) => {
+  test(`a response that ${name} is invalid`, async (t) => {
     const agent = startAgent(t, (stream) => respond(stream, body, head))
     await assert.rejects(agent.guests.health(ref), { name: 'GuestUnavailable', sent: true })
   })
 }
 
-test('a picture without geometry and a file without a path are no answers', async (t) => {
+test('a screenshot without geometry and a file without a path are invalid', async (t) => {
   const agent = startAgent(t, (stream) =>
     respond(stream, 'x', { 'x-display-width': '12', 'x-file-size': '1', 'x-file-path': '%ff' }),
   )
@@ -84,7 +84,7 @@ test('a picture without geometry and a file without a path are no answers', asyn
   await assert.rejects(agent.guests.readFile(ref, { path: 'a' }), { name: 'GuestUnavailable' })
 })
 
-test('an agent cannot send more of a file than was asked for', async (t) => {
+test('an agent cannot send more of a file than was requested', async (t) => {
   const head = { 'x-file-size': '1', 'x-file-path': '%2Fa' }
   const agent = startAgent(t, (stream) => respond(stream, 'longer', head))
   const read = agent.guests.readFileBytes(ref, { path: 'a', length: 3 })
@@ -100,7 +100,7 @@ test('a file that ends before its announced length fails', async (t) => {
   await assert.rejects(buffer(stream), { name: 'GuestUnavailable' })
 })
 
-test('an upload refused before it was read does not wait for its source', async (t) => {
+test('an upload that is refused before it is read does not wait for its source', async (t) => {
   const agent = startAgent(t, (stream, path) => {
     if (path === '/health') respond(stream, healthy)
     else respond(stream, errorBody('permission_denied'), { ':status': 403 })
@@ -116,7 +116,7 @@ test('an upload refused before it was read does not wait for its source', async 
   assert.equal((await agent.guests.health(ref)).version, '1')
 })
 
-test('a request the agent did not take up is sent again, whatever it does', async (t) => {
+test('a request that the agent did not process is sent again, even if it is not idempotent', async (t) => {
   const agent = startAgent(t, (stream, path) => {
     if (path === '/health') return respond(stream, healthy)
     if (agent.sessions.length > 1) return respond(stream, '{"fence":7}')
@@ -126,7 +126,7 @@ test('a request the agent did not take up is sent again, whatever it does', asyn
   assert.deepEqual(await agent.guests.setFence(ref, { fence: 7, since: 7 }), { fence: 7 })
 })
 
-test('a request that an agent may have acted on is not sent again unless it only reads', async (t) => {
+test('a request that the agent may have processed is sent again only if it is read-only', async (t) => {
   let dying = false
   const agent = startAgent(t, (stream) => {
     if (dying) stream.session?.destroy()
@@ -142,7 +142,7 @@ test('a request that an agent may have acted on is not sent again unless it only
   assert.equal((await agent.guests.health(ref)).version, '1')
 })
 
-test('a machine takes 256 requests at once, and the fence even then', async (t) => {
+test('a machine takes 256 concurrent requests, and the fence in addition', async (t) => {
   const agent = startAgent(t, (stream, path) => {
     if (path === '/fence') respond(stream, '{"fence":1}')
     else agent.waiting.push(stream)
@@ -179,7 +179,7 @@ function startAgent(t: TestContext, serve: (stream: ServerHttp2Stream, path: str
   }
   const guests = createGuestClient(driver)
   t.after(() => guests[Symbol.asyncDispose]())
-  /** From now on, nothing that is sent arrives. */
+  /** From now on, nothing that is sent arrives at the other side. */
   const pause = () => {
     for (const wire of wires) wire._write = () => {}
   }

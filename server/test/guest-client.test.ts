@@ -8,10 +8,10 @@ import { createGuestClient } from '../src/guest/client.ts'
 import { GuestRefusal, GuestUnavailable } from '../src/guest/errors.ts'
 import { machineSpec, testImageId, until } from './fake-machine.ts'
 
-test('health, identity, display, usage and clipboard answer', async (t) => {
+test('health, identity, display, usage and clipboard can be read', async (t) => {
   const { guests, ref } = await running(t)
   assert.deepEqual(await guests.health(ref), { version: 'fake', boot_id: 'boot-1', fence: null })
-  // Of the agent alone, as nothing else runs yet.
+  // Only the agent runs so far.
   assert.equal((await guests.usage(ref)).processes, 1)
   await guests.setIdentity(ref, { machine: ref.id, hostname: 'brave-otter' })
   const { stdout } = await guests.exec(ref, { command: ['hostname'] })
@@ -20,7 +20,7 @@ test('health, identity, display, usage and clipboard answer', async (t) => {
   assert.deepEqual(await guests.readClipboard(ref, {}), { text: '', selection: 'clipboard' })
 })
 
-test('a flush that nobody answers ends in the time that it was given', async (t) => {
+test('a flush without a response ends after its time-out', async (t) => {
   const { guests, ref, engine } = await running(t)
   await guests.flush(ref)
   const guest = engine.controls.guest(ref)
@@ -76,7 +76,7 @@ test('files are written, listed and read, whole, in ranges and as streams', asyn
   assert.deepEqual([list.data.map((entry) => entry.name), list.next], [['漢 file.bin'], null])
 })
 
-test('what the agent declines comes as GuestRefusal with its code and reason', async (t) => {
+test('a refusal by the agent becomes a GuestRefusal with its code and reason', async (t) => {
   const { guests, ref, engine } = await running(t)
   const missing = guests.readFileBytes(ref, { path: '/nowhere', length: 10 })
   await assert.rejects(missing, { name: 'GuestRefusal', code: 'not_found', reason: undefined })
@@ -92,7 +92,7 @@ test('what the agent declines comes as GuestRefusal with its code and reason', a
   })
 })
 
-test('callers at once share one channel; one that is idle is closed', async (t) => {
+test('concurrent callers share one channel, and an idle channel is closed', async (t) => {
   const { guests, ref, engine } = await running(t, { idleMs: 20 })
   await Promise.all(Array.from({ length: 50 }, () => guests.health(ref)))
   assert.equal(engine.controls.calls('connect'), 1)
@@ -122,7 +122,7 @@ test('a channel that died between two calls is opened again', async (t) => {
   assert.equal(engine.controls.calls('connect'), 3)
 })
 
-test('a command whose connection dies midway is not run again', async (t) => {
+test('a command whose connection breaks is not run again', async (t) => {
   const { guests, ref, engine } = await running(t)
   const sleeping = guests.exec(ref, { command: ['sleep', '60'] })
   await until(() => engine.controls.guest(ref).connections === 1)
@@ -132,7 +132,7 @@ test('a command whose connection dies midway is not run again', async (t) => {
   assert.equal(engine.controls.calls('connect'), 1)
 })
 
-test('a machine that cannot be reached was not sent anything', async (t) => {
+test('a call to an unreachable machine fails as not sent', async (t) => {
   const { guests, ref, engine } = await running(t)
   engine.controls.failNext('connect')
   const refused = guests.exec(ref, { command: ['true'] })
@@ -151,7 +151,7 @@ test('the next run of a machine gets a channel of its own', async (t) => {
   assert.equal(engine.controls.guest(ref).connections, 1)
 })
 
-test('aborting a call ends it at both ends, with the reason of the signal', async (t) => {
+test('aborting a call ends it on both sides, with the reason of the signal', async (t) => {
   const { guests, ref } = await running(t)
   const caller = new AbortController()
   const sleeping = guests.exec(ref, { command: ['sleep', '3600'] }, { signal: caller.signal })
@@ -170,7 +170,7 @@ test('a stream that is cut short fails instead of ending', async (t) => {
   await assert.rejects(buffer(stream), { name: 'GuestUnavailable' })
 })
 
-test('a reader that stops holds up nobody else', async (t) => {
+test('a reader that stops does not block other calls', async (t) => {
   const { guests, ref } = await running(t)
   await guests.writeFile(ref, { path: 'big' }, Buffer.alloc(64 * 1024 * 1024))
   const readers = await Promise.all(
@@ -181,7 +181,7 @@ test('a reader that stops holds up nobody else', async (t) => {
   assert.equal((await guests.health(ref)).version, 'fake')
 })
 
-test('the source of an upload that fails is what the caller is told', async (t) => {
+test('if the source of an upload fails, the caller gets its error', async (t) => {
   const { guests, ref } = await running(t)
   const source = Readable.from(
     (async function* () {

@@ -31,7 +31,7 @@ import { testTiming } from './timing.ts'
 
 export type { Answer, Call }
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>
-/** What a server ends with: a test, or the whole file with `{ after }` of node:test. */
+/** The owner of a server, which ends with it: a test, or the whole file with `{ after }` of node:test. */
 export type Lifetime = { after(end: () => void | Promise<void>): void }
 
 let postgres: ReturnType<typeof startMigratedPostgres> | undefined
@@ -44,7 +44,7 @@ export async function startTestServer(
     readonly plan?: string
     /** Times that the test depends on. */
     readonly timing?: Partial<Timing>
-    /** What the server is configured with beside the defaults. */
+    /** Settings that differ from the defaults. */
     readonly env?: Readonly<Record<string, string>>
   } = {},
 ) {
@@ -109,46 +109,46 @@ export async function startTestServer(
     http,
     imageId,
     call,
-    /** One more worker, over an engine of the test's choosing; `stop` waits for what it does. */
+    /** Starts another worker, over an engine that the test may choose; `stop` waits for its work. */
     startWorker,
     stopWorkers,
     key: key!,
-    /** A machine through the API, at rest. */
-    async machine(wish: Record<string, unknown> = {}) {
-      const answer = await call('POST', '/v1/machines', wish)
+    /** Creates a machine through the API and waits until it is at rest. */
+    async machine(input: Record<string, unknown> = {}) {
+      const answer = await call('POST', '/v1/machines', input)
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
       return answer.body as { id: MachineId; name: string; state: string }
     },
     /** A session and its lease on a machine. */
-    async lease(machineId: string, wish: Record<string, unknown> = {}) {
+    async lease(machineId: string, input: Record<string, unknown> = {}) {
       const session = await call('POST', '/v1/sessions', { machine_id: machineId })
       const lease = await call('POST', `/v1/machines/${machineId}/input-lease`, {
         session_id: session.body.id,
-        ...wish,
+        ...input,
       })
       if (lease.status !== 200) throw new Error(JSON.stringify(lease.body))
       return { sessionId: session.body.id as string, fence: lease.body.fence as number }
     },
-    /** Another API over the same rows for a caller of the test's choosing. */
+    /** Another API over the same rows, for a caller that the test chooses. */
     as: (actor: Actor) => callAs(t, app, actor),
-    /** The same API without any credential but what the test sends. */
+    /** The same API without a credential other than those the test sends. */
     anonymous: callWith(http, {}),
-    /** Somebody who signed up, with a browser that sends their cookie. */
-    signUp: (wish: Parameters<typeof signUp>[1] = {}) => signUp(http, wish),
-    /** The API once more over the same rows, as after a restart: it remembers nothing. */
+    /** A user who signed up, with a browser that sends their cookie. */
+    signUp: (input: Parameters<typeof signUp>[1] = {}) => signUp(http, input),
+    /** Another API over the same rows without any cached state, as after a restart. */
     again() {
       const other = createApi(app)
       t.after(() => other.close())
       return other
     },
-    /** An API key of its own, made by the owner of the first key unless the test says who. */
-    async apiKey(wish: KeyWish = {}) {
-      const row = await createKey(app, key!, wish)
+    /** A new API key, created by the owner of the first key unless the test names a creator. */
+    async apiKey(keyOptions: KeyOptions = {}) {
+      const row = await createKey(app, key!, keyOptions)
       return { id: row.id, secret: row.secret, call: callWith(http, bearer(row.secret)) }
     },
-    /** The guest of a running machine, as one inside sees it. */
+    /** The guest of a running machine, seen from inside. */
     guest: (id: string) => engine.controls.guest({ id: id as MachineId, generation: 1 }),
-    /** The API on a port of its own, for what only real sockets show. */
+    /** The API on a port of its own, for tests that need real sockets. */
     async listen(): Promise<URL> {
       await http.listen({ host: '127.0.0.1', port: 0 })
       const { port } = http.server.address() as AddressInfo
@@ -223,16 +223,16 @@ function callAs(t: Lifetime, app: App, actor: Actor): Call {
   return callWith(http, {})
 }
 
-type KeyWish = {
+type KeyOptions = {
   readonly name?: string
   readonly scopes?: readonly ApiKeyScope[]
   readonly creator?: Pick<Actor, 'organizationId' | 'userId'>
 }
 
-async function createKey(app: App, ownerKey: string, wish: KeyWish) {
-  const { name = 'A key', scopes = ApiKeyScope.options } = wish
+async function createKey(app: App, ownerKey: string, options: KeyOptions) {
+  const { name = 'A key', scopes = ApiKeyScope.options } = options
   const owner = await findByKey(app.db, ownerKey)
-  const creator = wish.creator ?? {
+  const creator = options.creator ?? {
     organizationId: owner.organization_id,
     userId: owner.created_by,
   }

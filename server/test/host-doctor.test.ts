@@ -26,11 +26,11 @@ const programs: Readonly<Record<string, string | null>> = {
   'dpkg-query -W -f ${Version} incus-base': '6.0.4-2+deb13u10',
 }
 
-test('a good host has nothing to say', async () => {
+test('a good host has no findings', async () => {
   assert.deepEqual(await findings({}, {}), {})
 })
 
-test('what is missing is said, with what to do', async () => {
+test('missing features are reported with a remedy', async () => {
   const cases = [
     ['kernel', 'fail', { '/proc/sys/kernel/osrelease': '5.10.0-28-amd64' }],
     ['kernel', 'warn', { '/proc/sys/kernel/osrelease': '6.1.0-28-amd64' }],
@@ -44,7 +44,7 @@ test('what is missing is said, with what to do', async () => {
   }
 })
 
-test('missing or old programs are said, with what to do', async () => {
+test('missing or old programs are reported with a remedy', async () => {
   const incus = '/usr/libexec/incus/incusd --version'
   const cases = [
     ['btrfs', 'fail', { 'btrfs --version': null }],
@@ -61,7 +61,7 @@ test('missing or old programs are said, with what to do', async () => {
   }
 })
 
-test('an external engine needs none of this host', async () => {
+test('an external engine needs nothing from this host', async () => {
   const external = {
     ...config,
     engine: { url: 'https://engine', cert: 'c', key: 'k', serverCert: null },
@@ -79,7 +79,7 @@ test('versions compare by number', () => {
   assert.ok(!isAtLeast('unknown', '5.15'))
 })
 
-/** What is not ok on a host that differs from a good one in these files and programs. */
+/** The findings on a host that differs from a good one in these files and programs. */
 async function findings(
   changedFiles: Readonly<Record<string, string>>,
   changedPrograms: Readonly<Record<string, string | null>>,
@@ -98,7 +98,7 @@ async function findings(
   return Object.fromEntries(bad.map(({ name, status }) => [name, status]))
 }
 
-/** These look at the host that runs the tests. */
+/** These checks depend on the host that runs the tests. */
 const dependsOnHere = new Set([
   'root',
   'loop devices',

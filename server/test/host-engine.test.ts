@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { killNameServers } from '../src/host/engine-dnsmasq.ts'
 
-test('name servers of a dead engine are ended, those of another engine are not', async (t) => {
+test('name servers of a dead engine are killed, those of another engine are not', async (t) => {
   const [dead, other] = [await startNameServer(t), await startNameServer(t)]
   const ended = once(dead.server, 'exit')
   await killNameServers(dead.dataDir)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { findServer, lockDataDir } from '../src/host/server-lock.ts'
 
-test('a second start is told of the first, also in the same process', async (t) => {
+test('a second start fails with the server that runs, also in the same process', async (t) => {
   const dataDir = await temporaryFolder(t)
   assert.equal(findServer(dataDir), null)
   const lock = lockDataDir(dataDir, 'http://127.0.0.1:1')
@@ -29,7 +29,7 @@ test('the lock of a killed server is free at once', async (t) => {
   lockDataDir(dataDir, 'next')[Symbol.dispose]()
 })
 
-test('of many starts at once, one wins', async (t) => {
+test('of many concurrent starts, one gets the lock', async (t) => {
   const dataDir = await temporaryFolder(t)
   const starts = await Promise.allSettled(Array.from({ length: 5 }, () => holdLock(dataDir)))
   const winners = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
@@ -43,7 +43,7 @@ async function temporaryFolder(t: TestContext): Promise<string> {
   return path
 }
 
-/** Another process that takes the lock and keeps it; rejects when it does not get it. */
+/** Another process that takes the lock and keeps it; rejects if it does not get the lock. */
 async function holdLock(dataDir: string) {
   const module = join(import.meta.dirname, '..', 'src', 'host', 'server-lock.ts')
   const script = `

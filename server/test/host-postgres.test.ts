@@ -14,7 +14,7 @@ import {
   findPostmaster,
 } from '../src/host/postgres.ts'
 
-test('what was committed is there after the server is killed', async (t) => {
+test('committed rows survive the death of the server', async (t) => {
   const dataDir = await temporaryFolder(t, 'data')
   await ensureCluster(dataDir)
 
@@ -31,7 +31,7 @@ test('what was committed is there after the server is killed', async (t) => {
   assert.deepEqual(await query(dataDir, 'show fsync'), [{ fsync: 'on' }])
 })
 
-test('a half-made cluster is thrown away and made anew', async (t) => {
+test('an incomplete cluster is deleted and created again', async (t) => {
   const dataDir = await temporaryFolder(t, 'data')
   await mkdir(join(dataDir, 'postgres.new-1'), { recursive: true })
   await writeFile(join(dataDir, 'postgres.new-1', 'PG_VERSION'), '18\n')
@@ -39,7 +39,7 @@ test('a half-made cluster is thrown away and made anew', async (t) => {
   assert.deepEqual((await readdir(dataDir)).sort(), ['postgres', 'run'])
 })
 
-test('a data folder too deep for a socket path still serves', async (t) => {
+test('a data folder with too long a path for a socket still works', async (t) => {
   const dataDir = await temporaryFolder(t, 'd'.repeat(120))
   await ensureCluster(dataDir, { isDurable: false })
   await start(t, dataDir)

@@ -76,7 +76,7 @@ test('a host that has backports already keeps its own source', async (t) => {
   await assert.rejects(readFile(join(apt, written)), { code: 'ENOENT' })
 })
 
-test('a host without a mirror is told what to add', async (t) => {
+test('on a host without a mirror the error names the source to add', async (t) => {
   const apt = await aptFolder(t, { 'sources.list': ['deb http://mirror.example trixie main'] })
   await assert.rejects(addBackports(apt), /no mirror of Debian 12 .*\n.*what to do: Add a line/)
 })

@@ -25,7 +25,7 @@ test('programs start in order, stop in the reverse order and leave no record', a
   assert.equal(existsSync(join(stage.runDir, 'first.pid')), false)
 })
 
-test('a program that dies is restarted, and that is reported', async (t) => {
+test('a program that dies is restarted and reported', async (t) => {
   const stage = await openStage(t)
   await stage.supervisor.start([stage.program('api')], never)
   process.kill(await stage.pid('api'), 'SIGKILL')
@@ -35,7 +35,7 @@ test('a program that dies is restarted, and that is reported', async (t) => {
   await stage.supervisor.stop()
 })
 
-test('a program that never comes up fails the start, with the end of its log', async (t) => {
+test('a program that never comes up fails the start with the end of its log', async (t) => {
   const stage = await openStage(t)
   const broken = stage.program('worker', 'console.log("no such table"); process.exit(3)')
   await assert.rejects(
@@ -66,7 +66,7 @@ test('a program that ignores SIGTERM is killed', async (t) => {
   assert.deepEqual(await stage.events(), ['api up'])
 })
 
-test('a stop in the middle of a start leaves nothing running', async (t) => {
+test('a stop during a start leaves nothing running', async (t) => {
   const stage = await openStage(t)
   const stop = new AbortController()
   const slow = { ...stage.program('api'), findDelay: async () => 'it takes its time' }
@@ -96,7 +96,7 @@ test('a record ends its own process and no other with the same id', async (t) =>
   assert.equal(identifyProcess(sleeper.pid!), null)
 })
 
-test('a log that is full is emptied into the one before', async (t) => {
+test('a full log is rotated', async (t) => {
   const stage = await openStage(t)
   await writeFile(join(stage.logDir, 'api.log'), 'x'.repeat(11 * 1024 * 1024))
   await stage.supervisor.start([stage.program('api')], never)
@@ -105,10 +105,10 @@ test('a log that is full is emptied into the one before', async (t) => {
   assert.ok((await stat(join(stage.logDir, 'api.log.1'))).size > 10_000_000)
 })
 
-/** A place for programs that are tiny scripts: each tells a file when it is up and when it goes down. */
+/** A supervisor for small scripts, each of which writes to a file when it starts and when it stops. */
 async function openStage(t: TestContext) {
   const dir = await mkdtemp(join(tmpdir(), 'computer-programs-'))
-  const [runDir, logDir, told] = [join(dir, 'run'), join(dir, 'logs'), join(dir, 'told')]
+  const [runDir, logDir, eventsPath] = [join(dir, 'run'), join(dir, 'logs'), join(dir, 'events')]
   const said: string[] = []
   const terminal = { say: (line: string) => said.push(line), wait: () => {} }
   const supervisor = new Supervisor({ runDir, logDir }, terminal, quick)
@@ -118,7 +118,7 @@ async function openStage(t: TestContext) {
     await rm(dir, { recursive: true, force: true })
   })
   const events = async () =>
-    (await readFile(told, 'utf8').catch(() => '')).split('\n').filter(Boolean)
+    (await readFile(eventsPath, 'utf8').catch(() => '')).split('\n').filter(Boolean)
   return {
     runDir,
     logDir,
@@ -130,18 +130,18 @@ async function openStage(t: TestContext) {
         .pid
     },
     program(name: string, body = ''): Program {
-      const tell = (what: string) =>
-        `require('fs').appendFileSync(${JSON.stringify(told)}, '${name} ${what}\\n')`
+      const record = (what: string) =>
+        `require('fs').appendFileSync(${JSON.stringify(eventsPath)}, '${name} ${what}\\n')`
       const script = `
-        process.on('SIGTERM', () => { ${body ? '' : `${tell('down')}; process.exit(0)`} })
+        process.on('SIGTERM', () => { ${body ? '' : `${record('down')}; process.exit(0)`} })
         setInterval(() => {}, 1000)
         ${body}
-        ${tell('up')}`
+        ${record('up')}`
       return {
         name,
         command: () => ({ argv: [process.execPath, '-e', script] }),
         findDelay: async () =>
-          (await events()).includes(`${name} up`) ? null : 'it has not told yet',
+          (await events()).includes(`${name} up`) ? null : 'it is not up yet',
       }
     },
   }
@@ -152,5 +152,5 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
     if (await holds()) return
     await delay(20)
   }
-  assert.fail('it never came to hold')
+  assert.fail('the condition did not become true in time')
 }

@@ -78,7 +78,7 @@ test('an API key whose response was lost gets a new secret', async () => {
   assert.equal(third.body.secret, second.body.secret)
 })
 
-test('while the first call runs, others are told to retry', async (t) => {
+test('while the first call runs, others are refused as retryable', async (t) => {
   const slow = await startTestServer(t, { worker: false })
   const headers = { 'idempotency-key': 'slow' }
   const create = () => slow.call('POST', '/v1/machines', {}, headers)

@@ -30,8 +30,8 @@ import { until } from './conformance/expectations.ts'
 const image = 'a'.repeat(64)
 const mebibyte = 2 ** 20
 
-/** Against what quotas count: without captures and relatives, held and charged are one. */
-describe('what disks hold is measured', () => {
+/** Compares with quotas: for a disk without captures or relatives, the held bytes are the charged ones. */
+describe('the space that disks hold is measured', () => {
   let folder: string
   let pool: HostPool
   let machines = 0
@@ -102,18 +102,18 @@ describe('what disks hold is measured', () => {
       (disk: string) => run('fallocate', '-l', '40M', join(disk, 'r')),
     ],
   ] as const) {
-    test(`held is what is charged for ${what}`, async () => {
+    test(`the held bytes are the charged bytes for ${what}`, async () => {
       const machine = copy(imageFolder(), nextMachine())
       write(diskOf(machine))
       const { chargedBytes } = await quotaOf(machine)
       const held = await heldBy(machine)
-      // Of blocks that the disk has for itself only the image's number is uncertain.
+      // The estimate of the disk's own tree blocks is off by at most the image's tree.
       const slack = mebibyte / 2 + (await readDisks(pool)).images.get(image)!.treeBytes
       assert.ok(Math.abs(held - chargedBytes) < slack, `held ${held}, charged ${chargedBytes}`)
     })
   }
 
-  test('what captures keep is charged and not held, and is freed with the last of them', async () => {
+  test('data kept by captures alone is charged but not held, and freed with the last capture', async () => {
     const machine = copy(imageFolder(), nextMachine())
     for (const name of ['first', 'second']) {
       writeFileSync(join(diskOf(machine), name), randomBytes(20 * mebibyte))
@@ -148,13 +148,13 @@ describe('what disks hold is measured', () => {
     assertNear(await measureCapture(pool, await find(other), ofOther), 5)
   })
 
-  test('a capture that is being removed thins its machine out until its room is free', async () => {
+  test('a machine whose capture is removed counts as shrinking until the space is free', async () => {
     const machine = copy(imageFolder(), nextMachine())
     writeFileSync(join(diskOf(machine), 'big'), randomBytes(20 * mebibyte))
     const capture = copy(diskOf(machine), 'cap-01kaj0v3m8q4t2x6y9z1b5c7d5')
     assert.equal((await find(machine)).isShrinking, false)
     assert.equal((await find(machine, new Set([capture]))).isShrinking, true)
-    // Nothing of it is freed as long as somebody reads there.
+    // An open file keeps the space of the deleted capture in use.
     const reading = openSync(join(diskOf(capture), 'big'), 'r')
     run('btrfs', 'subvolume', 'delete', diskOf(capture))
     assert.equal((await find(machine)).isShrinking, true)
@@ -166,7 +166,7 @@ describe('what disks hold is measured', () => {
     assert.equal((await find(machine)).isShrinking, false)
   })
 
-  test('the limit of a disk that is full beyond it is set all the same', async () => {
+  test('a limit below the current usage of a disk can be set', async () => {
     const machine = copy(imageFolder(), nextMachine())
     writeFileSync(join(diskOf(machine), 'big'), randomBytes(8 * mebibyte))
     const id = await readDiskId(pool, machine)

@@ -13,7 +13,7 @@ import { findEngine, prepareEngineFiles, stopEngine } from '../src/host/engine.t
 
 const id = 'mch_01kaj0v3m8q4t2x6y9z1b5c7d3'
 
-test('leftovers of a failed start are swept from the host, and what is in use stays', async () => {
+test('leftovers of a failed start are swept from the host, and resources in use stay', async () => {
   await using engine = await startTestEngine()
   const options = engine.optionsOf('sweeping')
   await using driver = createIncusDriver(options)
@@ -76,7 +76,7 @@ test('the network of the machines overlaps none that is in use', () => {
   }
 })
 
-test('how an init ended is read from the last run of its log', () => {
+test('the exit of an init is read from the last run of its log', () => {
   const line = (text: string) =>
     `lxc m 20261121094631.147 DEBUG    start - ../src/lxc/start.c:f:1 - ${text}`
   const halting = line('Interrupt(2) - Container "m" is halting')

@@ -35,12 +35,12 @@ test('the lease is acquired, read and released, with every field of the contract
   assert.deepEqual([again.status, again.body.error.code], [409, 'conflict'])
 })
 
-test('a renewal keeps the lease and when it was acquired, and raises the fence', async () => {
+test('a renewal keeps the lease and its acquisition time, and raises the fence', async () => {
   const { id } = await server.machine()
   const { sessionId, fence } = await server.lease(id, { ttl_seconds: 5 })
   const before = await server.call('GET', `/v1/machines/${id}/input-lease`)
-  const wish = { session_id: sessionId, ttl_seconds: 3600 }
-  const renewed = await server.call('POST', `/v1/machines/${id}/input-lease`, wish)
+  const request = { session_id: sessionId, ttl_seconds: 3600 }
+  const renewed = await server.call('POST', `/v1/machines/${id}/input-lease`, request)
   assert.equal(renewed.body.fence, fence + 1)
   assert.equal(renewed.body.acquired_at, before.body.acquired_at)
   assert.ok(renewed.body.expires_at > before.body.expires_at)
@@ -61,7 +61,7 @@ test('a lease held by another session is a conflict that names the holder', asyn
   assert.match(released.body.error.message, new RegExp(sessionId))
 })
 
-test('force takes the lease, and the log tells it', async () => {
+test('force takes the lease over, and the log records it', async () => {
   const { id } = await server.machine()
   const first = await server.lease(id)
   const second = await server.lease(id, { force: true })
@@ -82,7 +82,7 @@ test('force takes the lease, and the log tells it', async () => {
   ])
 })
 
-test('a lease that ran out is free, by the clock of the database', async () => {
+test('a lease expires by the clock of the database', async () => {
   const { id } = await server.machine()
   const path = `/v1/machines/${id}/input-lease`
   const first = await server.lease(id)
@@ -106,7 +106,7 @@ test('closing a session releases its lease', async () => {
   assert.deepEqual([acquired.status, acquired.body.error.code], [412, 'precondition_failed'])
 })
 
-test('a view session never holds the lease', async () => {
+test('a view session cannot hold the lease', async () => {
   const { id: machine_id } = await server.machine()
   const { body } = await server.call('POST', '/v1/sessions', { machine_id, type: 'view' })
   for (const force of [false, true]) {
@@ -115,7 +115,7 @@ test('a view session never holds the lease', async () => {
   }
 })
 
-test("another's session cannot be used, a stranger's or another machine's does not exist", async () => {
+test("another caller's session is refused; a stranger's or another machine's is not found", async () => {
   const { id } = await server.machine()
   const { id: elsewhere } = await server.machine({ start: false })
   const session = await openSession(server.call, id)
@@ -150,7 +150,7 @@ test('ttl_seconds is 5 to 3600', async () => {
   }
 })
 
-test('a machine that is not running gives no lease, and lets one be released', async () => {
+test('the lease of a machine that is not running can be released but not acquired', async () => {
   const { id } = await server.machine()
   const { sessionId } = await server.lease(id)
   await server.call('POST', `/v1/machines/${id}/stop?wait=20`)
@@ -161,17 +161,17 @@ test('a machine that is not running gives no lease, and lets one be released', a
   assert.equal((await server.call('DELETE', path)).status, 200)
 })
 
-test('the fence rises with every grant and release, and each answer is true', async () => {
+test('the fence rises with every grant and release, and each response is correct', async () => {
   const { id } = await server.machine()
   const sessions = await Promise.all(
     Array.from({ length: 4 }, async () => openSession(server.call, id)),
   )
-  const wishes = Array.from({ length: 24 }, (_, index) => sessions[index % 4]!)
+  const callers = Array.from({ length: 24 }, (_, index) => sessions[index % 4]!)
   const answers = await Promise.all(
-    wishes.map((session) => acquire(server.call, id, session, { force: true })),
+    callers.map((session) => acquire(server.call, id, session, { force: true })),
   )
   const granted = answers.flatMap(({ status, body }, index) => {
-    if (status === 200) assert.equal(body.holder.session_id, wishes[index])
+    if (status === 200) assert.equal(body.holder.session_id, callers[index])
     else assert.equal(body.error.code, 'conflict')
     return status === 200 ? [body.fence as number] : []
   })
@@ -192,9 +192,9 @@ function acquire(
   call: typeof server.call,
   machineId: string,
   session_id: string,
-  wish: Record<string, unknown> = {},
+  options: Record<string, unknown> = {},
 ) {
-  return call('POST', `/v1/machines/${machineId}/input-lease`, { session_id, ...wish })
+  return call('POST', `/v1/machines/${machineId}/input-lease`, { session_id, ...options })
 }
 
 async function expire(machineId: string): Promise<void> {

@@ -7,7 +7,7 @@ import { startTestServer } from './harness.ts'
 const server = await startTestServer({ after })
 const { db } = server.app
 
-test('after one acquire a plain call works for the same key, and for nobody else', async () => {
+test('after one acquire a plain call works for the same key, and for no other', async () => {
   const { id } = await server.machine()
   await server.lease(id)
   assert.deepEqual((await move(server.call, id)).body, {})
@@ -52,7 +52,7 @@ test('x-input-fence pins the grant', async () => {
   assert.equal((await at(fence + 1)).status, 200)
 })
 
-test('without a lease that is in force, input is refused and nothing moves', async () => {
+test('without a valid lease, input is refused and has no effect', async () => {
   const { id } = await server.machine()
   const none = await move(server.call, id)
   assert.deepEqual([none.status, none.body.error.code], [409, 'conflict'])
@@ -71,7 +71,7 @@ test('without a lease that is in force, input is refused and nothing moves', asy
   assert.deepEqual(landed(id), [])
 })
 
-test('once a takeover has answered, nothing of the earlier holder lands', async () => {
+test('once a takeover has returned, no input of the earlier holder takes effect', async () => {
   const { id } = await server.machine()
   const first = await server.lease(id)
   const { desktop } = server.guest(id)
@@ -85,8 +85,8 @@ test('once a takeover has answered, nothing of the earlier holder lands', async 
 
   const taker = await server.apiKey()
   const { body: session } = await taker.call('POST', '/v1/sessions', { machine_id: id })
-  const wish = { session_id: session.id, force: true }
-  const taken = await taker.call('POST', `/v1/machines/${id}/input-lease`, wish)
+  const request = { session_id: session.id, force: true }
+  const taken = await taker.call('POST', `/v1/machines/${id}/input-lease`, request)
   assert.equal(taken.status, 200)
   const seen = desktop.events.length
   assert.deepEqual([...desktop.pressed], [])
@@ -101,7 +101,7 @@ test('once a takeover has answered, nothing of the earlier holder lands', async 
   assert.deepEqual(late, [{ fence: taken.body.fence, event: 'move 10,20' }])
 })
 
-test('a takeover that came and went still ends what was under way', async () => {
+test('a takeover ends input in progress even if the first holder takes the lease back', async () => {
   const { id } = await server.machine()
   const first = await server.lease(id)
   const { desktop } = server.guest(id)
@@ -109,8 +109,8 @@ test('a takeover that came and went still ends what was under way', async () => 
   const typing = server.call('POST', `/v1/machines/${id}/keyboard/type`, { text: 'abc' })
   await hold.reached
   await server.lease(id, { force: true })
-  const wish = { session_id: first.sessionId, force: true }
-  const back = await server.call('POST', `/v1/machines/${id}/input-lease`, wish)
+  const request = { session_id: first.sessionId, force: true }
+  const back = await server.call('POST', `/v1/machines/${id}/input-lease`, request)
   assert.equal(back.status, 200)
   hold.release()
   const refused = await typing
@@ -118,14 +118,14 @@ test('a takeover that came and went still ends what was under way', async () => 
   assert.deepEqual(landed(id), ['text a'])
 })
 
-test('a renewal lets what its holder has under way go on, and it happens once', async () => {
+test("a renewal does not interrupt its holder's input, which takes effect once", async () => {
   const { id } = await server.machine()
   const { sessionId, fence } = await server.lease(id)
   const hold = server.guest(id).desktop.holdInput()
   const typing = server.call('POST', `/v1/machines/${id}/keyboard/type`, { text: 'abc' })
   await hold.reached
-  const wish = { session_id: sessionId }
-  const renewed = await server.call('POST', `/v1/machines/${id}/input-lease`, wish)
+  const request = { session_id: sessionId }
+  const renewed = await server.call('POST', `/v1/machines/${id}/input-lease`, request)
   assert.equal(renewed.body.fence, fence + 1)
   hold.release()
   assert.equal((await typing).status, 200)
@@ -133,7 +133,7 @@ test('a renewal lets what its holder has under way go on, and it happens once', 
   assert.deepEqual(landed(id), ['text a', 'text b', 'text c', 'move 10,20'])
 })
 
-test('a guest that rebooted is told the fence again, and a stale input still does not land', async () => {
+test('a guest that rebooted gets the fence again, and stale input still has no effect', async () => {
   const { id } = await server.machine()
   const first = await server.lease(id)
   const second = await server.lease(id, { force: true })
@@ -146,7 +146,7 @@ test('a guest that rebooted is told the fence again, and a stale input still doe
   assert.equal(server.guest(id).desktop.fence, second.fence)
 })
 
-test('a machine that was stopped and started asks for the lease anew or takes the one that holds', async () => {
+test('input to a stopped machine is refused, and the lease still holds after the next start', async () => {
   const { id } = await server.machine()
   const { sessionId } = await server.lease(id)
   await server.call('POST', `/v1/machines/${id}/stop?wait=20`)

@@ -40,7 +40,7 @@ await db
   .set({ limit_overrides: JSON.stringify(limits) as never })
   .execute()
 
-/** A machine as the last round left it, and a snapshot of it. */
+/** A machine in the state that the last round left, and a snapshot of it. */
 type Subject = {
   readonly id: MachineId
   readonly state: MachineState
@@ -48,7 +48,7 @@ type Subject = {
   readonly snapshotId: string
 }
 
-test(`each move has one winner among concurrent calls (seed ${seed})`, async (t) => {
+test(`of concurrent calls, one wins each transition (seed ${seed})`, async (t) => {
   const tally = new Map<string, number>()
   const play = async (lane: number) => {
     const random = createRandom(seed + lane).fraction
@@ -74,7 +74,7 @@ test(`each move has one winner among concurrent calls (seed ${seed})`, async (t)
   await checkMeters(db)
 })
 
-/** While the engine is held no move can end, so all calls find the machine in the same states. */
+/** While the engine is held, no transition can end, so all calls find the machine in the same states. */
 async function playRound(before: Subject, calls: readonly CallKind[], isHeld: boolean) {
   const gate = makeGate()
   gates.set(before.id, gate)
@@ -95,7 +95,7 @@ function checkRound({ before, isHeld, answers, steps }: Awaited<ReturnType<typeo
     assert.ok(mayAnswer(answer, worlds), `${JSON.stringify(answer)} in ${seen}`)
   }
   const accepted = answers.filter(({ status }) => status < 300).map(({ kind }) => kind)
-  assert.ok(isExplained(first, steps, accepted), 'the log is no walk of the accepted calls')
+  assert.ok(isExplained(first, steps, accepted), 'the log does not follow from the accepted calls')
 
   const rivals = answers.filter(({ kind }) =>
     (state === 'running' ? ['stop', 'restart', 'restore'] : ['start', 'restore']).includes(kind),
@@ -131,7 +131,7 @@ async function ask({ id, snapshotId }: Subject, kind: CallKind): Promise<Answer>
 }
 
 /** The name of snapshots that a call requested, as opposed to those that the server takes. */
-const requestedName = 'asked for'
+const requestedName = 'requested'
 /** Forks of the current round, deleted at its end. */
 const forks: string[] = []
 
@@ -210,7 +210,7 @@ function pickCalls(random: () => number): CallKind[] {
   return Array.from({ length: callsAtOnce }, () => (random() < 0.01 ? 'delete' : pick(few)))
 }
 
-/** The engine, with moves that end only while the gate of the machine is open. */
+/** The engine, whose transitions end only while the gate of the machine is open. */
 function gated(driver: MachineDriver): MachineDriver {
   const pass = async ({ id }: { readonly id: MachineId }) => gates.get(id)?.opened
   return {

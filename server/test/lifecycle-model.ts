@@ -1,9 +1,9 @@
 import { machineTransitions, type MachineState } from '@computer/contract'
 
 /*
- * What one machine may do, in its plainest form: which calls it takes, what it says to those it does
- * not take, and which events are whose work. It knows nothing of how the service comes to it, so that
- * a log and a handful of answers can be held against it.
+ * A model of one machine: the calls it accepts, its responses to the others, and the calls or automatic
+ * steps that cause each event. It is independent of the implementation, so logs and responses of the
+ * service can be checked against it.
  */
 
 export type CallKind =
@@ -16,22 +16,22 @@ export type Answer = {
   readonly code: string | null
   readonly message: string
 }
-/** An event of the log, as far as the model looks at it. */
+/** The part of a log event that the model uses. */
 export type Step = {
   readonly type: string
   readonly from: string | null
   readonly to: string | null
-  /** machine.updated: the size changed. snapshot.started: somebody asked for one. */
+  /** machine.updated: the size changed. snapshot.started: a call requested it. */
   readonly isSpecial: boolean
 }
 export type World = {
   readonly state: MachineState | 'gone'
-  /** Where its present move is to end. */
+  /** The state in which the current sequence of transitions is to end. */
   readonly wanted: 'running' | 'stopped'
   readonly isRestoring: boolean
 }
 
-/** The worlds that the steps lead through, from the first on. */
+/** The worlds that the steps lead through, including the first. */
 export function worldsOf(first: World, steps: readonly Step[]): World[] {
   const worlds = [first]
   for (const step of steps) {
@@ -41,7 +41,7 @@ export function worldsOf(first: World, steps: readonly Step[]): World[] {
   return worlds
 }
 
-/** Whether a machine that was in one of those worlds may have answered so. */
+/** Whether a machine that was in one of the worlds may have given the answer. */
 export function mayAnswer(answer: Answer, worlds: readonly World[]): boolean {
   return worlds.some((world) => {
     const { status, code = null, names = [] } = answerOf(world, answer.kind)
@@ -50,7 +50,7 @@ export function mayAnswer(answer: Answer, worlds: readonly World[]): boolean {
   })
 }
 
-/** Whether the steps are a legal walk in which each accepted call did its part, once. */
+/** Whether the steps are legal and contain the effect of each accepted call exactly once. */
 export function isExplained(
   world: World,
   steps: readonly Step[],
@@ -59,7 +59,7 @@ export function isExplained(
   const [step, ...rest] = steps
   if (!step) {
     const isEnding = world.state === 'deleting' || world.state === 'gone'
-    // A fork leaves no trace in its source; asking again for a deletion is no error and no event.
+    // A fork writes no event of its source, and a repeated deletion succeeds without one.
     return accepted.every((kind) => kind === 'fork' || (kind === 'delete' && isEnding))
   }
   return causesOf(world, step).some(({ call, next }) => {
@@ -107,7 +107,7 @@ function mayRestore(state: World['state']): boolean {
 
 type Cause = { readonly call: CallKind | null; readonly next: World }
 
-/** Who may have done it, a call or the service on its own; nobody, if it is not legal. */
+/** The possible causes of a step: a call, or the service by itself. Empty for an illegal step. */
 function causesOf(world: World, step: Step): Cause[] {
   return step.to === null ? causesOfNote(world, step) : causesOfMove(world, step.from, step.to)
 }

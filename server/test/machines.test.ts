@@ -34,14 +34,14 @@ test('a machine is created running, with every field of the contract', async (t)
   assert.deepEqual((await server.call('GET', `/v1/machines/${id}`)).body, answer.body)
 })
 
-test('a machine with start false is born stopped, and its name can be said', async (t) => {
+test('a machine with start false is created stopped, and gets a readable name', async (t) => {
   const server = await startTestServer(t)
   const machine = await server.machine({ start: false })
   assert.equal(machine.state, 'stopped')
   assert.match(machine.name, /^[a-z]+-[a-z]+-\d\d$/)
 })
 
-test('stop, start and restart go through their states; wait holds the answer', async (t) => {
+test('stop, start and restart go through their states; wait delays the response', async (t) => {
   const server = await startTestServer(t)
   const { id } = await server.machine()
   const stop = await server.call('POST', `/v1/machines/${id}/stop`)
@@ -73,7 +73,7 @@ test('stop, start and restart go through their states; wait holds the answer', a
   ])
 })
 
-test('of two callers that read the same row, one moves the machine', async (t) => {
+test('of two callers that read the same row, one changes the state', async (t) => {
   const server = await startTestServer(t, { worker: false })
   const { db } = server.app
   const pending = server.call('POST', '/v1/machines', {})
@@ -84,7 +84,7 @@ test('of two callers that read the same row, one moves the machine', async (t) =
   assert.equal((await pending).body.state, 'error')
 })
 
-test('a move the state table does not allow names both states', async (t) => {
+test('a refused transition names both states', async (t) => {
   const server = await startTestServer(t)
   const { id } = await server.machine({ start: false })
   const answer = await server.call('POST', `/v1/machines/${id}/stop`)
@@ -93,7 +93,7 @@ test('a move the state table does not allow names both states', async (t) => {
   assert.match(answer.body.error.message, /from stopped to stopping/)
 })
 
-test('a deleted machine is not found, and its name is free again', async (t) => {
+test('a deleted machine is not found, and its name can be used again', async (t) => {
   const server = await startTestServer(t)
   const { id } = await server.machine({ name: 'again' })
   const answer = await server.call('DELETE', `/v1/machines/${id}`)
@@ -103,7 +103,7 @@ test('a deleted machine is not found, and its name is free again', async (t) => 
   assert.equal((await server.app.driver.list()).length, 1)
 })
 
-test('two machines of an organization may not bear one name', async (t) => {
+test('names are unique within an organization', async (t) => {
   const server = await startTestServer(t)
   await server.machine({ name: 'twin', start: false })
   const answer = await server.call('POST', '/v1/machines', { name: 'twin' })
@@ -111,7 +111,7 @@ test('two machines of an organization may not bear one name', async (t) => {
   assert.match(answer.body.error.message, /twin/)
 })
 
-test("a stranger's machine does not exist", async (t) => {
+test("a stranger's machine is not found", async (t) => {
   const server = await startTestServer(t)
   const { id } = await server.machine({ start: false })
   const stranger = server.as(await server.user('owner', 'stranger'))
@@ -181,7 +181,7 @@ test('the list filters, and its pages neither skip nor repeat', async (t) => {
   assert.equal((await server.call('GET', '/v1/machines?colour=red')).status, 400)
 })
 
-test('a plan declines with its quota', async (t) => {
+test('a refusal by the plan contains the quota', async (t) => {
   const server = await startTestServer(t, { plan: 'free' })
   const large = await server.call('POST', '/v1/machines', { size: 'large' })
   assert.deepEqual([large.status, large.body.error.code], [402, 'quota_exceeded'])

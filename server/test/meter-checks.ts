@@ -9,8 +9,8 @@ import {
 } from '../src/domain/events/meter-replay.ts'
 
 /**
- * Fails unless the intervals of every machine, also those that are gone, are what its log says, and
- * what is open is what the other rows hold. It may be asked at any moment.
+ * Fails unless the intervals of every machine, deleted ones included, follow from its log, and the open
+ * intervals match the other rows. It may be called at any moment.
  */
 export async function checkMeters(db: Database): Promise<void> {
   await db
@@ -28,7 +28,7 @@ export async function checkMeters(db: Database): Promise<void> {
         checkOverlaps(id, table)
       }
       const open = intervals.filter((interval) => interval.ended_at === null).map(nameOf)
-      assert.deepEqual(open.sort(), (await whatIsHeld(tx)).sort(), 'what is open is what is held')
+      assert.deepEqual(open.sort(), (await readHeld(tx)).sort(), 'open intervals match the rows')
     })
 }
 
@@ -41,8 +41,8 @@ async function readLogs(db: Database) {
     .execute()
 }
 
-/** The same intervals of each machine, read from the other rows and none of the log. */
-async function whatIsHeld(db: Database): Promise<string[]> {
+/** The open intervals that follow from the other rows, without the log. */
+async function readHeld(db: Database): Promise<string[]> {
   const machines = await db
     .selectFrom('machines')
     .selectAll()
@@ -113,7 +113,7 @@ function inOrder(intervals: readonly Interval[]): Interval[] {
     )
 }
 
-/** Those that begin and end within one millisecond come before those that go on from there. */
+/** Intervals that begin and end in the same millisecond come before those that continue. */
 function order(interval: Interval): string {
   const end = interval.ended_at?.toISOString() ?? '~'
   return `${interval.meter} ${interval.capture_id} ${end} ${interval.bytes}`

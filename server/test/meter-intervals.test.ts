@@ -12,7 +12,7 @@ const { controls } = server.engine
 const disks = onDisksOf(server)
 const gibibyte = 2 ** 30
 
-test('a machine is metered from its first run to its deletion, at the times of its events', async () => {
+test('a machine is metered from its first run to its deletion, by the times of its events', async () => {
   const { id } = await server.machine()
   await move(id, 'restart')
   await move(id, 'stop')
@@ -33,7 +33,7 @@ test('a machine is metered from its first run to its deletion, at the times of i
   await checkMeters(db)
 })
 
-test('a machine born stopped costs storage and no compute; one that could not be made, neither', async () => {
+test('a machine created stopped costs storage only, and a failed creation costs nothing', async () => {
   const { id } = await server.machine({ start: false, size: 'standard' })
   const at = await timesOf(id)
   const disk = ['hot_storage', null, 25 * gibibyte, at('creating>stopped'), null]
@@ -60,7 +60,7 @@ test('a machine that dies or powers itself off ends its compute and keeps its st
   await checkMeters(db)
 })
 
-test('facts are in the log and in no answer', async () => {
+test('facts are stored with events and not part of any response', async () => {
   const { id } = await server.machine({ start: false })
   const { body } = await server.call('GET', `/v1/machines/${id}/events`)
   const fields = Object.keys(MachineEvent.shape).sort()
@@ -73,7 +73,7 @@ test('facts are in the log and in no answer', async () => {
   assert.deepEqual(rows[0]!.facts, { size: 'small', disk_bytes: 10 * gibibyte })
 })
 
-test('a capture is metered from its completion until nothing names it, whoever goes last', async () => {
+test('a capture is metered from its completion until its last reference is deleted', async () => {
   const { id } = await server.machine()
   await disks.mark(id, 'some bytes')
   const { id: snapshotId, size_bytes: bytes } = await disks.snapshot(id)
@@ -109,8 +109,8 @@ test('the capture of a fork is not metered, and the fork is', async () => {
 test('a restore ends the run and leaves the disk metered as it was', async () => {
   const { id } = await server.machine()
   const { id: snapshotId } = await disks.snapshot(id)
-  const wish = { snapshot_id: snapshotId }
-  const restored = await server.call('POST', `/v1/machines/${id}/restore?wait=20`, wish)
+  const input = { snapshot_id: snapshotId }
+  const restored = await server.call('POST', `/v1/machines/${id}/restore?wait=20`, input)
   assert.equal(restored.body.state, 'running')
   const at = await timesOf(id)
   assert.deepEqual(await intervalsOf(id), [
@@ -122,18 +122,18 @@ test('a restore ends the run and leaves the disk metered as it was', async () =>
   await checkMeters(db)
 })
 
-/** Asks for a change of state, which may be refused, and waits until the machine rests. */
+/** Requests a change of state, which may be refused, and waits until the machine is at rest. */
 async function move(id: MachineId, path: 'start' | 'stop' | 'restart'): Promise<void> {
   await server.call('POST', `/v1/machines/${id}/${path}?wait=20`)
 }
 
-/** What is metered of a machine's runs and its disk, oldest first. */
+/** The metered intervals of a machine's runs and its disk, oldest first. */
 async function intervalsOf(id: MachineId) {
   const rows = await selectIntervals(id).where('meter', '!=', 'cold_storage').execute()
   return rows.map((row) => [row.meter, row.size, row.bytes, row.started_at, row.ended_at])
 }
 
-/** What is metered of its captures. */
+/** The metered intervals of its captures. */
 async function coldOf(id: MachineId) {
   const rows = await selectIntervals(id).where('meter', '=', 'cold_storage').execute()
   return rows.map((row) => [row.bytes, row.started_at, row.ended_at])
@@ -148,7 +148,7 @@ function selectIntervals(id: MachineId) {
     .orderBy('meter', 'desc')
 }
 
-/** When a machine made its nth move, or was resized. */
+/** The time of a machine's nth transition or resize. */
 async function timesOf(id: MachineId) {
   const events = await eventsOf(id)
   return (move: string, nth = 0): Date => {

@@ -23,7 +23,7 @@ const copies = [
 type Move = (typeof moves)[number]
 type Copy = (typeof copies)[number]
 
-test('however a life goes, the intervals are those that its log says', async () => {
+test('after any sequence of steps, the intervals follow from the log', async () => {
   const lives = fc.array(fc.constantFrom(...moves, ...copies), { minLength: 1, maxLength: 14 })
   await fc.assert(
     fc.asyncProperty(fc.boolean(), lives, fc.boolean(), async (start, life, templatesFirst) => {
@@ -53,7 +53,7 @@ function isCopy(step: Move | Copy): step is Copy {
   return (copies as readonly string[]).includes(step)
 }
 
-/** Does that to a machine, if it can be done, and waits for the end of it. */
+/** Performs a step on a machine, if it is possible, and waits until it is complete. */
 async function move(id: MachineId, step: Move): Promise<void> {
   const path = `/v1/machines/${id}`
   const { status, body: machine } = await server.call('GET', path)
@@ -90,7 +90,7 @@ async function move(id: MachineId, step: Move): Promise<void> {
   }
 }
 
-/** The same for what is done with copies of its disk. */
+/** The same for the steps that copy its disk. */
 async function copy(id: MachineId, step: Copy): Promise<void> {
   const path = `/v1/machines/${id}`
   const isRunning = (await server.call('GET', path)).body.state === 'running'

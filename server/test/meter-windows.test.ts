@@ -60,7 +60,7 @@ test('windows add up exactly, to the second and the byte', async () => {
   await fc.assert(property, { numRuns: 60 })
 })
 
-test('what is still open counts until now, and only for its organization', async () => {
+test('an open interval counts until now, and only for its organization', async () => {
   const stranger = await server.user('owner', 'stranger')
   const { id, organizationId } = await machine()
   const [start, end] = [new Date(Date.now() - 3_600_000), new Date(Date.now() + 3_600_000)]
@@ -75,7 +75,7 @@ test('what is still open counts until now, and only for its organization', async
   assert.equal((await usageOf(db, stranger.organizationId, { start, end })).size, 0)
 })
 
-/** A machine whose meters are the test's own. */
+/** A machine whose meter intervals the test writes. */
 async function machine() {
   const { id } = await server.machine({ start: false })
   const row = await db
@@ -86,7 +86,7 @@ async function machine() {
   return { id, organizationId: row.organization_id }
 }
 
-/** The definition, in its plainest form: every whole second that begins in interval and window. */
+/** The definition: every whole second that begins in both the interval and the window. */
 function countSeconds(intervals: readonly Interval[], start: Date, end: Date) {
   const sums = new Map<string, bigint>()
   for (const { meter, size, bytes, started_at: from, ended_at: to } of intervals) {

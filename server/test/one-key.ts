@@ -5,7 +5,7 @@ import type { Answer } from './call.ts'
 
 /**
  * Runs fifty concurrent calls with one idempotency key: each returns the one resource that was created,
- * or is told to retry. Resolves with the response of one more call.
+ * or a request to retry. Resolves with the response of one more call.
  */
 export async function fiftyWithOneKey(
   create: () => Promise<Answer>,

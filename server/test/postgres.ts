@@ -10,14 +10,14 @@ import { databaseUrl, ensureCluster, postgresCommand } from '../src/host/postgre
 
 export type TestPostgres = {
   url(database: string): string
-  /** Copies `template`, which nobody may be connected to. */
+  /** Copies `template`, which must have no connections. */
   createDatabase(name: string, template?: string): Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * A Postgres for tests. A run of many files shares the one of COMPUTER_TEST_DATABASE_URL; a file
- * that is run alone gets its own in a temporary folder, ended with the process.
+ * A Postgres for tests. A run of many files shares the server at COMPUTER_TEST_DATABASE_URL; a file
+ * that is run alone starts its own in a temporary folder, which ends with the process.
  */
 export async function startTestPostgres(): Promise<TestPostgres> {
   const shared = process.env['COMPUTER_TEST_DATABASE_URL']
@@ -31,7 +31,7 @@ export async function startTestPostgres(): Promise<TestPostgres> {
     full_page_writes: 'off',
     autovacuum: 'off',
   })
-  // Killed with us, even when we are killed: no test run leaves a server behind.
+  // Ends with this process, even when it is killed, so no test run leaves a server behind.
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...argv], { stdio: 'ignore' })
   const ended = new Promise<void>((done) => child.once('close', () => done()))
   const remove = () => {

@@ -41,8 +41,8 @@ export async function startTestPreviews(t: Lifetime, extraEnv: Record<string, st
     stop,
     machine,
     port: previews.port,
-    async publish(wish: Record<string, unknown> = {}, id: string = machine.id) {
-      const answer = await server.call('POST', `/v1/machines/${id}/ports`, { port: 80, ...wish })
+    async publish(input: Record<string, unknown> = {}, id: string = machine.id) {
+      const answer = await server.call('POST', `/v1/machines/${id}/ports`, { port: 80, ...input })
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
       const preview = answer.body as Preview
       return { ...preview, host: new URL(preview.url).host }
@@ -58,7 +58,7 @@ export async function startTestPreviews(t: Lifetime, extraEnv: Record<string, st
     accept(port: number, listener: (connection: Duplex) => void): void {
       server.guest(machine.id).ports.listen(port, listener)
     },
-    ask: (host: string, path = '/', wish: Ask = {}) => ask(previews.port, host, path, wish),
+    ask: (host: string, path = '/', input: Ask = {}) => ask(previews.port, host, path, input),
     /** A raw connection, for bytes that no client would send. */
     connect: () => open(previews.port),
     /** Sends bytes and resolves to everything received until the other side closes. */
@@ -70,9 +70,9 @@ export async function startTestPreviews(t: Lifetime, extraEnv: Record<string, st
   }
 }
 
-export function ask(port: number, host: string, path: string, wish: Ask): Promise<Reply> {
+export function ask(port: number, host: string, path: string, input: Ask): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const { method = 'GET', headers = {}, body } = wish
+    const { method = 'GET', headers = {}, body } = input
     const length = body && { 'content-length': Buffer.byteLength(body) }
     const options = { host: '127.0.0.1', port, path, method, agent: false as const }
     const request = sendRequest(

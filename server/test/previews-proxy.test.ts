@@ -5,7 +5,7 @@ import { request as sendRequest, type IncomingMessage } from 'node:http'
 import { after, test } from 'node:test'
 import { startTestPreviews } from './preview-server.ts'
 
-/* What is forwarded between a client and a port inside a machine, and what is not. */
+/* The data that is forwarded between a client and a port inside a machine. */
 
 const { publish, listen, accept, ask, connect, port, server } = await startTestPreviews({ after })
 
@@ -26,7 +26,7 @@ test('a request arrives as it was sent, and so does its response', async () => {
   assert.deepEqual([head.status, head.text], [207, ''])
 })
 
-test('only the proxy sets the headers about where a request comes from', async () => {
+test('only the proxy sets the headers about the origin of a request', async () => {
   const { host } = await publish({ port: 81, access: 'public' })
   let seen: IncomingMessage['headersDistinct'] = {}
   listen((request, response) => response.end(void (seen = request.headersDistinct)), { port: 81 })
@@ -59,7 +59,7 @@ test('only the proxy sets the headers about where a request comes from', async (
   }
 })
 
-test('cookies and credentials of the service are not forwarded to guests; other ones are', async () => {
+test('cookies and credentials of the service are not forwarded to guests; others are', async () => {
   const { host, secret } = await publish({ port: 82 })
   let seen: IncomingMessage['headersDistinct'] = {}
   listen((request, response) => response.end(void (seen = request.headersDistinct)), { port: 82 })
@@ -213,9 +213,9 @@ test('large uploads and downloads arrive complete', async () => {
   }
   upload.end()
   const [answer] = (await once(upload, 'response')) as [IncomingMessage]
-  let told = ''
-  for await (const chunk of answer) told += String(chunk)
-  assert.equal(told, sum)
+  let received = ''
+  for await (const chunk of answer) received += String(chunk)
+  assert.equal(received, sum)
 
   const hash = createHash('sha256')
   const [body] = (await once(sendRequest(url, { headers: { host } }).end(), 'response')) as [

@@ -13,7 +13,7 @@ import { startTestPreviews } from './preview-server.ts'
 const { publish, listen, connect, ask } = await startTestPreviews({ after })
 const spellings = 20_000
 
-test('of 20,000 spellings none but the canonical one reaches a machine', async () => {
+test('only the canonical one of 20,000 spellings reaches a machine', async () => {
   const { host } = await publish({ port: 80, access: 'public' })
   let reached = 0
   listen((_request, response) => {
@@ -45,7 +45,7 @@ test('of 20,000 spellings none but the canonical one reaches a machine', async (
   assert.equal(reached, 4)
 })
 
-/** Counts the refused ones. Those behind one that closes the connection are sent again. */
+/** Counts refused requests. Requests behind one that closes the connection are sent again. */
 async function askFor(hosts: string[]): Promise<number> {
   let refused = 0
   while (hosts.length > 0) {

@@ -48,12 +48,12 @@ test('after a lost notification, the next poll aborts open requests', async () =
   const socket = new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { host: preview.host } })
   await once(socket, 'open')
   const ended = once(socket, 'close')
-  // No notification, as if it was lost.
+  // Deleted without a notification, as if it was lost.
   await app.db.deleteFrom('previews').where('id', '=', preview.id).execute()
   await ended
   // A request admitted by a stale cache entry is aborted too.
-  const look = () => ask(preview.host).catch(() => null)
-  while ((await look())?.status !== 404);
+  const poll = () => ask(preview.host).catch(() => null)
+  while ((await poll())?.status !== 404);
 })
 
 test('the open requests of a member end with their membership', async () => {

@@ -49,7 +49,7 @@ test('another process refuses a revoked key after 900 ms even if the notificatio
   }
 })
 
-test('a lookup that raced a revocation is repeated for those who wait for it', async () => {
+test('a lookup that raced a revocation is repeated for its callers', async () => {
   const published: unknown[] = []
   const cache = createPrincipalCache({
     ...deaf,
@@ -92,7 +92,7 @@ async function revoke(server: TestServer, id: string): Promise<void> {
 /** Neither sends nor receives notifications. */
 const deaf = { publish() {}, subscribe: () => () => false }
 
-/** The API as a second process over the same database, with a clock that stands still. */
+/** The API as a second process over the same database, with a stopped clock. */
 async function startProcess(
   t: TestContext,
   server: TestServer,

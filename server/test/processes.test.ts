@@ -6,7 +6,7 @@ const server = await startTestServer({ after })
 const { id: machine } = await server.machine()
 const path = `/v1/machines/${machine}/processes`
 
-test('a process is started, waited for, and what it wrote is read', async () => {
+test('a process is started and awaited, and its output is read', async () => {
   const started = await server.call('POST', path, { command: ['sh', '-c', 'echo oút; exit 3'] })
   assert.equal(started.status, 201)
   assert.match(started.body.id, /^prc_[0-9a-z]{26}$/)
@@ -26,7 +26,7 @@ test('a process is started, waited for, and what it wrote is read', async () => 
   assert.deepEqual(list.body, { data: [ended.body], next_cursor: null, has_more: false })
 })
 
-test('text comes in whole characters, bytes as they are', async () => {
+test('text is returned in whole characters, bytes unmodified', async () => {
   const { body } = await server.call('POST', path, { command: ['echo', '漢漢'] })
   const one = `${path}/${body.id}`
   await server.call('GET', `${one}?wait=30`)
@@ -39,7 +39,7 @@ test('text comes in whole characters, bytes as they are', async () => {
   assert.equal(bytes.next_offset, 6)
 })
 
-test('input is written, and a log is waited for', async () => {
+test('input is written, and a read waits for output', async () => {
   const { body } = await server.call('POST', path, { command: ['cat'] })
   const one = `${path}/${body.id}`
   const pick = ({ body: log }: Answer) => [log.content, log.offset, log.next_offset, log.eof]
@@ -57,7 +57,7 @@ test('input is written, and a log is waited for', async () => {
   assert.equal(refused.body.error.code, 'invalid_request')
 })
 
-test('a signal ends it', async () => {
+test('a signal ends a process', async () => {
   const { body } = await server.call('POST', path, { command: ['sleep', '600'] })
   const one = `${path}/${body.id}`
   assert.equal((await server.call('GET', one)).body.state, 'running')
@@ -74,7 +74,7 @@ test('a call that is repeated with its idempotency key starts one process', asyn
   assert.equal((await start()).body.id, (await start()).body.id)
 })
 
-test('what is not there is not found, and a machine that does not run has none', async () => {
+test('an unknown process is not found, and a machine that does not run has none', async () => {
   const nobody = `${path}/prc_${'0'.repeat(26)}`
   for (const rest of ['', '/logs']) {
     assert.equal((await server.call('GET', nobody + rest)).status, 404)

@@ -12,7 +12,7 @@ const { controls } = server.engine
 const { db } = server.app
 const disks = onDisksOf(server)
 
-test('a disk that cannot be kept is not replaced: the machine runs on', async () => {
+test('a disk that cannot be captured is not replaced, and the machine runs on', async () => {
   const { id, snapshot } = await disks.changedMachine()
   const { started_at } = await disks.row(id)
   controls.failNext('capture', { retryable: false })
@@ -32,7 +32,7 @@ test('a disk that cannot be kept is not replaced: the machine runs on', async ()
   assert.equal((await disks.events(id, /^machine.restore_failed/)).length, 2)
 })
 
-test('a disk that cannot be made leaves the one of before, which is booted again', async () => {
+test('if the new disk cannot be created, the machine boots from the old one', async () => {
   const { id, snapshot } = await disks.changedMachine()
   controls.failNext('create', { retryable: false, afterEffect: true })
   const { body } = await disks.restore(id, snapshot.id, '?wait=20')
@@ -41,7 +41,7 @@ test('a disk that cannot be made leaves the one of before, which is booted again
   const [reason] = await disks.events(id, /^machine.restore_failed/, 'message')
   assert.equal(reason, 'the disk could not be replaced')
 
-  // What was left of it is never taken for the disk of the next restore.
+  // The next restore does not use the leftovers of the failed one.
   await disks.mark(id, 'latest')
   const latest = await disks.snapshot(id)
   await disks.mark(id, 'later')
@@ -51,7 +51,7 @@ test('a disk that cannot be made leaves the one of before, which is booted again
   assert.deepEqual(await disks.generationsOf(id), [3])
 })
 
-test('a captured disk that is gone, and a machine that cannot be stopped, are reasons', async () => {
+test('a missing capture and a machine that cannot be stopped are reported as reasons', async () => {
   const { id, snapshot } = await disks.changedMachine()
   const { capture_id } = await db
     .selectFrom('snapshots')
@@ -75,7 +75,7 @@ test('a captured disk that is gone, and a machine that cannot be stopped, are re
   }
 })
 
-test('what fails and may succeed later is tried again', async () => {
+test('temporary failures are retried', async () => {
   const { id, snapshot } = await disks.changedMachine()
   for (const method of ['capture', 'stop', 'create', 'start'] as const) {
     controls.failNext(method, { times: 1 })
@@ -85,7 +85,7 @@ test('what fails and may succeed later is tried again', async () => {
   assert.equal(await disks.readMark(id), 'before')
 })
 
-test('a machine is deleted in the middle of its restore, with all its disks', async () => {
+test('a machine can be deleted during its restore, with all its disks', async () => {
   const { id, snapshot } = await disks.changedMachine()
   const hold = controls.hangNext('create', { afterEffect: true })
   await disks.restore(id, snapshot.id)
@@ -99,7 +99,7 @@ test('a machine is deleted in the middle of its restore, with all its disks', as
   assert.equal((await disks.snapshotIn(snapshot.id, 'ready')).id, snapshot.id)
 })
 
-test('the disk of before goes later when it cannot go at once', async () => {
+test('if the old disk cannot be removed at once, it is removed later', async () => {
   const { id, snapshot } = await disks.changedMachine()
   controls.failNext('destroy')
   await disks.restore(id, snapshot.id, '?wait=20')
@@ -109,7 +109,7 @@ test('the disk of before goes later when it cannot go at once', async () => {
   assert.equal(await disks.readMark(id), 'before')
 })
 
-test('the meters are what the rows hold', async () => {
+test('the meters match the rows', async () => {
   await disks.settledCaptures()
   await checkMeters(db)
 })

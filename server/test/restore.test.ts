@@ -13,7 +13,7 @@ const { controls } = server.engine
 const { db } = server.app
 const disks = onDisksOf(server)
 
-test('a running machine comes back running on the disk of the snapshot, and its own is kept', async () => {
+test('a running machine runs again on the disk of the snapshot, and its old disk is kept', async () => {
   const { id, snapshot } = await disks.changedMachine()
   const hold = controls.hangNext('stop')
   const asked = await disks.restore(id, snapshot.id)
@@ -51,7 +51,7 @@ test('a running machine comes back running on the disk of the snapshot, and its 
   assert.equal((await disks.row(id)).generation, 3)
 })
 
-test('a stopped machine stays stopped, and boots the other disk on its next start', async () => {
+test('a stopped machine stays stopped, and boots from the new disk on its next start', async () => {
   const { id, snapshot } = await disks.changedMachine()
   await disks.move(id, 'stop')
   const hold = controls.hangNext('create')
@@ -75,7 +75,7 @@ test('a stopped machine stays stopped, and boots the other disk on its next star
   assert.equal((await disks.beforeRestore(id)).state, 'ready')
 })
 
-test('wait holds the answer until the restore of a stopped machine is over', async () => {
+test('wait delays the response until the restore of a stopped machine is over', async () => {
   const { id, snapshot } = await disks.changedMachine()
   await disks.move(id, 'stop')
   const { body } = await disks.restore(id, snapshot.id, '?wait=20')
@@ -83,7 +83,7 @@ test('wait holds the answer until the restore of a stopped machine is over', asy
   assert.equal((await disks.row(id)).generation, 2)
 })
 
-test('a machine in error ends stopped, also when its disk is gone', async () => {
+test('a restore of a machine in error leaves it stopped, even if its disk is gone', async () => {
   for (const isLost of [false, true]) {
     const { id, snapshot } = await disks.changedMachine()
     if (isLost) controls.lose(ref(id))
@@ -98,7 +98,7 @@ test('a machine in error ends stopped, also when its disk is gone', async () => 
   }
 })
 
-test('nobody may hold the lease, and what was open is no longer', async () => {
+test('a restore is refused while the lease is held', async () => {
   const { id, snapshot } = await disks.changedMachine()
   const { sessionId } = await server.lease(id)
   const held = await disks.restore(id, snapshot.id)
@@ -108,7 +108,7 @@ test('nobody may hold the lease, and what was open is no longer', async () => {
   assert.equal((await disks.restore(id, snapshot.id, '?wait=20')).body.state, 'running')
 })
 
-test('what cannot be restored says why', async () => {
+test('a restore that is not possible is refused with the reason', async () => {
   const { id, snapshot } = await disks.changedMachine()
   const other = await server.machine()
   const foreign = await disks.snapshot(other.id)
@@ -130,12 +130,12 @@ test('what cannot be restored says why', async () => {
     [id, snapshot.id],
     [other.id, `snp_${'0'.repeat(26)}`],
   ] as const) {
-    const wish = { snapshot_id: snapshotId }
-    assert.equal((await stranger('POST', `/v1/machines/${machineId}/restore`, wish)).status, 404)
+    const input = { snapshot_id: snapshotId }
+    assert.equal((await stranger('POST', `/v1/machines/${machineId}/restore`, input)).status, 404)
   }
 })
 
-test('the snapshot that a restore is under way to stays', async () => {
+test('a snapshot cannot be deleted while it is being restored', async () => {
   const { id, snapshot } = await disks.changedMachine()
   const hold = controls.hangNext('stop')
   await disks.restore(id, snapshot.id)
@@ -150,7 +150,7 @@ test('the snapshot that a restore is under way to stays', async () => {
   assert.equal((await call('DELETE', `/v1/snapshots/${snapshot.id}`)).status, 202)
 })
 
-test('of two restores at once one is under way', async () => {
+test('of concurrent restores of one machine, one is accepted', async () => {
   const { id, snapshot } = await disks.changedMachine()
   const ask = () => disks.restore(id, snapshot.id)
   const answers = await collide(db, holdMachine(id), [ask, ask, ask])
@@ -162,7 +162,7 @@ test('of two restores at once one is under way', async () => {
   assert.equal((await disks.row(id)).generation, 2)
 })
 
-test('a restore is made with the plan used up', async (t) => {
+test('a restore succeeds even if the plan is used up', async (t) => {
   const small = await startTestServer(t, { plan: 'free' })
   const at = onDisksOf(small)
   const { id } = await small.machine()
@@ -174,7 +174,7 @@ test('a restore is made with the plan used up', async (t) => {
   assert.equal((await at.snapshotsOf(id)).length, 3)
 })
 
-test('the meters are what the rows hold', async () => {
+test('the meters match the rows', async () => {
   await disks.settledCaptures()
   await checkMeters(db)
 })

@@ -27,7 +27,7 @@ export type ToldSize = Size & { readonly reason: number; readonly status: number
 
 /**
  * A strict RFB client: it fails on anything that the specification or its listed encodings do not
- * allow, and keeps what it is shown. It shares no code with the server.
+ * allow, and keeps the screen. It shares no code with the server.
  */
 export class RfbClient {
   name = ''
@@ -128,7 +128,7 @@ export class RfbClient {
   /** No more data will arrive. */
   end(reason: Error): void {
     this.#failure ??= reason
-    this.#tell()
+    this.#wake()
   }
 
   async #run(): Promise<void> {
@@ -140,7 +140,7 @@ export class RfbClient {
     this.isConnected = true
     for (;;) {
       this.#isBetweenMessages = this.#reader.isEmpty
-      this.#tell()
+      this.#wake()
       await this.#readMessage(await this.#reader.u8())
     }
   }
@@ -262,7 +262,7 @@ export class RfbClient {
     if (!this.#encodings.includes(encoding)) throw new Error(`encoding ${encoding} was not listed`)
   }
 
-  #tell(): void {
+  #wake(): void {
     this.#happened.resolve()
     this.#happened = Promise.withResolvers()
   }

@@ -11,9 +11,9 @@ export async function drive(
   server: TestServer,
   gateway: Gateway,
   id: MachineId,
-  wish: Record<string, unknown> = {},
+  options: Record<string, unknown> = {},
 ) {
-  const { sessionId, fence } = await server.lease(id, wish)
+  const { sessionId, fence } = await server.lease(id, options)
   const viewer = await view(gateway, id, server.key, { session: sessionId })
   await connected(viewer)
   viewer.socket.send({ type: 'input_fence', fence })
@@ -36,9 +36,9 @@ export function acquire(
   server: TestServer,
   machineId: string,
   session_id: string,
-  wish: Record<string, unknown> = {},
+  options: Record<string, unknown> = {},
 ) {
-  return server.call('POST', `/v1/machines/${machineId}/input-lease`, { session_id, ...wish })
+  return server.call('POST', `/v1/machines/${machineId}/input-lease`, { session_id, ...options })
 }
 
 /** The events that reached the display of a fake machine. */

@@ -6,7 +6,7 @@ import { connected, drive, landed, settledBy, untilLanded } from './screen-drive
 import { controlsOf, untilControl, view } from './screen-viewer.ts'
 import { eventually } from './settled.ts'
 
-/* Input of screen clients: whose is applied, and its limits. */
+/* Input of screen clients: which client's input is applied, and its limits. */
 
 const server = await startTestServer({ after })
 const gateway = await startTestGateway({ after }, server.app)
@@ -110,7 +110,7 @@ test('only the holder exchanges the clipboard, in both directions', async () => 
   bystander.rfb.copy('from nobody')
   viewer.rfb.copy('größer — 漢字')
   await eventually(async () => desktop.readClipboard('clipboard') === 'größer — 漢字' || undefined)
-  screens.tell({ type: 'clipboard', text: 'from inside ✓' })
+  screens.update({ type: 'clipboard', text: 'from inside ✓' })
   await viewer.rfb.until(({ copied }) => copied.includes('from inside ✓'))
   screens.paint(0, 0, 0x00ff00)
   await bystander.rfb.until(({ rgb }) => rgb.readUIntBE(0, 3) === 0x00ff00)

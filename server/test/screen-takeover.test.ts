@@ -201,9 +201,9 @@ test('held keys are released on disconnect, even while a renewed lease is being 
 async function startSlowGateway(t: TestContext, { passes = 0 } = {}) {
   const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const { guests } = server.app
-  let told = 0
+  let sent = 0
   const setFence: typeof guests.setFence = async (...args) => {
-    if (told++ >= passes) {
+    if (sent++ >= passes) {
       reached.resolve()
       await released.promise
     }

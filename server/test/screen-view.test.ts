@@ -7,7 +7,7 @@ import { rfb as encodings } from './rfb-messages.ts'
 import { controlsOf, untilSeen, untilControl, view, type TestViewer } from './screen-viewer.ts'
 import { eventually } from './settled.ts'
 
-/* What the clients of one machine's screen receive. */
+/* The data that clients of a machine's screen receive. */
 
 const server = await startTestServer({ after })
 const gateway = await startTestGateway({ after }, server.app)
@@ -67,17 +67,17 @@ test('a frame is shown when it is complete, and a new screen when all of it has 
   const viewer = await view(gateway, id, server.key)
   await shown(viewer)
   // A tile without the end of its frame, then a new size without all of its tiles.
-  screens.say(encodeFrame(frameKind.payload, tileOf(0, 0, 256, 128, 0xff0000)))
-  screens.say(encodeControl({ type: 'geometry', width: 512, height: 128 }))
-  screens.say(encodeFrame(frameKind.payload, tileOf(256, 0, 256, 128, 0x0000ff)))
-  screens.say(encodeControl({ type: 'frame', frame: 1000 }))
-  screens.say(
+  screens.sendRaw(encodeFrame(frameKind.payload, tileOf(0, 0, 256, 128, 0xff0000)))
+  screens.sendRaw(encodeControl({ type: 'geometry', width: 512, height: 128 }))
+  screens.sendRaw(encodeFrame(frameKind.payload, tileOf(256, 0, 256, 128, 0x0000ff)))
+  screens.sendRaw(encodeControl({ type: 'frame', frame: 1000 }))
+  screens.sendRaw(
     encodeControl({ type: 'cursor', width: 1, height: 1, x: 0, y: 0, pixels: 'AAAAAA==' }),
   )
   await viewer.rfb.until(({ cursor }) => cursor !== undefined)
   assert.deepEqual([viewer.rfb.width, viewer.rfb.pixel(0, 0)], [1280, background])
-  screens.say(encodeFrame(frameKind.payload, tileOf(0, 0, 256, 128, 0x00ff00)))
-  screens.say(encodeControl({ type: 'frame', frame: 1001 }))
+  screens.sendRaw(encodeFrame(frameKind.payload, tileOf(0, 0, 256, 128, 0x00ff00)))
+  screens.sendRaw(encodeControl({ type: 'frame', frame: 1001 }))
   await untilControl(viewer, 'ready', ({ width }) => width === 512)
   await untilSeen(viewer, 511, 127, 0x0000ff)
   assert.deepEqual([viewer.rfb.width, viewer.rfb.height], [512, 128])
@@ -122,7 +122,7 @@ test('a stream with invalid data is closed and reopened', async () => {
     ),
   ]
   for (const [index, bytes] of nonsense.entries()) {
-    screens.say(bytes)
+    screens.sendRaw(bytes)
     await viewer.socket.until(() => controlsOf(viewer, 'ready').length === index + 2)
   }
   screens.paint(0, 0, 0x00ff00)

@@ -8,7 +8,7 @@ import { timing } from '../src/timing.ts'
 import { deliverAtBoot, secretQueue } from '../src/worker/secrets.ts'
 import { startTestServer } from './harness.ts'
 
-/* What can go wrong on the way into a running machine, step by step: no worker runs but the tests'. */
+/* Failures and races of deliveries to a running machine. Only the workers of the tests run. */
 
 const { deliveryRetry } = timing
 const server = await startTestServer({ after }, { timing: { deliveryRetry } })
@@ -68,7 +68,7 @@ test('one worker at a time claims a delivery, and a failed one is retried later'
   const { guests } = server.app
   const setSecrets = () => Promise.reject(new GuestUnavailable('silent', { sent: true }))
   assert.equal(await work(id, { guests: { ...guests, setSecrets } }), 1)
-  assert.equal(await work(id), 0, 'not at once')
+  assert.equal(await work(id), 0, 'the retry is not due yet')
   const past = { next_attempt_at: new Date(0) }
   await db.updateTable('secret_deliveries').set(past).where('id', '=', id).execute()
   assert.equal(await work(id), 1)
@@ -125,7 +125,7 @@ async function machineWithout(): Promise<MachineId> {
   return id
 }
 
-/** Runs one pass of a worker for one machine. Returns the number of deliveries that were due. */
+/** Runs one worker pass for one machine. Returns the number of deliveries that were due. */
 async function work(id: MachineId, instead: Partial<App> = {}): Promise<number> {
   const queue = secretQueue({ ...server.app, ...instead })
   const claimed = await queue.claim('a worker', 100)

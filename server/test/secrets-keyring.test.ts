@@ -17,7 +17,7 @@ import { assertRefused } from './disks.ts'
 import { startTestServer } from './harness.ts'
 import { eventually, settled } from './settled.ts'
 
-/* The keys of secrets: without any, with new ones while all goes on, and with some that were lost. */
+/* The keys of secrets: a missing keyring, rotation under load, and lost keys. */
 
 const folder = await mkdtemp(join(tmpdir(), 'computer-keyring-'))
 after(() => rm(folder, { recursive: true }))
@@ -81,7 +81,7 @@ test('keys are rotated under load without failing calls or deliveries', async ()
     .selectFrom('secret_deliveries')
     .select(({ fn }) => fn.max('attempts').as('attempts'))
     .executeTakeFirstOrThrow()
-  assert.equal(attempts, 0, 'every delivery went well at its first try')
+  assert.equal(attempts, 0, 'every delivery succeeded at the first attempt')
 })
 
 test('the operator rotates with one command, which reports the result', async () => {

@@ -192,7 +192,7 @@ function stored(name: string, version: number) {
   return { name, version, delivered_at: null }
 }
 
-/** Waits until the machine has that version. Returns the time of its delivery. */
+/** Waits until the machine has a version. Returns the time of its delivery. */
 async function delivered(id: string, name: string, version: number): Promise<string> {
   return eventually(async () => {
     const { body } = await call('GET', `/v1/machines/${id}/secrets`)

@@ -44,7 +44,7 @@ test('a browser opens a human session, unless it says otherwise', async () => {
   assert.equal((await user('POST', '/v1/sessions', { machine_id, type: 'root' })).status, 400)
 })
 
-test('a session turns idle after a minute and is closed for ever after a day', async () => {
+test('a session is idle after a minute and closed for good after a day', async () => {
   const { id: machine_id } = await server.machine()
   const { body } = await server.call('POST', '/v1/sessions', { machine_id })
   const stateAfter = async (age: string) => {
@@ -65,7 +65,7 @@ test('a session turns idle after a minute and is closed for ever after a day', a
   assert.deepEqual([acquired.status, acquired.body.error.code], [412, 'precondition_failed'])
 })
 
-test('a session that holds the lease is active, however quiet', async () => {
+test('a session that holds the lease stays active without calls', async () => {
   const { id } = await server.machine()
   const { sessionId } = await server.lease(id)
   await setLastActive(sessionId, '10 minutes')
@@ -108,7 +108,7 @@ test('deleting a machine closes its sessions', async () => {
   assert.equal((await server.call('POST', '/v1/sessions', { machine_id })).status, 404)
 })
 
-test('a plan bounds the sessions that are not closed, also when they come at once', async (t) => {
+test('a plan limits the sessions that are not closed, also under concurrent calls', async (t) => {
   const small = await startTestServer(t, { plan: 'free' })
   const { id: machine_id } = await small.machine({ start: false })
   const open = () => small.call('POST', '/v1/sessions', { machine_id })

@@ -1,10 +1,10 @@
 import type { TestServer } from './harness.ts'
 
-/** Polls until it sees something; fails after ten seconds. */
-export async function eventually<T>(look: () => Promise<T | undefined>): Promise<T> {
+/** Polls until there is a result; fails after ten seconds. */
+export async function eventually<T>(poll: () => Promise<T | undefined>): Promise<T> {
   const deadline = Date.now() + 10_000
   for (;;) {
-    const seen = await look()
+    const seen = await poll()
     if (seen !== undefined) return seen
     if (Date.now() > deadline) throw new Error('what was waited for did not come')
     await new Promise((resolve) => setTimeout(resolve, 10))

@@ -46,7 +46,7 @@ test('a snapshot is pending, then ready, with every field of the contract', asyn
   assert.equal(message, `snapshot ${id} "Before the upgrade"`)
 })
 
-test('a name is made up, and the list filters by machine, origin and state', async () => {
+test('a missing name is generated, and the list filters by machine, origin and state', async () => {
   const { id } = await server.machine()
   const first = await disks.snapshot(id)
   assert.match(first.name, /^snapshot \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
@@ -63,7 +63,7 @@ test('a name is made up, and the list filters by machine, origin and state', asy
   assert.deepEqual(await ids(`&limit=2&cursor=${page.body.next_cursor}`), [first.id])
 })
 
-test('only a running machine is captured', async () => {
+test('only a running machine can be captured', async () => {
   const { id: machine_id } = await server.machine({ start: false })
   const ask = () => call('POST', '/v1/snapshots', { machine_id })
   assertRefused(await ask(), 'precondition_failed', /is stopped/)
@@ -79,7 +79,7 @@ test('only a running machine is captured', async () => {
   assert.equal((await stranger('POST', '/v1/snapshots', { machine_id })).status, 404)
 })
 
-test('a stop is captured, and each one takes the place of the one before', async () => {
+test('a stop takes a snapshot, which replaces that of the previous stop', async () => {
   const { id } = await server.machine()
   await disks.move(id, 'stop')
   const first = await stopSnapshot(id)
@@ -97,21 +97,21 @@ test('a stop is captured, and each one takes the place of the one before', async
   assert.deepEqual(await disks.events(id, /^snapshot.deleted/), ['snapshot.deleted'])
 })
 
-test('a guest that powers itself off is captured; what dies, restarts or is born stopped is not', async () => {
+test('a power-off by the guest is captured; a death, a restart and a creation are not', async () => {
   const { id } = await server.machine()
   server.engine.controls.powerOff({ id, generation: 1 })
   await settled(server, id, 'stopped')
   assert.equal((await stopSnapshot(id)).origin, 'stop')
 
-  const { id: born } = await server.machine({ start: false })
-  await disks.move(born, 'start')
-  await disks.move(born, 'restart')
-  server.engine.controls.die({ id: born, generation: 1 })
-  await settled(server, born, 'error')
-  assert.deepEqual(await disks.snapshotsOf(born), [])
+  const { id: unstarted } = await server.machine({ start: false })
+  await disks.move(unstarted, 'start')
+  await disks.move(unstarted, 'restart')
+  server.engine.controls.die({ id: unstarted, generation: 1 })
+  await settled(server, unstarted, 'error')
+  assert.deepEqual(await disks.snapshotsOf(unstarted), [])
 })
 
-test('what was asked for before a stop, a start or a deletion is captured before it', async () => {
+test('a snapshot requested before a stop, a start or a deletion is captured before it', async () => {
   const { controls } = server.engine
   for (const verb of ['stop', 'restart', 'delete'] as const) {
     const { id: machine_id } = await server.machine()
@@ -131,7 +131,7 @@ test('what was asked for before a stop, a start or a deletion is captured before
   }
 })
 
-test('only the newest snapshot goes, and the refusal names the one in the way', async () => {
+test('only the newest snapshot can be deleted, and the refusal names it', async () => {
   const { id } = await server.machine()
   const oldest = await disks.snapshot(id, 'oldest')
   const middle = await disks.snapshot(id, 'middle')
@@ -146,7 +146,7 @@ test('only the newest snapshot goes, and the refusal names the one in the way', 
   const again = await remove(newest.id)
   assert.deepEqual([again.status, again.body], [202, going.body])
   assert.equal((await call('GET', `/v1/snapshots/${newest.id}`)).body.state, 'deleting')
-  // One that is on its way out is in nobody's way.
+  // A snapshot that is being deleted does not block others.
   await hold.reached
   assert.equal((await remove(middle.id)).status, 202)
   hold.release()
@@ -181,7 +181,7 @@ test('a pending snapshot cannot be deleted and blocks others; a failed one can b
   await at.snapshotIn(pending.id, 'ready')
 })
 
-test('snapshots outlive their machine, and can be deleted then', async () => {
+test('snapshots outlive their machine, and can then be deleted', async () => {
   const { id } = await server.machine()
   const older = await disks.snapshot(id)
   const newer = await disks.snapshot(id)
@@ -198,7 +198,7 @@ test('snapshots outlive their machine, and can be deleted then', async () => {
   }
 })
 
-test('a plan counts the snapshots that were asked for and have not failed', async (t) => {
+test('a plan counts requested snapshots that have not failed', async (t) => {
   const small = await startTestServer(t, { plan: 'free' })
   const at = onDisksOf(small)
   const { id: machine_id } = await small.machine()
@@ -227,7 +227,7 @@ test('a plan counts the snapshots that were asked for and have not failed', asyn
   })
 })
 
-test('fifty calls with one key make one snapshot', async () => {
+test('fifty concurrent calls with one key create one snapshot', async () => {
   const { id: machine_id } = await server.machine()
   const headers = { 'idempotency-key': randomUUID() }
   const ask = () => call('POST', '/v1/snapshots', { machine_id, name: 'once' }, headers)
@@ -264,7 +264,7 @@ test('a new snapshot races with deleting the newest: both succeed, or the new on
   }
 })
 
-test('a deletion that is asked for many times at once happens once', async () => {
+test('concurrent deletions of one snapshot delete it once', async () => {
   const { id } = await server.machine()
   const snapshot = await disks.snapshot(id)
   const hold = server.engine.controls.hangNext('removeCapture')
@@ -279,7 +279,7 @@ test('a deletion that is asked for many times at once happens once', async () =>
   assert.equal((await disks.events(id, /^snapshot.deleted/)).length, 1)
 })
 
-test('the meters are what the rows hold, and the engine has what the rows name', async () => {
+test('the meters and the captures of the engine match the rows', async () => {
   await disks.settledCaptures()
   await checkMeters(db)
 })

@@ -25,7 +25,7 @@ export async function ensureTemplate(server: TestPostgres): Promise<string> {
   return name
 }
 
-/** The template gets its name last, so one that broke off halfway is never cloned. */
+/** The template gets its name last, so an incomplete one is never cloned. */
 async function makeTemplate(server: TestPostgres, client: pg.Client, name: string): Promise<void> {
   const unfinished = `${name}_${process.pid}`
   await server.createDatabase(unfinished)

@@ -13,7 +13,7 @@ const { controls } = server.engine
 const { db } = server.app
 const disks = onDisksOf(server)
 
-test('a deleted template leaves its machines; its own snapshot goes, another stays', async () => {
+test('deleting a template keeps its machines and removes only a snapshot of its own', async () => {
   const { id: machine_id } = await server.machine()
   const snapshot = await disks.snapshot(machine_id)
   const { body: standing } = await make({ snapshot_id: snapshot.id })
@@ -31,7 +31,7 @@ test('a deleted template leaves its machines; its own snapshot goes, another sta
   await disks.move(machine.id, 'restart')
 })
 
-test('a template deleted while it is built leaves nothing', async () => {
+test('a template deleted while it is built leaves nothing behind', async () => {
   const { id: machine_id } = await server.machine()
   const hold = controls.hangNext('capture')
   const { body } = await make({ machine_id })
@@ -43,7 +43,7 @@ test('a template deleted while it is built leaves nothing', async () => {
   assert.deepEqual(await disks.snapshotsOf(machine_id), [])
 })
 
-test('a deleted snapshot leaves its template, and the disk goes with the last of both', async () => {
+test('a template outlives its snapshot, and the disk is removed with the last of them', async () => {
   const { id: machine_id } = await server.machine()
   await disks.mark(machine_id, 'kept')
   const snapshot = await disks.snapshot(machine_id)
@@ -64,7 +64,7 @@ test('a deleted snapshot leaves its template, and the disk goes with the last of
   assert.equal(await disks.settledCaptures(), before - 1)
 })
 
-test('the snapshot behind a template stays while another template stands on it', async () => {
+test('the snapshot of a deleted template stays while another template uses it', async () => {
   const { id: machine_id } = await server.machine()
   const { body: first } = await make({ machine_id })
   await disks.templateIn(first.id, 'ready')
@@ -75,7 +75,7 @@ test('the snapshot behind a template stays while another template stands on it',
   await disks.goneFrom(`/v1/snapshots/${first.snapshot_id}`)
 })
 
-test('a template and the creation of a machine from it: made from its disk, or not found', async () => {
+test('a machine created while its template is deleted has its disk, or is refused', async () => {
   for (const order of [0, 1]) {
     const { id: machine_id } = await server.machine()
     await disks.mark(machine_id, 'raced')
@@ -99,7 +99,7 @@ test('a template and the creation of a machine from it: made from its disk, or n
   }
 })
 
-test('a snapshot deleted while a template is made of it: the template has its disk, or none is made', async () => {
+test('a template created while its snapshot is deleted has its disk, or is refused', async () => {
   for (const order of [0, 1]) {
     const { id } = await server.machine()
     const snapshot = await disks.snapshot(id)
@@ -118,13 +118,13 @@ test('a snapshot deleted while a template is made of it: the template has its di
   }
 })
 
-test('the meters are what the rows hold', async () => {
+test('the meters match the rows', async () => {
   await disks.settledCaptures()
   await checkMeters(db)
 })
 
-function make(wish: object) {
-  return call('POST', '/v1/templates', { name: `template ${randomUUID()}`, ...wish })
+function make(input: object) {
+  return call('POST', '/v1/templates', { name: `template ${randomUUID()}`, ...input })
 }
 
 function remove(id: string) {

@@ -16,8 +16,8 @@ const disks = onDisksOf(server)
 test('a template of a running machine is building, then ready, with every field', async () => {
   const { id: machine_id } = await server.machine({ size: 'standard' })
   await disks.mark(machine_id, 'installed')
-  const wish = { name: 'Node 24', description: 'With tools.', machine_id }
-  const { status, body } = await call('POST', '/v1/templates', wish)
+  const input = { name: 'Node 24', description: 'With tools.', machine_id }
+  const { status, body } = await call('POST', '/v1/templates', input)
   assert.equal(status, 202)
   const { id, organization_id, snapshot_id, created_at, ...building } = body
   assert.match(id, /^tpl_[0-9a-z]{26}$/)
@@ -62,25 +62,25 @@ test('a template of a snapshot, or of an image and a size, is ready at once', as
   ])
 })
 
-test('what makes no template says why', async () => {
+test('an invalid template is refused with the reason', async () => {
   const { id: machine_id } = await server.machine({ size: 'standard' })
   const snapshot = await disks.snapshot(machine_id)
   const snapshot_id = snapshot.id
   const image_id = server.imageId
-  for (const [wish, field] of [
+  for (const [input, field] of [
     [{ machine_id, snapshot_id }, 'machine_id'],
     [{ machine_id, image_id }, 'image_id'],
     [{ snapshot_id, image_id }, 'image_id'],
   ] as const) {
-    const answer = await make(wish)
+    const answer = await make(input)
     assertRefused(answer, 'invalid_request', /leave|name one/)
     assert.equal(answer.body.error.details[0].field, field)
   }
-  for (const wish of [
+  for (const input of [
     { machine_id, size: 'small' },
     { snapshot_id, size: 'small' },
   ]) {
-    assertRefused(await make(wish), 'invalid_request', /25 GB.*10 GB/)
+    assertRefused(await make(input), 'invalid_request', /25 GB.*10 GB/)
   }
   const hold = controls.hangNext('capture')
   const { body: pending } = await call('POST', '/v1/snapshots', { machine_id })
@@ -94,13 +94,13 @@ test('what makes no template says why', async () => {
   assert.equal((await make(absent)).status, 404)
 
   const stranger = server.as(await server.user('owner', 'stranger'))
-  for (const wish of [{ machine_id }, { snapshot_id }]) {
-    const answer = await stranger('POST', '/v1/templates', { name: 'mine', ...wish })
+  for (const input of [{ machine_id }, { snapshot_id }]) {
+    const answer = await stranger('POST', '/v1/templates', { name: 'mine', ...input })
     assertRefused(answer, 'not_found', /there is no/)
   }
 })
 
-test('a template is renamed, and two may not bear one name', async () => {
+test('a template is renamed, and names are unique', async () => {
   const { body: first } = await make({})
   const { body: second } = await make({})
   const path = `/v1/templates/${second.id}`
@@ -115,7 +115,7 @@ test('a template is renamed, and two may not bear one name', async () => {
   assert.deepEqual((await call('GET', '/v1/templates?state=error')).body.data, [])
 })
 
-test('a machine starts from the disk of its template, on that image, with a size that holds it', async () => {
+test('a machine has the disk and the image of its template, and a size that is large enough', async () => {
   const { id: machine_id } = await server.machine({ size: 'standard' })
   await disks.mark(machine_id, 'from the template')
   const { body: template } = await make({ machine_id })
@@ -132,11 +132,11 @@ test('a machine starts from the disk of its template, on that image, with a size
   const { body } = await call('GET', `/v1/machines/${machine.id}`)
   assert.deepEqual([body.template_id, body.size, body.disk_gb], [template.id, 'standard', 25])
   assert.equal(await disks.readMark(machine.id), 'from the template')
-  const born = await server.machine({ template: template.id, size: 'large', start: false })
-  assert.equal(born.state, 'stopped')
-  await disks.move(born.id, 'start')
-  assert.equal(await disks.readMark(born.id), 'from the template')
-  for (const { id } of [machine, born]) {
+  const unstarted = await server.machine({ template: template.id, size: 'large', start: false })
+  assert.equal(unstarted.state, 'stopped')
+  await disks.move(unstarted.id, 'start')
+  assert.equal(await disks.readMark(unstarted.id), 'from the template')
+  for (const { id } of [machine, unstarted]) {
     const { base_capture_id, base_bytes } = await disks.row(id)
     assert.deepEqual([base_capture_id, base_bytes > 0], [null, true])
   }
@@ -156,7 +156,7 @@ test('a machine starts from the disk of its template, on that image, with a size
   assert.equal(stolen.status, 404)
 })
 
-test('a template that could not be built says so, and makes no machine', async () => {
+test('a template that could not be built reports the error, and no machine is made from it', async () => {
   const { id: machine_id } = await server.machine()
   controls.failNext('capture', { retryable: false })
   const { body } = await make({ machine_id })
@@ -170,11 +170,11 @@ test('a template that could not be built says so, and makes no machine', async (
 
 test('a plan counts templates and caps their size', async (t) => {
   const small = await startTestServer(t, { plan: 'free' })
-  const wish = (size: string) => ({ name: randomUUID(), size })
-  const large = await small.call('POST', '/v1/templates', wish('large'))
+  const ofSize = (size: string) => ({ name: randomUUID(), size })
+  const large = await small.call('POST', '/v1/templates', ofSize('large'))
   assert.equal(large.body.error.code, 'quota_exceeded')
   const [organization] = await small.app.db.selectFrom('organizations').select('id').execute()
-  const last = () => small.call('POST', '/v1/templates', wish('small'))
+  const last = () => small.call('POST', '/v1/templates', ofSize('small'))
   const hold = holdOrganization(organization!.id)
   const answers = await collide(
     small.app.db,
@@ -186,16 +186,16 @@ test('a plan counts templates and caps their size', async (t) => {
   assert.deepEqual([quota.limit, quota.current, quota.maximum], ['templates', 1, 1])
 })
 
-test('fifty calls with one key make one template', async () => {
+test('fifty concurrent calls with one key create one template', async () => {
   const { id: machine_id } = await server.machine()
   const headers = { 'idempotency-key': randomUUID() }
-  const wish = { name: randomUUID(), machine_id }
-  const ask = () => call('POST', '/v1/templates', wish, headers)
+  const input = { name: randomUUID(), machine_id }
+  const ask = () => call('POST', '/v1/templates', input, headers)
   await fiftyWithOneKey(ask, 202)
   assert.equal((await disks.snapshotsOf(machine_id)).length, 1)
 })
 
-test('the meters are what the rows hold', async () => {
+test('the meters match the rows', async () => {
   await disks.settledCaptures()
   await checkMeters(db)
 })
@@ -211,8 +211,8 @@ const otherImage = {
   rootfs_path: '/nonexistent',
 } as const
 
-function make(wish: object) {
-  return call('POST', '/v1/templates', { name: `template ${randomUUID()}`, ...wish })
+function make(input: object) {
+  return call('POST', '/v1/templates', { name: `template ${randomUUID()}`, ...input })
 }
 
 function idsOf({ body }: Awaited<ReturnType<typeof call>>): string[] {

@@ -175,7 +175,7 @@ test('a client that does not read slows the machine down instead of filling the 
   const { disk } = server.guest(machine)
   const countWritten = () => disk.read('written')?.length ?? 0
   let written = 0
-  // Many polls in a row find that the program has got no further.
+  // Waits until the program makes no progress over 20 polls.
   for (let idlePolls = 0; idlePolls < 20 && written < blocks;) {
     await pause(20)
     const now = countWritten()

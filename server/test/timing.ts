@@ -2,7 +2,7 @@ import type { Timing } from '../src/timing.ts'
 
 const retry = { firstMs: 10, factor: 1.5, maxMs: 50 }
 
-/** The times of servers under test: nothing that they wait for takes long. */
+/** The timing of servers under test, with short delays. */
 export const testTiming: Timing = {
   claimMs: 500,
   renewClaimsMs: 100,

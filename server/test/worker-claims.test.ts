@@ -6,7 +6,7 @@ import { timing } from '../src/timing.ts'
 import { startTestServer } from './harness.ts'
 import { gone } from './settled.ts'
 
-/* Several workers over one database: who works on a machine, and for how long. */
+/* Several workers over one database: which of them works on a machine, and for how long. */
 
 // A busy host may suspend a worker for longer than the short claims of other tests.
 const { claimMs, renewClaimsMs } = timing
@@ -39,7 +39,7 @@ test('two workers never have two steps in flight for one machine', async () => {
   assert.deepEqual(await driver.list(), [])
 })
 
-test('a worker that lives keeps its claim, however long a step takes', async () => {
+test('a live worker keeps its claim, however long a step takes', async () => {
   const { promise: held, resolve: release } = Promise.withResolvers<void>()
   const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
   let creates = 0
@@ -66,7 +66,7 @@ test('a worker that lives keeps its claim, however long a step takes', async () 
 
 type Effect = 'create' | 'resize' | 'start' | 'stop' | 'destroy' | 'capture'
 
-/** The engine with something around each of its effects on a machine. */
+/** The engine with each of its effects on a machine wrapped. */
 function around(
   wrap: (effect: Effect, id: MachineId, call: () => Promise<unknown>) => Promise<void>,
 ): MachineDriver {

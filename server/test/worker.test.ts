@@ -9,7 +9,7 @@ import { eventually, gone, settled } from './settled.ts'
 const server = await startTestServer({ after })
 const { controls } = server.engine
 
-test('what fails and may succeed later is tried again', async () => {
+test('temporary failures are retried', async () => {
   controls.failNext('create', { times: 2 })
   controls.failNext('start', { times: 2, afterEffect: true })
   const { id, state } = await server.machine()
@@ -27,7 +27,7 @@ test('what fails and may succeed later is tried again', async () => {
   assert.equal(await instancesOf(server, id), 0)
 })
 
-test('what cannot succeed ends in error with the disk kept, and start tries again', async () => {
+test('a permanent failure ends in error with the disk kept, and start tries again', async () => {
   controls.failNext('create', { retryable: false })
   const { id, state } = await server.machine()
   assert.equal(state, 'error')
@@ -58,21 +58,21 @@ test('a machine in error can be deleted', async () => {
   await gone(server, id)
 })
 
-test('a step that always fails is given up', async () => {
+test('a step that always fails is abandoned', async () => {
   controls.failNext('start', { times: 6 })
   const { id, state } = await server.machine()
   assert.equal(state, 'error')
   assert.equal(await instancesOf(server, id), 1)
 })
 
-test('a machine waits for an engine that is away, and is not given up', async () => {
+test('a machine waits for an engine that is down, and is not abandoned', async () => {
   controls.failNext('start', { times: 20, ofEngine: true })
   const { id, state } = await server.machine()
   assert.equal(state, 'running')
   assert.equal(await instancesOf(server, id), 1)
 })
 
-test('a stop that always fails leaves the machine running, in the run it was in', async () => {
+test('a stop that always fails leaves the machine running, in the same run', async () => {
   const { id } = await server.machine()
   await ready(server, id)
   const before = await server.call('GET', `/v1/machines/${id}`)
@@ -133,7 +133,7 @@ test('a running machine that the engine lost is in error', async () => {
   await gone(server, id)
 })
 
-test('what the engine did while nobody looked is found by the pass over everything', async (t) => {
+test('changes in the engine that no worker saw are found by a full reconciliation', async (t) => {
   const still = await startTestServer(t)
   const { id } = await still.machine()
   const { id: stray } = await still.machine({ start: false })
@@ -145,7 +145,7 @@ test('what the engine did while nobody looked is found by the pass over everythi
   assert.equal(await still.app.driver.inspect(ref(stray)), 'stopped')
 })
 
-test('an instance that no row knows is removed, but not while it may be new', async () => {
+test('an instance without a row is removed, but not while it may be new', async () => {
   const { id } = await server.machine({ start: false })
   const orphan = { ...machineSpec(999_999), imageId: server.imageId }
   await server.app.driver.create(orphan)
@@ -187,7 +187,7 @@ test('a machine whose image is still being unpacked waits for it', async (t) => 
   assert.equal((await creating).body.state, 'running')
 })
 
-test('of many calls at once each move has one winner, and each conflict names two states', async () => {
+test('of many concurrent calls one wins each transition, and each conflict names two states', async () => {
   const { id } = await server.machine({ start: false })
   for (let round = 0; round < 4; round++) {
     const paths = ['start', 'stop', 'restart', 'start', 'stop', 'start', 'restart', 'stop']
@@ -220,7 +220,7 @@ async function instancesOf(on: TestServer, id: string): Promise<number> {
   return (await on.app.driver.list()).filter((instance) => instance.ref.id === id).length
 }
 
-/** Oldest first for types, newest first for what else is asked. */
+/** Types oldest first, other properties newest first. */
 async function eventsOf(
   on: TestServer,
   id: string,

@@ -40,7 +40,7 @@ function baseEnvironment(
   }
 }
 
-/** What the image sets for its desktop in /etc/environment: themes, menus, defaults of programs. */
+/** The desktop's settings from /etc/environment of the image: themes, menus, defaults of programs. */
 function desktopSettings(): Record<string, string> {
   const names = ['XDG_CONFIG_DIRS', 'XDG_CURRENT_DESKTOP', 'XDG_MENU_PREFIX', 'NO_AT_BRIDGE']
   return Object.fromEntries(

@@ -76,8 +76,8 @@ export async function waitEngineReady(
 }
 
 /**
- * Stops the daemon of this data folder, whoever started it, and kills it after `graceMs`. Resolves when
- * it is gone. Machines keep running either way.
+ * Stops the daemon of this data folder, even if another process started it, and kills it after
+ * `graceMs`. Resolves when it is gone. Machines keep running either way.
  */
 export async function stopEngine(
   dataDir: string,

@@ -55,7 +55,7 @@ export function databaseUrl(dataDir: string, database = 'computer'): string {
   return `postgresql://computer@localhost/${database}?host=${host}`
 }
 
-/** The process id of this cluster's server, whoever started it, or null. */
+/** The process id of this cluster's server, even if another process started it, or null. */
 export async function findPostmaster(dataDir: string): Promise<number | null> {
   const text = await readFile(join(clusterDir(dataDir), 'postmaster.pid'), 'utf8').catch(() => '')
   const pid = Number.parseInt(text, 10)

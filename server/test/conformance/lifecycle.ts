@@ -119,7 +119,7 @@ export function testLifecycle(suite: Suite): void {
     assert.equal((await driver.lastExit(spec)).kind, 'poweroff')
   })
 
-  test('a guest that powers itself off is told apart from one that died', async () => {
+  test('a guest that powers itself off is distinguished from one that died', async () => {
     const spec = await runMachine()
     await harness.powerOff(spec)
     await becomes(spec, 'stopped')
@@ -145,7 +145,7 @@ export function testLifecycle(suite: Suite): void {
     assert.equal(await driver.inspect(spec), 'running')
   })
 
-  test('a watcher is notified of machines that change, whoever changes them', async () => {
+  test('a watcher is notified of changed machines, whichever driver changes them', async () => {
     const watching = new AbortController()
     const seen: MachineRef[] = []
     const watch = (async () => {

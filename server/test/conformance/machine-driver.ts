@@ -7,7 +7,7 @@ import { testFreezing } from './freezing.ts'
 import { testLifecycle } from './lifecycle.ts'
 import { openSuite, type DriverHarness } from './suite.ts'
 
-/** The promises that the control plane relies on, whichever engine runs the machines. */
+/** The promises of a driver that the control plane relies on, whichever engine runs the machines. */
 export function describeMachineDriver(name: string, makeHarness: () => Promise<DriverHarness>) {
   describe(`${name} keeps the promises of a machine driver`, () => {
     const suite = openSuite(makeHarness)

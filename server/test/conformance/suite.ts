@@ -11,7 +11,7 @@ import type {
 } from '../../src/drivers/machine-driver.ts'
 import { isSame } from './expectations.ts'
 
-/** An engine for the suite, with the means to do to a guest what no driver does. */
+/** An engine for the suite, with operations on guests that no driver has. */
 export type DriverHarness = AsyncDisposable & {
   readonly driver: MachineDriver
   /** A second driver of the same engine, as another process would have. */
@@ -20,7 +20,7 @@ export type DriverHarness = AsyncDisposable & {
   readonly imageFiles: ImageFiles
   /** A new machine of the image, with an id and uid range of its own, generation 1. */
   makeSpec(): MachineSpec
-  /** Asked for inside the guest. Each resolves with the request, before it takes effect. */
+  /** Requested inside the guest. Each resolves with the request, before it takes effect. */
   powerOff(ref: MachineRef): Promise<void>
   reboot(ref: MachineRef): Promise<void>
   /** Kills the guest's init. */
@@ -40,7 +40,7 @@ export type DriverHarness = AsyncDisposable & {
   breakCapture(ref: MachineRef, id: CaptureId): Promise<void>
 }
 
-/** The means that the cases share. Disposing of the harness removes everything that they make. */
+/** Helpers that the cases share. Disposing of the harness removes everything that they make. */
 export type Suite = {
   /** Available from `before` on. */
   harness(): DriverHarness

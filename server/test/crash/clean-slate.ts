@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { App } from '../../src/app.ts'
 import { checkMeters } from '../meter-checks.ts'
 
-/** Waits until there is nothing left to do for any machine or capture; fails after a while. */
+/** Waits until no machine or capture has work left; fails after 20 seconds. */
 export async function untilRest(app: Pick<App, 'db' | 'changes'>): Promise<void> {
   const deadline = Date.now() + 20_000
   for (;;) {
@@ -17,7 +17,7 @@ export async function untilRest(app: Pick<App, 'db' | 'changes'>): Promise<void>
   }
 }
 
-/** A hint that something changed. Some are lost, as ever. */
+/** A notification that something changed. It may be lost. */
 function nextChange({ changes }: Pick<App, 'changes'>) {
   const { promise, resolve } = Promise.withResolvers<void>()
   return {
@@ -44,8 +44,8 @@ async function findBusy({ db }: Pick<App, 'db'>): Promise<string[]> {
 }
 
 /**
- * Fails unless everything is as if nothing had ever gone wrong: rows at rest and the engine like
- * them, no disk, uid range or lease that belongs to nobody, logs that can be walked, exact meters.
+ * Fails unless no failure has left a trace: rows at rest that match the engine, no disk, uid range or
+ * lease without its machine, logs of legal transitions, exact meters.
  */
 export async function checkCleanSlate(app: Pick<App, 'db' | 'driver'>): Promise<void> {
   await checkMachines(app)
@@ -58,13 +58,13 @@ export async function checkCleanSlate(app: Pick<App, 'db' | 'driver'>): Promise<
 async function checkMachines({ db, driver }: Pick<App, 'db' | 'driver'>): Promise<void> {
   const rows = await db.selectFrom('machines').selectAll().where('deleted_at', 'is', null).execute()
   const instances = await driver.list()
-  // A machine that could not be created has no disk, and all that stop at `error` have no guest.
+  // A machine that could not be created has no disk, and no machine in `error` has a guest.
   const hasDisk = (row: (typeof rows)[number]) => row.started_at !== null || row.stopped_at !== null
   const wanted = rows
     .filter(hasDisk)
     .map(({ id, generation, state }) => [id, generation, state === 'running' ? state : 'stopped'])
   const seen = instances.map(({ ref, state }) => [ref.id, ref.generation, state])
-  assert.deepEqual(seen.sort(), wanted.sort(), 'machines of the engine and of the rows')
+  assert.deepEqual(seen.sort(), wanted.sort(), 'machines of the engine match the rows')
   const frozen = instances.filter(({ isFrozen }) => isFrozen).map(({ ref }) => ref.id)
   assert.deepEqual(frozen, [], 'frozen machines')
 }
@@ -79,15 +79,15 @@ async function checkCaptures({ db, driver }: Pick<App, 'db' | 'driver'>): Promis
   assert.deepEqual(
     rows.filter((row) => !row.is_named),
     [],
-    'captures that nobody names',
+    'captures without a reference',
   )
   const ready = rows.filter(({ state }) => state === 'ready').map(({ id }) => id)
   const seen = (await driver.listCaptures()).map(({ id }) => id)
-  assert.deepEqual(seen.sort(), ready.sort(), 'captures of the engine and of the rows')
+  assert.deepEqual(seen.sort(), ready.sort(), 'captures of the engine match the rows')
   const { rows: dead } = await sql`select id from snapshots where deleted_at is not null`.execute(
     db,
   )
-  assert.deepEqual(dead, [], 'rows of snapshots that are gone')
+  assert.deepEqual(dead, [], 'rows of deleted snapshots')
 }
 
 async function checkBelongings({ db }: Pick<App, 'db'>): Promise<void> {
@@ -96,11 +96,11 @@ async function checkBelongings({ db }: Pick<App, 'db'>): Promise<void> {
     from (select * from uid_slots where machine_id is not null) s
     full join (select * from machines where deleted_at is null) m on m.uid_slot = s.slot
     where s.machine_id is distinct from m.id`.execute(db)
-  assert.deepEqual(slots, [], 'ranges of uids without their machine')
+  assert.deepEqual(slots, [], 'uid ranges without their machine')
   const { rows: leases } = await sql`
     select l.machine_id from input_leases l join machines m on m.id = l.machine_id
     where m.deleted_at is not null`.execute(db)
-  assert.deepEqual(leases, [], 'leases of machines that are gone')
+  assert.deepEqual(leases, [], 'leases of deleted machines')
 }
 
 async function checkLogs({ db }: Pick<App, 'db'>): Promise<void> {

@@ -8,25 +8,25 @@ import type { Ending, Fate, Point } from './life.ts'
 import { startMortalWorker, type MortalWorker } from './mortal-worker.ts'
 
 /*
- * Crashes, one at every step. An operation is run once, and all that its worker does is noted: each
- * call to the engine or to a guest, each row it writes. Then it is run again for every way in which
- * one of these can go wrong. The worker is gone for good, or stands still until its claims have run
- * out; the next one has to bring everything to where it should be, and to leave nothing behind.
+ * A crash at every step. An operation runs once, and every call of its worker to the engine or a guest
+ * and every row it writes is recorded. Then the operation runs again for each way in which one of these
+ * can fail. The worker dies, or stalls until its claims have expired; the next worker must complete the
+ * operation and leave nothing behind.
  */
 
-/** What is asked for, and what must come of it whatever happens to workers meanwhile. */
+/** A call, and the result that it must have no matter what happens to workers meanwhile. */
 export type Operation<Subject> = {
   readonly name: string
-  /** Makes what it is done to. */
+  /** Creates the resources that the operation needs. */
   prepare(server: TestServer): Promise<Subject>
   ask(server: TestServer, subject: Subject): Promise<Answer>
-  /** That all that was promised is there, and once. */
+  /** Fails unless the promised result exists exactly once. */
   expect(server: TestServer, subject: Subject, answer: Answer): Promise<void>
-  /** What it cannot be done without, so that the test would miss it. */
+  /** Steps that the operation cannot do without. The test fails if one was not recorded. */
   readonly calls: readonly string[]
 }
 
-/** Cases side by side, each with a server of its own: they wait more than they compute. */
+/** Cases run concurrently, each with a server of its own, because they mostly wait. */
 const concurrency = 3
 
 export function testCrashes<Subject>(operation: Operation<Subject>): void {
@@ -48,7 +48,7 @@ export function testCrashes<Subject>(operation: Operation<Subject>): void {
 
 function fatesAt(at: Point): Fate[] {
   const endings: Ending[] = ['before']
-  // A row that is not written is one whose step was answered and not recorded.
+  // A crash before the write of a row is the same as one after the call that the row records.
   if (!at.name.startsWith('write.')) endings.push('after', 'stalled', 'twice')
   if (at.name === 'driver.capture') endings.push('amid')
   return endings.map((ending) => ({ at, ending }))
@@ -68,7 +68,7 @@ function describe({ at, ending }: Fate): string {
   }
 }
 
-/** Runs the operation to its end, and answers the steps of the worker that it was given to. */
+/** Runs the operation to its end. Returns the steps of the worker that began it. */
 async function run<Subject>(
   operation: Operation<Subject>,
   fate: Fate | null,
@@ -99,7 +99,7 @@ async function play<Subject>(
   const asked = operation.ask(server, subject)
   if (fate) await within(worker.life.met(), `the worker never came to ${describe(fate)}`)
   const isAlone = fate === null || fate.ending === 'twice'
-  const predecessor = isAlone ? undefined : (await succeed(stage, fate)).predecessor
+  const predecessor = isAlone ? undefined : (await replaceWorker(stage, fate)).predecessor
   const answer = await asked
   assert.ok(answer.status < 300, JSON.stringify(answer.body))
   await untilRest(server.app)
@@ -110,7 +110,7 @@ async function play<Subject>(
   if (fate?.ending === 'stalled') {
     worker.life.resume()
     await predecessor
-    // What it still did to the engine is found by the pass over everything.
+    // A full reconciliation finds its late effects on the engine.
     await reconcileAll(server.app, Date.now() + 3_600_000)
     await untilRest(server.app)
     await checkCleanSlate(server.app)
@@ -133,14 +133,14 @@ async function setStage(): Promise<Stage> {
   return stage
 }
 
-/** The worker does nothing more and its claims have expired: another takes over. */
-async function succeed(
+/** The worker stops and its claims expire, so that another takes over. */
+async function replaceWorker(
   stage: Stage,
   { ending }: Fate,
 ): Promise<{ readonly predecessor: Promise<void> }> {
   const { db } = stage.server.app
   const predecessor = stage.worker.stop()
-  // Claims that a dead worker had asked for may still be granted before it ends.
+  // Claims that a dead worker had requested may still be granted before it ends.
   if (ending !== 'stalled') await predecessor
   for (const table of ['machines', 'captures'] as const) {
     await db
@@ -153,7 +153,7 @@ async function succeed(
   return { predecessor }
 }
 
-/** Deletes everything there is: nothing is left but history, which the next case does not need. */
+/** Deletes everything, then the history that remains, which the next case does not need. */
 async function clear({ server }: Stage): Promise<void> {
   const { app, call } = server
   const list = async (path: string) => (await call('GET', `${path}?limit=100`)).body.data

@@ -1,22 +1,22 @@
 /*
- * A worker that can be ended at a chosen moment. Every call it makes to the engine or to a guest and
- * every row it writes passes through its life, which counts them and ends at one of them: from then
- * on whatever the worker still tries fails without effect, transactions included.
+ * A worker that can be killed at a chosen step. Every call it makes to the engine or a guest and every
+ * row it writes passes through its life, which counts them and ends at one of them: from then on every
+ * attempt of the worker fails without effect, transactions included.
  */
 
-/** The nth time, since the life was armed, that something of that name was done. */
+/** The nth step of a name since the life was armed. */
 export type Point = { readonly name: string; readonly nth: number }
 
 export type Ending =
-  /** Dead before it had any effect. */
+  /** The worker dies before the step has any effect. */
   | 'before'
-  /** Dead in the middle of it: what is left then, the test says. */
+  /** The worker dies in the middle of the step, with the leftovers of `breakOff`. */
   | 'amid'
-  /** Dead when it had its effect, and before the answer was known. */
+  /** The worker dies after the effect of the step and before its answer. */
   | 'after'
-  /** Alive and held up for so long that somebody else does the work; then it goes on. */
+  /** The worker stalls until another has done the work, and then goes on. */
   | 'stalled'
-  /** Alive, and it is done twice. */
+  /** The step is done twice. */
   | 'twice'
 
 export type Fate = { readonly at: Point; readonly ending: Ending }
@@ -24,7 +24,7 @@ export type Fate = { readonly at: Point; readonly ending: Ending }
 export type Call = {
   readonly name: string
   make(): Promise<unknown>
-  /** Leaves what it leaves when it breaks off. */
+  /** Produces the leftovers of an interrupted call. */
   breakOff(): void
 }
 export type Life = ReturnType<typeof beginLife>
@@ -51,7 +51,7 @@ export function beginLife() {
     points.push({ name, nth })
     return fate?.at.name === name && fate.at.nth === nth ? fate.ending : null
   }
-  /** What an answer tells a worker that died while it waited for it: nothing. */
+  /** A worker that dies while it waits for an answer does not get it. */
   const live = async <T>(make: () => Promise<T>): Promise<T> => {
     requireAlive()
     const answer = await make()
@@ -60,21 +60,21 @@ export function beginLife() {
   }
 
   return {
-    /** From now on what is done is counted, and the fate waits for its moment. */
+    /** Starts to count steps, and sets the fate. */
     arm(next: Fate | null) {
       points = []
       fate = next
       met = Promise.withResolvers()
     },
-    /** Ends the counting, and answers what was done since it began. */
+    /** Stops counting. Returns the steps counted. */
     disarm(): readonly Point[] {
       const counted = points ?? []
       points = null
       return counted
     },
-    /** Resolves when the fate has found its moment. */
+    /** Resolves when the fate has struck. */
     met: () => met.promise,
-    /** Whoever is held up goes on. */
+    /** Lets a stalled worker go on. */
     resume: () => stall.resolve(),
 
     live,
@@ -108,7 +108,7 @@ export function beginLife() {
   }
 }
 
-/** What a worker that died meets wherever it turns. */
+/** The error of every attempt of a dead worker. */
 class Dead extends Error {
   override name = 'Dead'
 }

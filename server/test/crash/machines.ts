@@ -18,7 +18,7 @@ export async function stoppedMachine(server: TestServer): Promise<MachineId> {
   return id
 }
 
-/** That it is there with its disk, and came to where it is without detours. */
+/** Fails unless the machine has its disk and its state, and went through no additional runs. */
 export async function expectMachine(
   server: TestServer,
   id: MachineId,
@@ -36,10 +36,10 @@ export async function expectMachine(
   await untilRest(server.app)
 }
 
-/** What a snapshot holds: the mark that a machine made from it has. */
+/** The mark that a snapshot holds, read in a machine made from it. */
 export async function readMarkOf(server: TestServer, id: MachineId, snapshotId: string) {
-  const wish = { snapshot_id: snapshotId }
-  const { status, body } = await server.call('POST', `/v1/machines/${id}/fork`, wish)
+  const input = { snapshot_id: snapshotId }
+  const { status, body } = await server.call('POST', `/v1/machines/${id}/fork`, input)
   assert.equal(status, 201, JSON.stringify(body))
   await untilRest(server.app)
   return onDisksOf(server).readMark(body.id)

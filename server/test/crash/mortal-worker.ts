@@ -13,14 +13,14 @@ import { beginLife, type Life } from './life.ts'
 
 export type MortalWorker = ReturnType<typeof startMortalWorker>
 
-/** Asked by passes over everything, whenever they come by: no step of a machine or a capture. */
+/** Calls of periodic work, which are not steps of a machine or a capture. */
 const background =
   /^(prepare|ping|hasImage|addImage|connect|list|listCaptures|sweep|measurePool|adjustDiskLimits)$/
-/** What the steps write. */
+/** The tables that steps write. */
 const stepped =
   /^(machines|machine_events|meter_intervals|captures|snapshots|uid_slots|sessions|input_leases)$/
 
-/** A worker with a life of its own. `stop` ends it in good order, or buries it. */
+/** A worker with a life of its own. `stop` shuts it down, or waits for the end of a dead one. */
 export function startMortalWorker({ app, engine }: Pick<TestServer, 'app' | 'engine'>) {
   const life = beginLife()
   const breakOff = (name: string, args: readonly unknown[]) => {
@@ -33,7 +33,7 @@ export function startMortalWorker({ app, engine }: Pick<TestServer, 'app' | 'eng
     {
       ...app,
       db: app.db.withPlugin(livingRows(life)),
-      driver: { ...through(life, 'driver', app.driver, breakOff), watch: seeNothing },
+      driver: { ...through(life, 'driver', app.driver, breakOff), watch: watchNothing },
       guests: through(life, 'guest', app.guests, breakOff),
     },
     stopping.signal,
@@ -47,7 +47,7 @@ export function startMortalWorker({ app, engine }: Pick<TestServer, 'app' | 'eng
   }
 }
 
-/** The same functions, each of whose calls passes through the life. */
+/** The same functions, whose calls pass through the life. */
 function through<T extends object>(
   life: Life,
   prefix: string,
@@ -69,14 +69,14 @@ function through<T extends object>(
   return Object.fromEntries(entries) as T
 }
 
-/** The engine's hints come when they like, and the calls of a step are to come in one order. */
+/** No notifications from the engine: their timing is random, and the steps must keep one order. */
 // oxlint-disable-next-line require-yield
-async function* seeNothing(signal: AbortSignal) {
+async function* watchNothing(signal: AbortSignal) {
   if (signal.aborted) return
   await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
 
-/** The rows as a worker has them until it dies. Then its transactions roll back. */
+/** Access to rows until the worker dies. Then its transactions roll back. */
 function livingRows(life: Life): KyselyPlugin {
   return {
     transformQuery({ node }) {

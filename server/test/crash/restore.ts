@@ -8,15 +8,15 @@ import { expectMachine, readMarkOf, runningMachine } from './machines.ts'
 type Subject = { readonly id: MachineId; readonly snapshotId: string }
 
 /** A restore of a machine that bears the mark "later" to a snapshot that holds "first". */
-export function restoreOf(wish: {
+export function restoreOf(options: {
   readonly state: 'running' | 'stopped' | 'error'
-  /** Brings the running machine there. */
+  /** Brings the running machine to that state. */
   bring(server: TestServer, id: MachineId): Promise<void>
   readonly calls: readonly string[]
-  /** In all its life. */
+  /** Over the machine's whole life. */
   readonly times: Parameters<typeof expectMachine>[3]
 }): Operation<Subject> {
-  const { state, calls, times } = wish
+  const { state, calls, times } = options
   return {
     name: `restore a machine that is ${state}`,
     calls: ['driver.capture', 'driver.create', 'driver.destroy', 'write.machines', ...calls],
@@ -25,7 +25,7 @@ export function restoreOf(wish: {
       const id = await runningMachine(server)
       const { id: snapshotId } = await disks.snapshot(id)
       await disks.mark(id, 'later')
-      await wish.bring(server, id)
+      await options.bring(server, id)
       await disks.machineIn(id, state)
       return { id, snapshotId }
     },

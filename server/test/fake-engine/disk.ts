@@ -52,7 +52,7 @@ export class FakeDisk {
     return written.reduce((sum, { size }) => sum + Number(size), 0)
   }
 
-  /** As root would. Relative paths start at the agent user's home, as for `read` and `remove`. */
+  /** Writes as root. Relative paths start at the agent user's home, as for `read` and `remove`. */
   write(path: string, bytes: Buffer | string, { append = false, mode = 0o644 } = {}): void {
     const place = this.#at(path)
     mkdirSync(dirname(place), { recursive: true })

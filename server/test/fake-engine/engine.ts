@@ -10,9 +10,9 @@ export type { FakeEngineOptions }
 /**
  * An engine in memory for tests, development and measurements of the control plane. It does nothing on
  * its own: no timer runs, no call fails and no guest changes unless a test asks for it. Its machines
- * start at once. One that is only moved through its life costs a few hundred bytes; one that is asked
- * for a command, a file or a terminal runs the real agent on a disk of its own (guest/guest.ts), until
- * it stops or the engine is disposed of.
+ * start at once. A machine whose guest is not used costs a few hundred bytes; the first command, file or
+ * terminal starts the real agent on a disk of its own (guest/guest.ts), which runs until the machine
+ * stops or the engine is disposed of.
  *
  * `driver()` may be called several times: all drivers of one engine see the same machines.
  */
@@ -25,7 +25,7 @@ export type FakeControls = {
   failNext(method: FakeMethod, options?: FailOptions): void
   hangNext(method: FakeMethod, options?: HangOptions): Hold
   calls(method: FakeMethod): number
-  /** Guests that boot from now on do not answer until it is released. */
+  /** Guests that boot from now on do not respond until the hold is released. */
   holdBoot(): Hold
   /** Whether the desktops of guests that boot from now on are up at once. */
   setDesktopUpAtBoot(up: boolean): void
@@ -39,9 +39,9 @@ export type FakeControls = {
   die(ref: MachineRef, reason?: string): void
   /** The engine loses the machine, its disk included. */
   lose(ref: MachineRef): void
-  /** The guest of a running machine does not answer until the machine is thawed. */
+  /** The guest of a running machine does not respond until the machine is thawed. */
   freeze(ref: MachineRef): void
-  /** Leaves what an interrupted capture leaves: an incomplete capture, a running machine frozen. */
+  /** Produces the leftovers of an interrupted capture: an incomplete capture, a frozen machine. */
   breakCapture(ref: MachineRef, id: CaptureId): void
   /** The engine loses the capture. Disks that were made from it stay. */
   loseCapture(id: CaptureId): void

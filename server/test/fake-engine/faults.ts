@@ -3,7 +3,7 @@ import { DriverError, type MachineDriver } from '../../src/drivers/machine-drive
 /** A driver method that can be made to fail or hang. */
 export type FakeMethod = Exclude<keyof MachineDriver, 'watch' | symbol>
 
-/** A point at which a test holds callers up. */
+/** A point at which a test delays callers. */
 export type Hold = {
   /** Resolves when the first caller waits here. */
   readonly reached: Promise<void>

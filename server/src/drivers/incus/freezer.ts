@@ -91,7 +91,7 @@ export function isFrozen(freezer: Freezer, instance: Instance): Promise<boolean>
   return instance.status === 'Running' ? freezer.isFrozen(instance.name) : Promise.resolve(false)
 }
 
-/** Thaws a machine, whoever froze it, once any copy that it is frozen for is complete. */
+/** Thaws a machine, whichever process froze it, once all copies that it is frozen for are complete. */
 export async function thawMachine(engine: FreezableInstances, ref: MachineRef): Promise<void> {
   const name = nameOf(ref)
   for (const operation of await runningOperations(engine)) {

@@ -109,7 +109,7 @@ export async function removeInstance(instances: Instances, name: string): Promis
 /**
  * While an instance goes down, the engine reports it as stopped, running and stopped again, and then
  * records its last state. So an instance that is `Stopped` without that record is polled for a moment.
- * One that ended while the daemon was down never gets the record, and stays `Stopped`.
+ * An instance that ended while the daemon was down never gets the record, and stays `Stopped`.
  */
 export async function findSettled(
   instances: Instances,

@@ -24,8 +24,8 @@ export class EngineError extends DriverError {
       readonly ofEngine?: boolean
     },
   ) {
-    // What was refused at the door stays refused, unless for the instance's state of the moment. Work
-    // that failed halfway may succeed later.
+    // A refused request stays refused, unless the reason is the current state of the instance. An
+    // operation that failed halfway may succeed later.
     const refused = [400, 401, 403, 404, 405, 412].includes(options.status)
     const momentary = /not running|is busy|already (running|stopped)|currently/i.test(message)
     super(message, {

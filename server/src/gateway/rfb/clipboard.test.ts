@@ -52,25 +52,25 @@ test('a client that lists the extended form may still send the plain one', async
 
 test('the caps of the client are respected', async () => {
   const { client, session } = await startRfbSession()
-  const told = client.clipboardFlags
-  const before = told.length
+  const received = client.clipboardFlags
+  const before = received.length
   // The client sent its default caps already; these replace them.
   session.receive(messages.clipboard(caps | notify | request | provide))
   session.sendCopiedText('no format in common')
   await client.settled()
-  assert.equal(told.length, before)
+  assert.equal(received.length, before)
 
   session.receive(messages.clipboard(caps | provide | text, s32(4)))
   session.sendCopiedText('five!')
   await client.settled()
-  assert.equal(told.length, before, 'more than it takes unasked')
+  assert.equal(received.length, before, 'more than it accepts without a request')
   session.sendCopiedText('four')
   await client.settled()
   assert.deepEqual(client.copied, ['four'])
 
   session.receive(messages.clipboard(notify | text))
   await client.settled()
-  assert.equal(told.length, before + 1, 'it cannot be asked')
+  assert.equal(received.length, before + 1, 'it accepts no requests')
 })
 
 test('peek reports whether there is text, and requests may repeat', async () => {

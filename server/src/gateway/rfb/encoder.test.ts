@@ -66,17 +66,17 @@ test('a geometry set during the handshake is sent with it', async () => {
 })
 
 test('a size request is forwarded, prohibited or invalid', async () => {
-  const wished = { width: 1024, height: 768 }
+  const requested = { width: 1024, height: 768 }
   const free = await startRfbSession({ follows: false })
-  free.client.setDesktopSize(wished)
+  free.client.setDesktopSize(requested)
   await free.client.settled()
-  assert.deepEqual(free.inputs, [{ type: 'resize', ...wished }])
+  assert.deepEqual(free.inputs, [{ type: 'resize', ...requested }])
   assert.equal(free.client.sizes.at(-1)?.status, 4)
   assert.equal(free.client.sizes.at(-1)?.reason, 1)
   assert.equal(free.client.width, 64, 'it has the size once the machine has it')
 
   const bound = await startRfbSession({ follows: false, mayInput: false })
-  bound.client.setDesktopSize(wished)
+  bound.client.setDesktopSize(requested)
   await bound.client.settled()
   assert.equal(bound.client.sizes.at(-1)?.status, 1)
 
@@ -87,8 +87,8 @@ test('a size request is forwarded, prohibited or invalid', async () => {
     { width: 1024, height: 4321 },
   ]
   for (const size of impossible) free.client.setDesktopSize(size)
-  free.client.setDesktopSize(wished, 0)
-  free.client.setDesktopSize(wished, 2)
+  free.client.setDesktopSize(requested, 0)
+  free.client.setDesktopSize(requested, 2)
   await free.client.settled()
   assert.equal(free.inputs.length, 1)
   assert.deepEqual(

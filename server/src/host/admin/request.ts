@@ -29,7 +29,7 @@ const requests = z.discriminatedUnion('command', [
 ])
 export type AdminRequest = z.infer<typeof requests>
 
-/** What a command answers: for programs, and for people. */
+/** The output of a command, for programs and for people. */
 export type AdminAnswer = { readonly json: unknown; readonly text: string }
 
 /** Throws an Error that names the invalid field and the problem. */

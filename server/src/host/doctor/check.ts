@@ -6,7 +6,7 @@ import type { Config } from '../../config.ts'
 export type Finding = {
   readonly status: 'ok' | 'warn' | 'fail'
   readonly message: string
-  /** What to do about it. Present with every `warn` and `fail`. */
+  /** The remedy in a sentence. Present with every `warn` and `fail`. */
   readonly remedy?: string
 }
 

@@ -72,7 +72,7 @@ export class FakeDesktop {
     return { width, height, pointer: this.#pointer, changes: this.#changes }
   }
 
-  /** Resolves with the fence now held, when nothing of an earlier grant can land any more. */
+  /** Resolves with the fence now held, once input of an earlier grant can have no more effect. */
   setFence({ fence, since }: GuestFence): Promise<number> {
     if (this.fence !== null && fence < this.fence) return Promise.resolve(this.fence)
     const isRenewal = this.fence !== null && since === this.#since

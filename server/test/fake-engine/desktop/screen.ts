@@ -67,12 +67,12 @@ export class FakeScreens {
   }
 
   /** The pointer's shape has changed, or a program has copied text. */
-  tell(message: ScreenUpdate): void {
-    for (const stream of this.#streams) stream.tell(message)
+  update(message: ScreenUpdate): void {
+    for (const stream of this.#streams) stream.update(message)
   }
 
   /** Sends bytes that no correct agent sends. */
-  say(bytes: Buffer): void {
+  sendRaw(bytes: Buffer): void {
     for (const stream of this.#streams) stream.write(bytes)
   }
 
@@ -159,7 +159,7 @@ class FakeScreenStream {
     this.#missing.add(index)
   }
 
-  tell(message: ScreenUpdate): void {
+  update(message: ScreenUpdate): void {
     this.#updates.set(message.type, message)
     this.flush()
   }

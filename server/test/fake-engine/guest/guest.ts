@@ -26,15 +26,15 @@ import { FakeSecrets } from './secrets.ts'
 export type FakeGuestOptions = {
   readonly bootId: string
   readonly desktopUp: boolean
-  /** The disk of the machine, made when it is first asked for. */
+  /** The disk of the machine, created when it is first needed. */
   readonly disk: () => FakeDisk
 }
 
 /**
- * One boot of a fake machine. It answers from memory what every machine is asked (health, identity,
- * fence, secrets, flush) and what needs a desktop or a port. The first call for anything else (exec,
- * files, terminals, processes, usage) starts the real agent on the machine's disk, which answers this
- * call and all later ones of that kind until the machine stops.
+ * One boot of a fake machine. It answers the calls that every machine gets (health, identity, fence,
+ * secrets, flush) and those for the desktop and ports from memory. The first other call (exec, files,
+ * terminals, processes, usage) starts the real agent on the machine's disk, which answers such calls
+ * until the machine stops.
  */
 export class FakeGuest {
   readonly bootId: string
@@ -85,13 +85,13 @@ export class FakeGuest {
     for (const session of this.#sessions) session.destroy()
   }
 
-  /** The agent of the desktop starts again: it has forgotten the fence. */
+  /** Restarts the agent of the desktop, which loses its fence. */
   restartAgent(): void {
     this.dropConnections()
     this.desktop.forgetFence()
   }
 
-  /** Flushes that come from now on wait until it is released. */
+  /** Flushes that arrive from now on wait until the hold is released. */
   holdFlush(): Hold {
     const gate = new Gate(() => {
       if (this.#flushGate === gate) this.#flushGate = null
@@ -138,7 +138,7 @@ export class FakeGuest {
       },
       [keyOf(guestRoutes.identity)]: async ({ body }) => {
         this.#identity = parseJson(GuestIdentity, body)
-        this.secrets.letUsersIn()
+        this.secrets.releaseBoot()
         if (this.#agent) await deliver(await this.#agent, guestRoutes.identity, this.#identity)
         return json({})
       },

@@ -124,7 +124,7 @@ function send(stream: ServerHttp2Stream, status: number, { headers, body }: Gues
     [constants.HTTP2_HEADER_STATUS]: status,
     'content-length': body.length,
   })
-  // In pieces: a session does not hold large bodies for readers that do not read.
+  // Sent in pieces, so that a session does not buffer large bodies for clients that do not read.
   Readable.from(piecesOf(body)).pipe(stream)
 }
 
