@@ -53,9 +53,14 @@ function readLane(name: string): Lane {
 }
 
 function reportFile({ path, seconds, passed, failed, report, logDir }: FileResult): void {
-  if (failed > 0) console.log(`${report.trimEnd()}\nlogs: ${logDir}`)
+  if (failed > 0) console.log(`${shorten(report)}\nlogs: ${logDir}`)
   const verdict = failed > 0 ? `FAIL  ${failed} of ${passed + failed}` : `ok    ${passed}`
   console.log(`${verdict.padEnd(16)} ${seconds.toFixed(1).padStart(6)} s  ${path}`)
+}
+
+/** Cuts long lines, such as a string that differs from another; the kept report has them whole. */
+function shorten(report: string): string {
+  return report.trimEnd().replace(/^(.{500}).+$/gm, '$1…')
 }
 
 function reportAll(): void {
@@ -95,7 +100,7 @@ function keepFromRealServer(testDir: string): void {
   delete env['DATABASE_URL']
 }
 
-/** A folder in which something is still mounted is kept for whoever looks into the cause. */
+/** A folder in which something is still mounted is kept for inspection. */
 async function removeDataDir(testDir: string): Promise<void> {
   const mounts = await readFile('/proc/self/mounts', 'utf8')
   if (mounts.includes(` ${testDir}/`)) {
