@@ -141,7 +141,7 @@ export class FakeStore {
   }
 
   /** A stream to the guest. Fails with a retryable error until it has booted. */
-  connect(ref: MachineRef): Duplex {
+  connect(ref: MachineRef): Promise<Duplex> {
     const machine = this.get(ref)
     if (machine.listed.state !== 'running' || machine.listed.isFrozen) {
       const why = machine.listed.isFrozen ? 'is frozen' : 'is not running'

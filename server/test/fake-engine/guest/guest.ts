@@ -65,8 +65,8 @@ export class FakeGuest {
   }
 
   /** A new connection to the agent. */
-  accept(): Duplex {
-    const { caller, session } = serve(this.#handlers, {
+  async accept(): Promise<Duplex> {
+    const { caller, session } = await serve(this.#handlers, {
       waitUntilAwake: () => this.#frozen?.pass(),
       forward: async (stream, headers) => forward(await this.#startAgent(), stream, headers),
     })

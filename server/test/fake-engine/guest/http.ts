@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { errorStatus } from '@computer/contract'
 import {
   constants,
@@ -6,16 +7,13 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
-import { duplexPair, Readable, type Duplex } from 'node:stream'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { Readable, type Duplex } from 'node:stream'
 import { z } from 'zod'
 import { GuestFault } from './fault.ts'
 
 const pieceBytes = 256 * 1024
-/**
- * Node's HTTP/2 does not read while a write is in progress, so two sides that both write would wait for
- * each other for ever. A connection has buffers of its own that prevent it; more than a window fits.
- */
-const transportBufferBytes = 1024 * 1024
 
 type GuestCall = { readonly query: Record<string, string>; readonly body: Buffer }
 
@@ -39,25 +37,37 @@ export type ServeOptions = {
   readonly forward: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => Promise<void>
 }
 
-/** A connection in memory: one end is served as HTTP/2, the other is the caller's. */
-export function serve(
+/**
+ * Opens a connection whose other end is served as HTTP/2. It is a pair of sockets and not of streams in
+ * memory: these have no buffer between them, so that two sides that write at once wait for each other.
+ */
+export async function serve(
   handlers: GuestHandlers,
   options: ServeOptions,
-): { caller: Duplex; session: ServerHttp2Session } {
-  const [caller, agent] = duplexPair({ highWaterMark: transportBufferBytes })
+): Promise<{ caller: Duplex; session: ServerHttp2Session }> {
+  const [caller, agent] = await socketPair()
   const session = performServerHandshake(agent, {
     settings: { initialWindowSize: 2 * 1024 * 1024, maxConcurrentStreams: 1024 },
     maxSessionMemory: 128,
   })
   session.on('error', () => {})
   session.on('stream', (stream, headers) => void answer(handlers, options, stream, headers))
-  // As with a socket, closing one side closes both.
-  caller.once('close', () => {
-    session.destroy()
-    agent.destroy()
-  })
+  caller.on('error', () => {})
+  agent.on('error', () => {})
   session.once('close', () => caller.destroy())
   return { caller, session }
+}
+
+async function socketPair(): Promise<[Socket, Socket]> {
+  const listener = createServer()
+  // A name of the abstract namespace leaves no file behind.
+  listener.listen(`\0computer-fake-guest-${randomUUID()}`)
+  await once(listener, 'listening')
+  const accepted = once(listener, 'connection')
+  const caller = connect(listener.address() as string)
+  const [[agent]] = (await Promise.all([accepted, once(caller, 'connect')])) as [[Socket], unknown]
+  listener.close()
+  return [caller, agent]
 }
 
 export function json(value: unknown): GuestReply {
