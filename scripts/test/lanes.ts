@@ -11,7 +11,7 @@ import { runFile, type FileResult } from './run-file.ts'
  */
 
 /** How many lanes of a kind two cores can feed: real machines wait for much of their time. */
-const laneCounts: Readonly<Record<Lane, number>> = { fake: 2, real: 2 }
+const laneCounts: Readonly<Record<Lane, number>> = { fake: 1, real: 2 }
 
 export type LaneOptions = {
   readonly logsDir: string
