@@ -19,7 +19,8 @@ test(`the input that lands at X keeps the lease's promises in every history (see
   const result = await playHistories(server, { seed, histories, operations, machines: 4 })
   t.diagnostic(describe(result))
   for (const { index, history } of result.broken) {
-    const file = `/var/tmp/computer-leases-${seed}-${index}.json`
+    const folder = process.env['COMPUTER_TEST_LOGS'] ?? '/var/tmp'
+    const file = `${folder}/computer-leases-${seed}-${index}.json`
     await writeFile(file, JSON.stringify(history, null, 1))
     t.diagnostic(`history ${index} is in ${file}`)
   }
