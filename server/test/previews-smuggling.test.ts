@@ -101,7 +101,8 @@ test('pipelined requests are each answered once', async () => {
   const last = `GET /last HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
   const answer = await raw(post('Content-Length: 5', 'hello') + last)
   assert.equal(answer.match(/HTTP\/1\.1 200/g)?.length, 2)
-  assert.equal(seen.match(/^(GET|POST) /gm)?.length, 2)
+  // The two requests arrive over two connections, so one may begin in the middle of the other's line.
+  assert.equal(seen.match(/(GET|POST) \S+ HTTP\/1\.1\r\n/g)?.length, 2)
 })
 
 test('headers that might be misread are rewritten', async () => {
