@@ -1,11 +1,11 @@
-import { close } from 'node:fs'
+import { close, createReadStream } from 'node:fs'
 import {
   createServer,
   type Http2Server,
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2'
-import type { Readable } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
 import { AgentError } from './errors.ts'
 
 /** One request. `signal` aborts when the caller goes away before the response. */
@@ -59,6 +59,8 @@ export function createAgentServer(options: ServerOptions): Http2Server {
 }
 
 const windowBytes = 4 * 1024 * 1024
+/** Read from a file at a time. */
+const pieceBytes = 256 * 1024
 
 async function serve(
   options: ServerOptions,
@@ -101,7 +103,6 @@ type FileResponse = Extract<RouteResponse, { fd: number }>
 
 function respondWithFile(stream: ServerHttp2Stream, file: FileResponse): void {
   if (stream.destroyed) return close(file.fd)
-  stream.once('close', () => close(file.fd))
   const headers = {
     ':status': 200,
     'content-type': 'application/octet-stream',
@@ -109,12 +110,16 @@ function respondWithFile(stream: ServerHttp2Stream, file: FileResponse): void {
     // Tells a caller whose connection breaks off that bytes are missing.
     'content-length': file.length,
   }
+  stream.respond(headers)
   if (file.length === 0) {
-    stream.respond(headers)
+    close(file.fd)
     stream.end()
     return
   }
-  stream.respondWithFD(file.fd, headers, { offset: file.offset, length: file.length })
+  // respondWithFD ends the process with SIGSEGV when the stream is reset while a read is under way.
+  const { fd, offset, length } = file
+  const range = { fd, start: offset, end: offset + length - 1, highWaterMark: pieceBytes }
+  pipeline(createReadStream('', range), stream, () => {})
 }
 
 async function respondWithError(stream: ServerHttp2Stream, error: unknown): Promise<void> {
