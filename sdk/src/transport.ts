@@ -183,6 +183,7 @@ async function readError(response: Response): Promise<ApiError> {
   const text = await response.text()
   try {
     const { error } = toCamel(JSON.parse(text)) as ErrorEnvelope
+    if (typeof error.code !== 'string') throw new TypeError('not an error envelope')
     return new ApiError(error.code, error.message, { ...error, status })
   } catch {
     const code = status === 503 ? 'compute_unavailable' : 'connection_failed'

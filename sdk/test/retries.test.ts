@@ -88,8 +88,11 @@ test('an unreachable server is named in the error, after some retries', async ()
 test('a response that is not from the API is a connection error', async () => {
   const network = createNetwork()
   const computer = server.connect({ fetch: network.fetch, maxRetries: 0 })
-  network.next('/me', async () => new Response('<html>Bad gateway</html>', { status: 502 }))
-  await assert.rejects(computer.me(), { code: 'connection_failed', status: 502 })
+  for (const body of ['<html>Bad gateway</html>', '{"error":"Bad gateway"}', '{}', 'null']) {
+    network.next('/me', async () => new Response(body, { status: 502 }))
+    const refusal = { code: 'connection_failed', status: 502, message: /HTTP 502/ }
+    await assert.rejects(computer.me(), refusal, body)
+  }
 })
 
 test('a signal aborts a call, its retries and its pauses', async () => {

@@ -1,7 +1,9 @@
-import type { MachineId } from '@computer/contract'
+import { ErrorEnvelope, type MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { after, test } from 'node:test'
+import { GuestUnavailable } from '../src/guest/errors.ts'
 import { startTestServer } from './harness.ts'
 
 const server = await startTestServer({ after })
@@ -112,6 +114,26 @@ test('the bytes form of an empty file is empty, whatever the offset', async () =
   for (const query of ['', '&offset=5']) {
     const read = await server.call('GET', `${content}?path=empty${query}`, undefined, bytes)
     assert.deepEqual([read.status, read.bytes.length], [200, 0])
+  }
+})
+
+test('a download that fails before its first byte answers compute_unavailable', async (t) => {
+  t.mock.method(server.app.guests, 'readFile', async () => ({
+    path: '/home/agent/f',
+    size: 10,
+    stream: new Readable({
+      read() {
+        this.destroy(new GuestUnavailable("the machine's answer broke off", { sent: true }))
+      },
+    }),
+  }))
+  for (const headers of [bytes, { ...bytes, range: 'bytes=2-4' }]) {
+    const failed = await server.call('GET', `${content}?path=f`, undefined, headers)
+    assert.equal(failed.status, 503)
+    assert.match(String(failed.headers['content-type']), /^application\/json/)
+    assert.equal(failed.headers['content-range'], undefined)
+    const { error } = ErrorEnvelope.parse(failed.body)
+    assert.equal(error.code, 'compute_unavailable')
   }
 })
 

@@ -1,9 +1,12 @@
 import { pipeline, Transform, type Readable } from 'node:stream'
+import { asApiError } from '../domain/guests/calls.ts'
+import { GuestUnavailable } from '../guest/errors.ts'
 
 /**
  * The stream, limited to the length that content-length promises. If a machine sends more (the file
  * grew, or the machine is malicious), the excess must not reach the client, which would parse it as the
- * next response. If it sends less, the stream fails and the response is aborted.
+ * next response. If it sends less, the stream fails: with the API's error for it before the first byte,
+ * and afterwards by ending the response early.
  */
 export function exactLength(source: Readable, length: number): Readable {
   let left = length
@@ -14,10 +17,18 @@ export function exactLength(source: Readable, length: number): Readable {
       done(null, part)
     },
     flush(done) {
-      done(left === 0 ? null : new Error('the machine sent less of the file than it announced'))
+      done(left === 0 ? null : tooShort())
+    },
+    destroy(error, done) {
+      done(asApiError(error) as Error | null)
     },
   })
   // Failures surface on the body itself.
   pipeline(source, body, () => {})
   return body
+}
+
+function tooShort(): GuestUnavailable {
+  const message = 'the machine sent less of the file than it announced'
+  return new GuestUnavailable(message, { sent: true })
 }

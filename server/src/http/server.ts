@@ -80,9 +80,13 @@ export async function closeHttp(http: FastifyInstance, graceMs = 5_000): Promise
   clearTimeout(timer)
 }
 
+const bodyHeaders = ['content-type', 'content-length', 'content-range', 'accept-ranges']
+
 function sendError(reply: FastifyReply, error: ApiError, requestId: string) {
   if (error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
   if (error.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer')
+  // They describe a body that failed before its first byte.
+  for (const name of bodyHeaders) void reply.removeHeader(name)
   const { fileSize } = error
   if (fileSize !== undefined) void reply.header('content-range', `bytes */${fileSize}`)
   const status = fileSize === undefined ? errorStatus[error.code] : 416
