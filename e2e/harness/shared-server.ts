@@ -16,8 +16,8 @@ import {
 export const sharedServerOptions: ServerOptions = { previewDomain: 'localhost' }
 
 /**
- * The server of this lane of `npm test` (COMPUTER_TEST_SERVER), with a new organization, owner and API
- * key for the calling file; its disposal deletes the machines of that organization. The files of a lane
+ * The server of this runner of `npm test` (COMPUTER_TEST_SERVER), with a new organization, owner and API
+ * key for the calling file; its disposal deletes the machines of that organization. The files of a runner
  * run one after the other, so a file may kill services. A file that is run alone gets its own server.
  */
 export async function joinServer(): Promise<RealServer> {

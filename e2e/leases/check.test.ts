@@ -101,7 +101,7 @@ test('input lands that was sent after its grant expired, or after the expiry was
   const socket = { client: 1, fence: 2, way: 'socket', settledAt: null } as const
   lands(inFlight, input(inFlight, { ...socket, sentAt: 26, outcome: 'unknown' }), 28)
   assert.deepEqual(check(inFlight), [])
-  inFlight.sweeps.push({ sentAt: 26, settledAt: 27 })
+  inFlight.sweeps.push({ fence: 2, settledAt: 27 })
   assert.deepEqual(kinds(inFlight), ['stale'])
 })
 

@@ -108,7 +108,7 @@ function toHolding(history: History, grants: readonly Grant[]): Holding {
   const ends = [
     ...history.grants.filter((one) => one.fence > firstFence && !grants.includes(one)),
     ...history.releases.filter((one) => one.client === client && one.sentAt > first.settledAt),
-    ...history.sweeps.filter(({ sentAt }) => sentAt > expiresAt),
+    ...history.sweeps.filter(({ fence }) => fences.includes(fence)),
   ]
   const endsAt = Math.min(...ends.map(({ settledAt }) => settledAt))
   return { client, firstFence, lastFence, beginsAt: first.sentAt, endsAt, expiresAt }

@@ -44,8 +44,11 @@ type Release = {
 /** The grant with this fence is expired in the database from `at` on. */
 type Expiry = { readonly fence: number; readonly at: number }
 
-/** A sweep that reports expired grants to the agents. */
-type Sweep = { readonly sentAt: number; readonly settledAt: number }
+/**
+ * A sweep after which the agent knows that the expired grant with this fence has ended. A sweep that came
+ * after another client's acquisition ends nothing: that acquisition does, when it is answered.
+ */
+type Sweep = { readonly fence: number; readonly settledAt: number }
 
 export type Input = {
   readonly client: number

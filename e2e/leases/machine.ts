@@ -1,6 +1,7 @@
 import type { MachineId } from '@computer/contract'
 import { createApi } from '../../server/src/api/server.ts'
 import type { App } from '../../server/src/app.ts'
+import type { Database } from '../../server/src/db/database.ts'
 import { expireLeases } from '../../server/src/domain/control/leases.ts'
 import type { MachineRef } from '../../server/src/drivers/machine-driver.ts'
 import { createGuestClient, type GuestClient } from '../../server/src/guest/client.ts'
@@ -26,11 +27,18 @@ export type Machine = AsyncDisposable & {
   readonly calls: readonly Call[]
   readonly gates: readonly Gate[]
   readonly gateway: ScreenGateway
-  /** Expires the current grant and resolves to its fence. */
-  expire(): Promise<number | undefined>
+  /** Expires the current grant. Resolves to undefined if there is none. */
+  expire(): Promise<ExpiredGrant | undefined>
   /** Notifies the gateway of a change, so that it need not wait for its poll. */
   notify(): void
-  sweep(): Promise<void>
+  /** Resolves to whether a sweep ended the grant. Otherwise an acquisition took its place before. */
+  sweep(grant: ExpiredGrant): Promise<boolean>
+}
+
+type ExpiredGrant = {
+  readonly fence: number
+  /** How many grants of the machine sweeps had ended before this one expired. */
+  readonly earlier: number
 }
 
 export type MachineOptions = {
@@ -85,6 +93,16 @@ export async function startMachine(
 
   const owned = stack.move()
   const { db, changes } = server.app
+  const countSwept = async (on: Database) => {
+    const { count } = await on
+      .selectFrom('machine_events')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .where('machine_id', '=', id)
+      .where('type', '=', 'session.control_released')
+      .where('message', '=', 'the lease expired')
+      .executeTakeFirstOrThrow()
+    return Number(count)
+  }
   return {
     id,
     clock,
@@ -93,20 +111,25 @@ export async function startMachine(
     calls: [first.call, second.call],
     gates: [first.gate, second.gate, forGateway.gate],
     gateway,
-    async expire() {
-      const past = new Date(0)
-      const lost = await db
-        .updateTable('input_leases')
-        .set({ expires_at: past })
-        .where('machine_id', '=', id)
-        .where('session_id', 'is not', null)
-        .where('expires_at', '>', past)
-        .returning('fence')
-        .executeTakeFirst()
-      return lost?.fence
-    },
+    expire: () =>
+      db.transaction().execute(async (tx) => {
+        const past = new Date(0)
+        const lost = await tx
+          .updateTable('input_leases')
+          .set({ expires_at: past })
+          .where('machine_id', '=', id)
+          .where('session_id', 'is not', null)
+          .where('expires_at', '>', past)
+          .returning('fence')
+          .executeTakeFirst()
+        // The row is locked, so no sweep can end the grant before the count.
+        return lost && { fence: lost.fence, earlier: await countSwept(tx) }
+      }),
     notify: () => changes.publish(id),
-    sweep: () => (sweeping = sweeping.then(() => expireLeases(worker.app))),
+    async sweep({ earlier }) {
+      await (sweeping = sweeping.then(() => expireLeases(worker.app)))
+      return (await countSwept(db)) > earlier
+    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }

@@ -66,14 +66,14 @@ async function holdUp({ gates }: Machine, random: Random): Promise<void> {
 }
 
 async function expire(machine: Machine, history: History, random: Random): Promise<void> {
-  const fence = await machine.expire()
-  if (fence === undefined) return
-  history.expiries.push({ fence, at: machine.clock.tick() })
+  const grant = await machine.expire()
+  if (!grant) return
+  history.expiries.push({ fence: grant.fence, at: machine.clock.tick() })
   if (random.below(2) === 0) machine.notify()
   if (random.below(2) === 0) return
-  const sentAt = machine.clock.tick()
-  await machine.sweep()
-  history.sweeps.push({ sentAt, settledAt: await machine.recorder.mark() })
+  const isEnded = await machine.sweep(grant)
+  const settledAt = await machine.recorder.mark()
+  if (isEnded) history.sweeps.push({ fence: grant.fence, settledAt })
 }
 
 async function restartGateway({ gateway, gates }: Machine): Promise<void> {

@@ -5,13 +5,16 @@ import type { Lane, TestFile } from './plan.ts'
 import { runFile, type FileResult } from './run-file.ts'
 
 /*
- * A lane takes one file after the other from the queue of its kind. The lanes of real machines have a
- * server each, which starts when the first file joins it: files of one lane never run at the same time,
- * so none disturbs another through the server, whatever it does to it.
+ * Each runner takes one file after the other from the queue of its lanes. A runner of real machines has
+ * a server, which starts when the first file joins it: files of one runner never run at the same time, so
+ * none disturbs another through the server, whatever it does to it.
  */
 
-/** How many lanes of a kind two cores can feed: real machines wait for much of their time. */
-const laneCounts: Readonly<Record<Lane, number>> = { fake: 1, real: 2 }
+/**
+ * The lanes of each runner, in the order in which it prefers them: as many as two cores can feed, since
+ * real machines wait for much of their time.
+ */
+const runners: readonly (readonly Lane[])[] = [['fake'], ['real', 'fake'], ['real', 'fake']]
 
 export type LaneOptions = {
   readonly logsDir: string
@@ -23,17 +26,18 @@ export type LaneOptions = {
 export async function runLanes(files: readonly TestFile[], options: LaneOptions): Promise<void> {
   const queue = [...files]
   const noise = createNoiseRule(queue)
-  const running = (Object.keys(laneCounts) as Lane[]).flatMap((kind) =>
-    Array.from({ length: laneCounts[kind] }, () => runLane(kind, noise, options)),
-  )
-  await Promise.all(running)
+  await Promise.all(runners.map((own) => takeFiles(own, noise, options)))
 }
 
-async function runLane(kind: Lane, noise: NoiseRule, options: LaneOptions): Promise<void> {
+async function takeFiles(
+  own: readonly Lane[],
+  noise: NoiseRule,
+  options: LaneOptions,
+): Promise<void> {
   let server: RealServer | undefined
   try {
     for (;;) {
-      const file = await noise.take(kind)
+      const file = await noise.take(own)
       if (!file || options.signal.aborted) return
       try {
         if (file.joinsServer) server ??= await startRealServer(sharedServerOptions)
@@ -42,7 +46,7 @@ async function runLane(kind: Lane, noise: NoiseRule, options: LaneOptions): Prom
         if (result.failed > 0 && server) await keepServerLogs(server.dataDir, result.logDir)
         options.onResult(result)
       } catch (error) {
-        // The server of the lane did not start: the file failed, and the next one tries again.
+        // The server of the runner did not start: the file failed, and the next one tries again.
         options.onResult(failedResult(file, options.logsDir, error as Error))
       } finally {
         noise.release(file)
@@ -64,8 +68,8 @@ function laneEnv(server: RealServer | undefined): Readonly<Record<string, string
 }
 
 type NoiseRule = {
-  /** The next file of this kind, or undefined when none is left. Waits where only loud ones are. */
-  take(kind: Lane): Promise<TestFile | undefined>
+  /** The next file of these lanes, or undefined when none is left. Waits where only loud ones are. */
+  take(own: readonly Lane[]): Promise<TestFile | undefined>
   release(file: TestFile): void
 }
 
@@ -74,15 +78,17 @@ function createNoiseRule(queue: TestFile[]): NoiseRule {
   let isLoud = false
   const waiting: (() => void)[] = []
   return {
-    async take(kind) {
+    async take(own) {
       for (;;) {
-        const next = queue.findIndex((file) => file.lane === kind && !(file.isLoud && isLoud))
-        if (next >= 0) {
-          const [file] = queue.splice(next, 1)
-          isLoud ||= file!.isLoud
+        const file = own
+          .map((lane) => queue.find((one) => one.lane === lane && !(one.isLoud && isLoud)))
+          .find((one) => one !== undefined)
+        if (file) {
+          queue.splice(queue.indexOf(file), 1)
+          isLoud ||= file.isLoud
           return file
         }
-        if (!queue.some((file) => file.lane === kind)) return undefined
+        if (!queue.some(({ lane }) => own.includes(lane))) return undefined
         await new Promise<void>((resolve) => waiting.push(resolve))
       }
     },

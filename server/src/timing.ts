@@ -9,6 +9,8 @@ export type Timing = {
   readonly wakeEveryMs: number
   /** The agent of a machine that boots is asked this often whether it answers. */
   readonly bootPollMs: number
+  /** The engine gets this long to start a machine whose guest has rebooted. */
+  readonly rebootTimeoutMs: number
   readonly desktopPollMs: number
   readonly desktopTimeoutMs: number
   /** A guest gets this long to write out its caches before its disk is copied as it is. */
@@ -32,6 +34,7 @@ export const timing: Timing = {
   pollMs: 1_000,
   wakeEveryMs: 50,
   bootPollMs: 50,
+  rebootTimeoutMs: 15_000,
   desktopPollMs: 250,
   desktopTimeoutMs: 2_000,
   flushTimeoutMs: 5_000,

@@ -77,16 +77,25 @@ test('the network of the machines overlaps none that is in use', () => {
 })
 
 test('the exit of an init is read from the last run of its log', () => {
-  const line = (text: string) =>
-    `lxc m 20261121094631.147 DEBUG    start - ../src/lxc/start.c:f:1 - ${text}`
+  const line = (text: string, where = 'start - ../src/lxc/start.c') =>
+    `lxc m 20261121094631.147 DEBUG    ${where}:f:1 - ${text}`
   const halting = line('Interrupt(2) - Container "m" is halting')
+  const rebooting = line('Hangup(1) - Container "m" is rebooting')
+  const exited = line('Container init process 7 exited')
   const started = line('Started "/sbin/init" with pid "7"')
   const killed = line('Killed(9) - Container "m" init exited')
-  assert.equal(readLastExit([started, halting].join('\n')).kind, 'poweroff')
-  assert.equal(readLastExit([halting, started, killed].join('\n')).kind, 'died')
-  assert.equal(readLastExit([halting, started].join('\n')).kind, 'unknown')
-  assert.equal(readLastExit(line('Container init process 7 exited')).kind, 'died')
-  assert.equal(readLastExit('').kind, 'unknown')
+  const starting = line('Read uid map', 'confile - ../src/lxc/confile.c')
+  const kindOf = (lines: readonly string[], now = '2026-11-21T09:50:00Z') =>
+    readLastExit(lines.join('\n'), new Date(now)).kind
+  assert.equal(kindOf([started, halting]), 'poweroff')
+  assert.equal(kindOf([started, exited, rebooting]), 'reboot')
+  assert.equal(kindOf([halting, started, killed]), 'died')
+  assert.equal(kindOf([halting, started]), 'unknown')
+  assert.equal(kindOf([exited]), 'died')
+  assert.equal(kindOf([]), 'unknown')
+  assert.equal(kindOf([starting]), 'unknown')
+  assert.equal(kindOf([starting], '2026-11-21T09:46:33Z'), 'reboot')
+  assert.equal(kindOf([starting, started], '2026-11-21T09:46:33Z'), 'unknown')
 })
 
 function linkName(): string {

@@ -9,6 +9,7 @@ export const testTiming: Timing = {
   pollMs: 100,
   wakeEveryMs: 5,
   bootPollMs: 10,
+  rebootTimeoutMs: 500,
   desktopPollMs: 10,
   desktopTimeoutMs: 500,
   flushTimeoutMs: 500,

@@ -1,6 +1,7 @@
 import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { reconcileAll } from '../src/worker/reconcile.ts'
 import { machineSpec } from './fake-machine.ts'
 import { startTestServer, type TestServer } from './harness.ts'
@@ -102,6 +103,24 @@ test('a guest that powers itself off is stopped, one that dies is in error with 
   assert.match(message!, /out of memory/)
   const again = await server.call('POST', `/v1/machines/${id}/start?wait=20`)
   assert.equal(again.body.state, 'running')
+})
+
+test('a guest that is between the two runs of a reboot stays running', async () => {
+  const { id } = await server.machine()
+  await ready(server, id)
+  controls.beginReboot(ref(id))
+  await pause(server.app.timing.rebootTimeoutMs / 5)
+  await server.app.driver.start(ref(id))
+  const { body } = await server.call('POST', `/v1/machines/${id}/exec`, { command: ['true'] })
+  assert.equal(body.exit_code, 0, JSON.stringify(body))
+  await reconcileAll(server.app)
+  assert.equal((await server.call('GET', `/v1/machines/${id}`)).body.state, 'running')
+  assert.deepEqual(await eventsOf(server, id, /stopped|failed/), [])
+
+  controls.beginReboot(ref(id))
+  await settled(server, id, 'error')
+  const [message] = await eventsOf(server, id, /failed/, 'message')
+  assert.match(message!, /did not come back from a reboot/)
 })
 
 test('a guest that reboots itself stays running, and every start is ready once', async () => {

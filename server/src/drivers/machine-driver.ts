@@ -101,8 +101,14 @@ export type EngineMachine = {
   readonly createdAt: Date
 }
 
-/** `poweroff`: shut down by the guest or a stop call. `died`: its init was killed or ran out of memory. */
-export type LastExit = { readonly kind: 'poweroff' | 'died' | 'unknown'; readonly reason: string }
+/**
+ * `poweroff`: shut down by the guest or a stop call. `reboot`: the guest rebooted, and the engine is about
+ * to start it again. `died`: its init was killed or ran out of memory.
+ */
+export type LastExit = {
+  readonly kind: 'poweroff' | 'reboot' | 'died' | 'unknown'
+  readonly reason: string
+}
 
 export class DriverError extends Error {
   override name = 'DriverError'

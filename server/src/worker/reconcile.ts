@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { MachineRow } from '../db/database.ts'
 import { withClaim } from '../domain/claims.ts'
 import { hasPendingCapture, listCapturesToKeep } from '../domain/disks/capture-work.ts'
@@ -128,19 +129,38 @@ async function recordExit(app: WorkerApp, machine: MachineRow, seen: EngineState
     seen === 'absent'
       ? ({ kind: 'died', reason: 'its disk is gone from the engine' } as const)
       : await app.driver.lastExit(machine)
-  // The engine may have restarted the machine since.
-  if ((await app.driver.inspect(machine)) === 'running') return
+  const isBack =
+    exit.kind === 'reboot' ? await comesBack(app, machine) : await isRunning(app, machine)
+  if (isBack) return
   await app.db.transaction().execute(async (tx) => {
-    if (exit.kind !== 'died') {
+    if (exit.kind === 'poweroff' || exit.kind === 'unknown') {
       return enterStopped(tx, machine, {
         wanted: 'stopped',
         message: 'the machine went down by itself',
       })
     }
-    const message = `the machine died: ${exit.reason}`
+    const message =
+      exit.kind === 'reboot'
+        ? 'the machine did not come back from a reboot'
+        : `the machine died: ${exit.reason}`
     await moveMachine(tx, machine, 'error', { wanted: 'stopped', message })
   })
   app.changes.publish(machine.id)
+}
+
+/** Waits for the engine to start a machine that reboots. */
+async function comesBack(app: WorkerApp, machine: MachineRow): Promise<boolean> {
+  const { rebootTimeoutMs, bootPollMs } = app.timing
+  const deadline = performance.now() + rebootTimeoutMs
+  while (!(await isRunning(app, machine))) {
+    if (performance.now() > deadline) return false
+    await sleep(bootPollMs)
+  }
+  return true
+}
+
+async function isRunning(app: WorkerApp, machine: MachineRow): Promise<boolean> {
+  return (await app.driver.inspect(machine)) === 'running'
 }
 
 function keyOf(ref: MachineRef): string {

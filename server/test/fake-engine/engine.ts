@@ -35,6 +35,8 @@ export type FakeControls = {
   powerOff(ref: MachineRef): void
   /** The guest reboots itself: connections break, the machine keeps running. */
   reboot(ref: MachineRef): void
+  /** The guest has rebooted, and the engine has yet to start it again. */
+  beginReboot(ref: MachineRef): void
   /** The guest's init dies. */
   die(ref: MachineRef, reason?: string): void
   /** The engine loses the machine, its disk included. */
@@ -66,6 +68,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       powerOff: (ref) =>
         void store.stop(ref, { kind: 'poweroff', reason: 'the guest powered itself off' }),
       reboot: (ref) => void store.reboot(ref),
+      beginReboot: (ref) => void store.stop(ref, { kind: 'reboot', reason: 'the guest rebooted' }),
       die: (ref, reason = 'init was killed') => void store.stop(ref, { kind: 'died', reason }),
       lose: (ref) => void store.remove(ref),
       freeze: (ref) => store.freeze(ref),

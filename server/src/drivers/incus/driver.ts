@@ -73,7 +73,10 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     measurePool: () => measureCapacity(client, config),
     adjustDiskLimits: () => limits.adjustAll(),
     inspect: async (ref) => stateOf(await findSettled(engine, nameOf(ref))),
-    lastExit: async (ref) => readLastExit(await explainAbsent(ref, readLog(engine, nameOf(ref)))),
+    lastExit: async (ref) => {
+      const log = await explainAbsent(ref, readLog(engine, nameOf(ref)))
+      return readLastExit(log, new Date())
+    },
     list: () => listMachines(engine),
     watch: (signal) => watchMachines(client, config.project, signal),
     sweep: () => sweepEngine(engine),
