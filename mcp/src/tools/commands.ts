@@ -115,8 +115,10 @@ async function readProcess(
 ): Promise<string> {
   const { id, stream = 'stdout', offset, wait_seconds: wait } = input
   const query = { stream, offset, wait, length: maxOutputLength, signal }
-  const log = await found.processes.readLog(id, query)
+  let log = await found.processes.readLog(id, query)
   const read = await found.processes.get(id, { signal })
+  // It may have exited after its log was read.
+  if (read.state === 'exited' && !log.eof) log = await found.processes.readLog(id, query)
   const next = log.eof ? 'End of output' : `Continue with offset ${log.nextOffset}`
   return [describeProcess(read), ...section(stream, log.content), `${next}.`].join('\n')
 }
