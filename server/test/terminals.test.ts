@@ -168,9 +168,13 @@ test('an invalid control message closes the connection', async () => {
 test('a client that does not read slows the machine down instead of filling the gateway', async () => {
   const blocks = 512
   const block = 'head -c 65536 /dev/zero; printf . >> written'
-  const script = `stty raw; for _ in $(seq ${blocks}); do ${block}; done; exec sleep 600`
+  // It begins when it is asked to: only the end of what it wrote before the client came would be sent.
+  const begin = 'stty raw -echo; printf r; head -c 1 > /dev/null'
+  const script = `${begin}; for _ in $(seq ${blocks}); do ${block}; done; exec sleep 600`
   const id = await open({ command: ['sh', '-c', script] })
   const client = await connect(id)
+  await client.until(() => sizeOf(client) === 1)
+  client.socket.send('b', { binary: true })
   client.socket.pause()
   const { disk } = server.guest(machine)
   const countWritten = () => disk.read('written')?.length ?? 0
@@ -184,7 +188,7 @@ test('a client that does not read slows the machine down instead of filling the 
   }
   assert.ok(written < blocks / 4, `${written} blocks were taken`)
   client.socket.resume()
-  await client.until(() => sizeOf(client) === blocks * 65_536)
+  await client.until(() => sizeOf(client) === 1 + blocks * 65_536)
 })
 
 async function open(request: object = {}): Promise<string> {
