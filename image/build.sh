@@ -4,7 +4,7 @@
 #   image/build.sh --hash     prints the recipe's hash: the same hash, the same recipe
 #   image/build.sh OUT_DIR    builds OUT_DIR/{rootfs.tar.zst,metadata.tar,image.json,build.log}
 #
-# OUT_DIR appears whole at the end or not at all. Needs root, mmdebstrap and zstd. Packages come
+# OUT_DIR appears complete at the end or not at all. Needs root, mmdebstrap and zstd. Packages come
 # from the Debian mirror that this host's apt uses, and machines go on using that one.
 set -euo pipefail
 export LC_ALL=C.UTF-8
@@ -24,7 +24,7 @@ main() {
   esac
 }
 
-# Over names, contents and whether a file may be executed; other modes depend on the checkout.
+# The hash covers names, contents and whether a file is executable; other modes depend on the checkout.
 recipe_hash() {
   (
     cd "$RECIPE"
@@ -67,7 +67,7 @@ build() {
   say "      done in $SECONDS s: $OUT/rootfs.tar.zst, $(du -h "$OUT/rootfs.tar.zst" | cut -f1)"
 }
 
-# Whatever happens, no half-built image stays; of a failed build the log does.
+# A failed build leaves its log and no incomplete image.
 clean_up() {
   local status=$?
   if [ $status != 0 ]; then
@@ -148,8 +148,8 @@ apt_options() {
     sed 's/;$//' || true
 }
 
-# Writes all that mmdebstrap says into the log, and tells a person how far it is. apt announces the
-# number of packages twice: for the base system, then for the rest, which is what takes the time.
+# Writes the output of mmdebstrap to the log, and shows progress on the terminal. apt announces the
+# number of packages twice: for the base system, then for the rest, which takes most of the time.
 show_progress() {
   awk -v log_file="$1" '
     function tell(text) { print text > "/dev/stderr"; fflush("/dev/stderr") }

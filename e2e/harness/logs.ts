@@ -1,6 +1,10 @@
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { cp, mkdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
 
 /**
  * Copies the logs of a server or an engine to the folder COMPUTER_TEST_LOGS, before its data folder is
@@ -13,6 +17,8 @@ export async function keepServerLogs(dataDir: string, logDir = process.env['COMP
     const from = join(dataDir, path)
     if (!existsSync(from)) continue
     await mkdir(folder, { recursive: true })
-    await cp(from, join(folder, path.replace('/', '-')), { recursive: true })
+    const to = join(folder, path.replace('/', '-'))
+    // `cp` skips a log that its service removes meanwhile. `-T` copies into a folder that exists.
+    await run('cp', ['-rT', from, to]).catch(() => {})
   }
 }

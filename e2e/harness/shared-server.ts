@@ -2,6 +2,7 @@ import { ApiKeyScope } from '@computer/contract'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { keepServerLogs } from './logs.ts'
 import { eventually } from './polling.ts'
 import { runAdmin, signIn } from './person.ts'
 import {
@@ -32,6 +33,8 @@ export async function joinServer(): Promise<RealServer> {
   await symlink(join(location.dataDir, 'previews'), join(keyFolder, 'previews'))
   return describeServer(location, { key, keyFolder }, async ({ computer, api }) => {
     await rm(keyFolder, { recursive: true })
+    // The engine deletes a machine's logs with it.
+    await keepServerLogs(location.dataDir)
     for await (const { id } of computer.machines.list())
       await api.ok('DELETE', `/v1/machines/${id}`)
     await eventually('the machines of the file are gone', async () => {

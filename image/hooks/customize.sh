@@ -1,5 +1,5 @@
 #!/bin/bash
-# Turns the installed packages into the machine: overlay, user, services, identity.
+# Makes a machine of the installed packages: overlay, user, services, identity.
 # Called by mmdebstrap with the root of the new system; the recipe's folder is in $RECIPE.
 set -euo pipefail
 root=$1
@@ -27,7 +27,7 @@ cp "$RECIPE/hooks/wallpaper.mjs" "$root/tmp/"
 chroot "$root" node /tmp/wallpaper.mjs /usr/share/computer/wallpaper.png
 rm "$root/tmp/wallpaper.mjs"
 
-# What a container cannot do, what nobody looks at, and what would wake a machine at rest.
+# Units that fail in a container, that have no user, or that would wake an idle machine.
 chroot "$root" systemctl set-default multi-user.target
 chroot "$root" systemctl enable systemd-networkd systemd-resolved \
   computer-agent computer-display computer-session
@@ -45,7 +45,7 @@ chroot "$root" systemctl mask \
   systemd-firstboot.service systemd-sysusers.service ldconfig.service modprobe@.service
 chroot "$root" systemctl --global mask tumblerd.service xdg-document-portal.service
 
-# Nothing of the build or of this one copy stays: every machine gets its own identity.
+# The image keeps no trace of its build and no identity: every machine gets its own.
 ln -sf /run/systemd/resolve/stub-resolv.conf "$root/etc/resolv.conf"
 : >"$root/etc/machine-id"
 rm -f "$root/var/lib/dbus/machine-id" "$root/etc/hostname"
