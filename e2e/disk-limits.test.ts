@@ -14,7 +14,7 @@ import {
 import { soakSize } from '../scripts/soak/sizes.ts'
 import { startTestEngine, type TestEngine } from './harness/engine.ts'
 import { eventually } from './harness/polling.ts'
-import { runInGuest } from './guest/exec.ts'
+import { runWhenBooted } from './guest/exec.ts'
 
 const project = 'limits'
 const sizeBytes = 2 ** 30
@@ -154,7 +154,7 @@ describe('a disk holds exactly its size', () => {
 
   /** Writes until the disk is full, and resolves to the bytes on it. */
   async function fill(machine: MachineSpec): Promise<number> {
-    // The script prints nothing if it was interrupted or could not even create a folder.
+    // The script prints nothing if it could not even create a folder.
     const held = (await inGuest(machine, fillScript)) || (await inGuest(machine, fillScript))
     return Number(held)
   }
@@ -165,11 +165,7 @@ describe('a disk holds exactly its size', () => {
 
   async function inGuest(machine: MachineSpec, script: string): Promise<string> {
     const target = { project, instance: nameOf(machine) }
-    for (;;) {
-      const whenBooted = `test -S /run/systemd/private || exit 75; ${script}`
-      const result = await runInGuest(engine.client, target, ['sh', '-c', whenBooted])
-      if (result.code !== 75) return result.stdout
-    }
+    return (await runWhenBooted(engine.client, target, script)).stdout
   }
 
   async function limitOf(machine: MachineSpec): Promise<number> {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import type { IncusClient } from '../../server/src/drivers/incus/client.ts'
 
@@ -38,12 +39,35 @@ export async function runInGuest(
   }
 }
 
+const bootWithinMs = 60_000
+
+/**
+ * Runs a shell script as root once the guest has booted. A guest that is about to boot refuses programs,
+ * and one that boots may kill them or cut off their output, so the script may run more than once.
+ */
+export async function runWhenBooted(
+  client: IncusClient,
+  target: { readonly project: string; readonly instance: string },
+  script: string,
+): Promise<GuestResult> {
+  const command = ['sh', '-c', `test -S /run/systemd/private || exit 75; ${script}`]
+  const deadline = Date.now() + bootWithinMs
+  for (;;) {
+    const result = await runInGuest(client, target, command).catch(() => undefined)
+    const isInterrupted = !result || result.code === 75 || result.code < 0 || result.code > 128
+    if (!isInterrupted) return result
+    if (Date.now() > deadline) throw new Error(`${target.instance} did not boot`)
+    await sleep(50)
+  }
+}
+
 function readAll(socket: WebSocket): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     const end = () => resolve(Buffer.concat(chunks).toString('utf8'))
+    // A text message marks the end of the output.
     socket.on('message', (data: Buffer, isBinary) => (isBinary ? chunks.push(data) : end()))
-    socket.on('close', end)
+    socket.on('close', () => reject(new Error('the output of the program broke off')))
     socket.on('error', reject)
   })
 }

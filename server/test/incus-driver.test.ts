@@ -4,9 +4,8 @@ import { globSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import assert from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startTestEngine, type TestEngine } from '../../e2e/harness/engine.ts'
-import { runInGuest } from '../../e2e/guest/exec.ts'
+import { runInGuest, runWhenBooted } from '../../e2e/guest/exec.ts'
 import { poolFolder } from '../src/drivers/incus/disks/host-pool.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
 import { captureNameOf, nameOf } from '../src/drivers/incus/instance.ts'
@@ -23,19 +22,18 @@ async function makeHarness(): Promise<DriverHarness> {
   const other = createIncusDriver(options)
   const { client } = engine
 
-  /** A guest that is beginning to boot refuses calls for a while. */
+  const placeOf = (ref: MachineRef) => ({ project: options.project, instance: nameOf(ref) })
+
   async function run(ref: MachineRef, script: string): Promise<string> {
-    const place = { project: options.project, instance: nameOf(ref) }
-    const deadline = Date.now() + 60_000
-    const whenBooted = `test -S /run/systemd/private || exit 75; ${script}`
-    for (;;) {
-      const result = await runInGuest(client, place, ['sh', '-c', whenBooted]).catch(
-        () => undefined,
-      )
-      if (result && result.code !== 75) return result.stdout
-      assert.ok(Date.now() < deadline, `${ref.id} did not boot`)
-      await sleep(50)
-    }
+    const result = await runWhenBooted(client, placeOf(ref), script)
+    assert.equal(result.code, 0, `${script}: ${JSON.stringify(result)}`)
+    return result.stdout
+  }
+
+  async function shutDown(ref: MachineRef, verb: 'poweroff' | 'reboot'): Promise<void> {
+    await run(ref, 'true')
+    // The shutdown may cut the call off.
+    await runInGuest(client, placeOf(ref), ['systemctl', '--no-block', verb]).catch(() => {})
   }
 
   async function freeze(ref: MachineRef): Promise<void> {
@@ -53,8 +51,8 @@ async function makeHarness(): Promise<DriverHarness> {
     imageFiles: engine.imageFiles,
     makeSpec: engine.makeSpec,
     run,
-    powerOff: async (ref) => void (await run(ref, 'systemctl --no-block poweroff')),
-    reboot: async (ref) => void (await run(ref, 'systemctl --no-block reboot')),
+    powerOff: (ref) => shutDown(ref, 'poweroff'),
+    reboot: (ref) => shutDown(ref, 'reboot'),
     async die(ref) {
       const path = `/1.0/instances/${nameOf(ref)}/state`
       const { pid } = await client.get<{ pid: number }>(path, {
@@ -121,7 +119,8 @@ function read(stream: Duplex, length: number): Promise<Buffer> {
   })
 }
 
-const writer = `setsid sh -c 'number=0; while :; do number=$((number + 1))
+const writer = `mkdir /home/writing 2>/dev/null || exit 0
+setsid sh -c 'number=0; while :; do number=$((number + 1))
 echo $number >> /home/first; echo $number >> /home/second; done' </dev/null >/dev/null 2>&1 &`
 
 /** Stands in for the agent by echoing its input. If started again, the first keeps the socket. */

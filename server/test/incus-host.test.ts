@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -8,7 +9,7 @@ import { startTestEngine } from '../../e2e/harness/engine.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
 import { nameOf, refOf } from '../src/drivers/incus/instance.ts'
 import { readLastExit } from '../src/drivers/incus/last-exit.ts'
-import { chooseSubnet, overlap, parseSubnet } from '../src/drivers/incus/subnet.ts'
+import { chooseSubnet, overlap, parseSubnet, readHostRoutes } from '../src/drivers/incus/subnet.ts'
 import { findEngine, prepareEngineFiles, stopEngine } from '../src/host/engine.ts'
 
 const id = 'mch_01kaj0v3m8q4t2x6y9z1b5c7d3'
@@ -36,6 +37,28 @@ test('leftovers of a failed start are swept from the host, and resources in use 
   assert.equal(await findEngine(dataDir), undefined)
   await assert.rejects(driver.ping(), { name: 'DriverError', retryable: true })
 })
+
+test('a network whose address another server has just taken is passed over', async (t) => {
+  const [taken] = chooseSubnet(await readHostRoutes())!.split('/') as [string]
+  const holder = spawn('perl', ['-MSocket', '-e', holdDns, taken], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => holder.kill())
+  await once(holder.stdout, 'data')
+  await using engine = await startTestEngine()
+  const options = engine.optionsOf('taken')
+  await using driver = createIncusDriver(options)
+  await driver.prepare()
+  const { config } = await engine.client.get<{ config: Record<string, string> }>(
+    `/1.0/networks/${options.network}`,
+  )
+  assert.ok(parseSubnet(config['ipv4.address']!))
+  assert.notEqual(config['ipv4.address']!.split('/')[0], taken)
+})
+
+/** Holds the DNS port of an address that the host does not have. 15 is IP_FREEBIND. */
+const holdDns = `socket(S, PF_INET, SOCK_DGRAM, 0) && setsockopt(S, 0, 15, 1)
+  && bind(S, sockaddr_in(53, inet_aton($ARGV[0]))) or die $!; $| = 1; print "held"; sleep 60`
 
 test('a data folder with too long a path for the socket is refused with a remedy', async () => {
   const dataDir = join('/tmp', 'x'.repeat(100))

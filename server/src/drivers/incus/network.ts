@@ -23,14 +23,42 @@ export async function ensureNetwork(client: IncusClient, config: EngineConfig): 
 
   const network = `/1.0/networks/${config.network}`
   const settings = { 'security.acls': acl, 'ipv6.address': 'none', 'dns.mode': 'none' }
-  await ensure(client, network, '/1.0/networks', async () => ({
-    name: config.network,
-    type: 'bridge',
-    config: { ...settings, 'ipv4.address': await subnetOf(config, host), 'ipv4.nat': 'true' },
-  }))
+  await ensureBridge(client, config, network, {
+    settings,
+    taken: host.map(({ subnet }) => subnet),
+  })
   const bridge = await client.get<{ config: Record<string, string> }>(network)
   if (Object.entries(settings).some(([key, value]) => bridge.config[key] !== value)) {
     await client.change('PATCH', network, { body: { config: settings } })
+  }
+}
+
+const maxTries = 5
+
+/**
+ * Another server on this host may choose the same free network at the same time. The DNS service of the
+ * second bridge then cannot start, and the next free network is tried.
+ */
+async function ensureBridge(
+  client: IncusClient,
+  config: EngineConfig,
+  path: string,
+  { settings, taken }: { readonly settings: object; readonly taken: readonly Subnet[] },
+): Promise<void> {
+  const refused: Subnet[] = []
+  for (;;) {
+    let address = ''
+    try {
+      return await ensure(client, path, '/1.0/networks', async () => {
+        address = await subnetOf(config, [...taken, ...refused])
+        const addresses = { 'ipv4.address': address, 'ipv4.nat': 'true' }
+        return { name: config.network, type: 'bridge', config: { ...settings, ...addresses } }
+      })
+    } catch (error) {
+      const isTaken = error instanceof DriverError && /address already in use/i.test(error.message)
+      if (!isTaken || config.subnet !== undefined || refused.length === maxTries) throw error
+      refused.push(parseSubnet(address)!)
+    }
   }
 }
 
@@ -94,7 +122,7 @@ type NetworkAddress = {
   readonly netmask: string
 }
 
-async function subnetOf(config: EngineConfig, host: readonly HostNetwork[]): Promise<string> {
+async function subnetOf(config: EngineConfig, taken: readonly Subnet[]): Promise<string> {
   if (config.subnet !== undefined) {
     if (parseSubnet(config.subnet)) return config.subnet
     throw new DriverError(
@@ -103,7 +131,7 @@ async function subnetOf(config: EngineConfig, host: readonly HostNetwork[]): Pro
     )
   }
   const routes = config.engineDir === undefined ? [] : await readHostRoutes()
-  const free = chooseSubnet([...routes, ...host.map((network) => network.subnet)])
+  const free = chooseSubnet([...routes, ...taken])
   if (free !== undefined) return free
   throw new DriverError(
     'no free network for machines in 10.0.0.0/8; set COMPUTER_NETWORK to a free one',
