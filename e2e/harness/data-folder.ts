@@ -1,6 +1,11 @@
 import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isAlive, sendSignal, type ProcessRecord } from '../../server/src/host/process-record.ts'
+import {
+  identifyProcess,
+  isAlive,
+  sendSignal,
+  type ProcessRecord,
+} from '../../server/src/host/process-record.ts'
 import { networkName } from '../../server/src/process.ts'
 import { removeEngine } from './engine-daemon.ts'
 
@@ -25,7 +30,7 @@ async function removeStaleDataDirs(): Promise<void> {
     if (!entry.startsWith(prefix)) continue
     const dataDir = join(parent, entry)
     const owner = await readFile(join(dataDir, ownerFile), 'utf8').catch(() => undefined)
-    if (owner === undefined || (await isRunning(JSON.parse(owner).pid))) continue
+    if (owner === undefined || isAlive(JSON.parse(owner) as ProcessRecord)) continue
     // Test files start at the same time, and only one should remove it.
     await claim(dataDir)
     await killServices(dataDir)
@@ -34,7 +39,7 @@ async function removeStaleDataDirs(): Promise<void> {
 }
 
 function claim(dataDir: string): Promise<void> {
-  return writeFile(join(dataDir, ownerFile), JSON.stringify({ pid: process.pid }))
+  return writeFile(join(dataDir, ownerFile), JSON.stringify(identifyProcess(process.pid)))
 }
 
 /** Kills the supervisor first, because it would restart the others. */
@@ -54,10 +59,4 @@ async function killServices(dataDir: string): Promise<void> {
 
 function readEnvironment(pid: number): Promise<string> {
   return readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
-}
-
-/** Zombies do not count. */
-async function isRunning(pid: number): Promise<boolean> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  return /^State:\t[^ZX]/m.test(status)
 }

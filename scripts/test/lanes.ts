@@ -41,7 +41,7 @@ async function takeFiles(
       if (!file || options.signal.aborted) return
       try {
         if (file.joinsServer) server ??= await startRealServer(sharedServerOptions)
-        const result = await runFile(file, { ...options, env: laneEnv(server) })
+        const result = await runFile(file, { ...options, env: serverEnv(server) })
         if (options.signal.aborted) return
         if (result.failed > 0 && server) await keepServerLogs(server.dataDir, result.logDir)
         options.onResult(result)
@@ -61,7 +61,7 @@ function failedResult({ path }: TestFile, logDir: string, { stack }: Error): Fil
   return { path, seconds: 0, passed: 0, failed: 1, skipped: 0, report: stack ?? '', logDir }
 }
 
-function laneEnv(server: RealServer | undefined): Readonly<Record<string, string>> {
+function serverEnv(server: RealServer | undefined): Readonly<Record<string, string>> {
   if (!server) return {}
   const { dataDir, api } = server
   return { COMPUTER_TEST_SERVER: JSON.stringify({ baseUrl: api.baseUrl, dataDir }) }

@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import { newId } from '../src/ids.ts'
 import { ownOrigin } from './browser.ts'
 import { startTestGateway, type HandshakeRefused } from './gateway.ts'
+import { eventually } from './settled.ts'
 import { startTestPreviews, type Reply } from './preview-server.ts'
 
 /* Access control of previews. */
@@ -272,12 +273,12 @@ async function join(userId: `usr_${string}`): Promise<void> {
 
 /** Asks until the status is the answer. A request that is under way when access ends is cut off. */
 async function comes(status: number, ask: () => Promise<Reply>): Promise<void> {
-  for (;;) {
+  await eventually(async () => {
     const reply = await ask().catch((error: NodeJS.ErrnoException) => {
       assert.equal(error.code, 'ECONNRESET')
     })
-    if (reply?.status === status) return
-  }
+    return reply?.status === status || undefined
+  })
 }
 
 function withLabel(preview: Awaited<ReturnType<typeof publish>>) {

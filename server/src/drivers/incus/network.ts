@@ -23,17 +23,15 @@ export async function ensureNetwork(client: IncusClient, config: EngineConfig): 
 
   const network = `/1.0/networks/${config.network}`
   const settings = { 'security.acls': acl, 'ipv6.address': 'none', 'dns.mode': 'none' }
-  await ensureBridge(client, config, network, {
-    settings,
-    taken: host.map(({ subnet }) => subnet),
-  })
+  const inUse = host.map(({ subnet }) => subnet)
+  await ensureBridge(client, config, { path: network, settings, inUse })
   const bridge = await client.get<{ config: Record<string, string> }>(network)
   if (Object.entries(settings).some(([key, value]) => bridge.config[key] !== value)) {
     await client.change('PATCH', network, { body: { config: settings } })
   }
 }
 
-const maxTries = 5
+const maxTries = 6
 
 /**
  * Another server on this host may choose the same free network at the same time. The DNS service of the
@@ -42,22 +40,21 @@ const maxTries = 5
 async function ensureBridge(
   client: IncusClient,
   config: EngineConfig,
-  path: string,
-  { settings, taken }: { readonly settings: object; readonly taken: readonly Subnet[] },
+  bridge: { readonly path: string; readonly settings: object; readonly inUse: readonly Subnet[] },
 ): Promise<void> {
-  const refused: Subnet[] = []
-  for (;;) {
+  const taken = [...bridge.inUse]
+  for (let tries = 1; ; tries += 1) {
     let address = ''
     try {
-      return await ensure(client, path, '/1.0/networks', async () => {
-        address = await subnetOf(config, [...taken, ...refused])
-        const addresses = { 'ipv4.address': address, 'ipv4.nat': 'true' }
-        return { name: config.network, type: 'bridge', config: { ...settings, ...addresses } }
+      return await ensure(client, bridge.path, '/1.0/networks', async () => {
+        address = await subnetOf(config, taken)
+        const settings = { ...bridge.settings, 'ipv4.address': address, 'ipv4.nat': 'true' }
+        return { name: config.network, type: 'bridge', config: settings }
       })
     } catch (error) {
       const isTaken = error instanceof DriverError && /address already in use/i.test(error.message)
-      if (!isTaken || config.subnet !== undefined || refused.length === maxTries) throw error
-      refused.push(parseSubnet(address)!)
+      if (!isTaken || config.subnet !== undefined || tries === maxTries) throw error
+      taken.push(parseSubnet(address)!)
     }
   }
 }
