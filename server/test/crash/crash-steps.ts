@@ -29,7 +29,10 @@ export type Operation<Subject> = {
 /** Cases run concurrently, each with a server of its own, because they mostly wait. */
 const concurrency = 3
 
-/** Each kind of fate is a test of its own, since a test has a time limit. */
+/** Each case has the time limit of a test. All cases of a kind together have none. */
+const kindOptions = { concurrency, timeout: Infinity }
+
+
 const kinds: Readonly<Record<string, (fate: Fate) => boolean>> = {
   'dies before a call': ({ ending, at }) => ending === 'before' && !isWrite(at),
   'dies before a write': ({ ending, at }) => ending === 'before' && isWrite(at),
@@ -41,7 +44,7 @@ const kinds: Readonly<Record<string, (fate: Fate) => boolean>> = {
 export function testCrashes<Subject>(operation: Operation<Subject>): void {
   let recording: Promise<readonly Point[]> | undefined
   for (const [kind, isOfKind] of Object.entries(kinds)) {
-    test(`${operation.name}: a worker that ${kind}, at any step`, { concurrency }, async (t) => {
+    test(`${operation.name}: a worker that ${kind}, at any step`, kindOptions, async (t) => {
       const points = await (recording ??= run(operation, null))
       for (const call of operation.calls) {
         assert.ok(
