@@ -4,6 +4,7 @@ import sharp from 'sharp'
 import { Desktop } from '../src/desktop/desktop.ts'
 import { Fence } from '../src/fence.ts'
 import { LiveScreen } from '../src/screen/live-screen.ts'
+import { ScreenStream } from '../src/screen/stream.ts'
 import { ScreenViewer } from './screen-viewer.ts'
 import { startDisplay, type TestDisplay } from './x-display.ts'
 import { openPainter, type Painter } from './x-painter.ts'
@@ -22,6 +23,23 @@ before(async () => {
 after(async () => {
   painter?.[Symbol.dispose]()
   await display?.[Symbol.asyncDispose]()
+})
+
+test('a cursor that is known before the size of the screen waits for it', async () => {
+  const listener = { onReady() {}, onInput() {}, onClose() {} }
+  let stream!: ScreenStream
+  using viewer = new ScreenViewer((duplex) => {
+    stream = new ScreenStream(duplex, new Map(), listener)
+  })
+  stream.queue({ type: 'cursor', width: 1, height: 1, x: 0, y: 0, pixels: 'AAAAAA==' })
+  stream.flush()
+  stream.queueGeometry({ type: 'geometry', width: 640, height: 480 })
+  stream.flush()
+  await viewer.until(() => viewer.frames.length > 0)
+  assert.deepEqual(
+    viewer.messages.map(({ type }) => type),
+    ['geometry', 'cursor', 'frame'],
+  )
 })
 
 test('drawings arrive exactly, in the encoding that suits them', async () => {

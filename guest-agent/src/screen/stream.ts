@@ -23,6 +23,7 @@ export class ScreenStream {
   readonly #tiles: TileStore
   readonly #missing = new Set<number>()
   readonly #pending = new Map<ScreenFromGuest['type'], Buffer>()
+  #hasGeometry = false
   #sentFrame = 0
   #takenFrame = 0
 
@@ -41,6 +42,7 @@ export class ScreenStream {
 
   /** Discards the tiles of the earlier geometry. */
   queueGeometry(message: Extract<ScreenFromGuest, { type: 'geometry' }>): void {
+    this.#hasGeometry = true
     this.#missing.clear()
     this.#pending.set('geometry', encodeControl(message))
   }
@@ -58,9 +60,9 @@ export class ScreenStream {
     for (const tile of tiles) this.#missing.add(tile)
   }
 
-  /** Sends everything pending as one frame, if it has capacity. */
+  /** Sends everything pending as one frame, if it has capacity. The first frame begins with a geometry. */
   flush(): void {
-    if (!this.#isOpen || !this.isReady) return
+    if (!this.#isOpen || !this.isReady || !this.#hasGeometry) return
     if (this.#missing.size === 0 && this.#pending.size === 0) return
     this.#stream.cork()
     for (const type of sendOrder) {
