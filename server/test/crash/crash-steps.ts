@@ -32,7 +32,6 @@ const concurrency = 3
 /** Each case has the time limit of a test. All cases of a kind together have none. */
 const kindOptions = { concurrency, timeout: Infinity }
 
-
 const kinds: Readonly<Record<string, (fate: Fate) => boolean>> = {
   'dies before a call': ({ ending, at }) => ending === 'before' && !isWrite(at),
   'dies before a write': ({ ending, at }) => ending === 'before' && isWrite(at),
