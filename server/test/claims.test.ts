@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import { openDatabase } from '../src/db/database.ts'
+import { renewClaims } from '../src/domain/claims.ts'
 import { claimMail } from '../src/domain/accounts/mails.ts'
 import { claimReleasedCaptures } from '../src/domain/disks/capture-work.ts'
 import { createMachine } from '../src/domain/machines/creation.ts'
@@ -43,6 +44,25 @@ for (const [table, claim] of Object.entries(queues)) {
   })
 }
 
+test('a renewal waits for no row, and renews the others', async () => {
+  const workerId = randomUUID()
+  await sql`update machines set claimed_by = ${workerId}, claimed_until = now()`.execute(db)
+  const ids = (await db.selectFrom('machines').select('id').execute()).map(({ id }) => id)
+  const impatient = openTestDatabase({ lock_timeout: '1s' })
+  after(() => impatient.destroy())
+
+  await db.transaction().execute(async (tx) => {
+    await tx.selectFrom('machines').select('id').where('id', '=', ids[2]!).forUpdate().execute()
+    await renewClaims({ ...app, db: impatient }, 'machines', workerId, ids)
+  })
+  const renewed = await db
+    .selectFrom('machines')
+    .select('id')
+    .where('claimed_until', '>', sql<Date>`now()`)
+    .execute()
+  assert.deepEqual(new Set(renewed.map(({ id }) => id)), new Set(ids.toSpliced(2, 1)))
+})
+
 test('a claim of mails takes one', async () => {
   assert.ok(await claimMail(db))
   const { rows } = await sql`select from mails where attempts = 1`.execute(db)
@@ -52,8 +72,13 @@ test('a claim of mails takes one', async () => {
 /** The server's rows, with joins by nested loops that cache nothing. */
 function openNestingDatabase() {
   const off = ['hashjoin', 'mergejoin', 'material', 'hashagg', 'sort', 'memoize']
+  return openTestDatabase(Object.fromEntries(off.map((name) => [`enable_${name}`, 'off'])))
+}
+
+function openTestDatabase(settings: Record<string, string>) {
   const url = new URL(server.databaseUrl)
-  url.searchParams.set('options', off.map((name) => `-c enable_${name}=off`).join(' '))
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
+  url.searchParams.set('options', options.join(' '))
   return openDatabase(url.href, { log: server.app.log, maxConnections: 2 })
 }
 

@@ -104,11 +104,11 @@ test('many writers, two outbox workers and reconnecting readers: every event onc
     while (!isOver || (await unplaced(server)) > 0) await placeEvents(server.app)
   }
   const steady = await gateway.connect('/v1/events', bearer(server))
+  let cursor = await firstCursor(server)
   const placing = [place(), place()]
   const writing = Promise.all(machines.map(write)).then(() => (isOver = true))
   // A reader that disconnects after every few frames and resumes.
   const pieces: Record<string, unknown>[] = []
-  let cursor = await firstCursor(server)
   while (pieces.length < total) {
     const client = await gateway.connect(`/v1/events?after=${cursor}`, bearer(server))
     const wanted = Math.min(17, total - pieces.length)

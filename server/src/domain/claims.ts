@@ -64,6 +64,10 @@ export async function withClaim(
   }
 }
 
+/**
+ * Renews the worker's claims of these rows. A row that a transaction has locked is left to the next
+ * renewal: waiting for one row while others are locked could be a deadlock.
+ */
 export async function renewClaims<Table extends keyof ClaimedTables>(
   app: Pick<App, 'db' | 'timing'>,
   table: Table,
@@ -73,7 +77,10 @@ export async function renewClaims<Table extends keyof ClaimedTables>(
   if (ids.length === 0) return
   await sql`
     update ${sql.table(table)} set claimed_until = ${inMs(app.timing.claimMs)}
-    where claimed_by = ${workerId} and id = any(${ids})
+    where id = any(array(
+      select id from ${sql.table(table)} where claimed_by = ${workerId} and id = any(${ids})
+      for no key update skip locked
+    ))
   `.execute(app.db)
 }
 
