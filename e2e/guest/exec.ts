@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import type { IncusClient } from '../../server/src/drivers/incus/client.ts'
@@ -8,12 +9,21 @@ export type GuestResult = {
   readonly stderr: string
 }
 
+/**
+ * Marks the end of a program's output by a word, and waits to be disconnected: on a busy host, the engine
+ * loses what a program writes just before its end.
+ */
+const untilRead = `word=$1; shift; : | "$@"; code=$?
+printf '%s %d.' "$word" $code; printf '%s 0.' "$word" >&2; read -r _`
+
 /** Runs a program as root in a guest through the engine's own exec, without the agent. */
 export async function runInGuest(
   client: IncusClient,
   target: { readonly project: string; readonly instance: string },
-  command: readonly string[],
+  program: readonly string[],
 ): Promise<GuestResult> {
+  const word = randomUUID()
+  const command = ['sh', '-c', untilRead, 'sh', word, ...program]
   const operation = await client.begin(
     `/1.0/instances/${target.instance}/exec`,
     { command, 'wait-for-websocket': true, interactive: false, environment: {} },
@@ -22,18 +32,20 @@ export async function runInGuest(
   const secrets = operation.metadata?.['fds'] as Readonly<Record<string, string>>
   const open = (fd: string) =>
     client.socket(`/1.0/operations/${operation.id}/websocket`, { secret: secrets[fd]! })
-  // The program starts when all others are open, and may end before a late control socket opens.
+  // The program starts when all others are open.
   const control = open('control')
   const sockets = [control]
   try {
     await opened(control)
     const [input, stdout, stderr] = [open('0'), open('1'), open('2')]
     sockets.push(input, stdout, stderr)
-    input.on('open', () => input.send('', { binary: false }))
     input.on('error', () => {})
-    const output = await Promise.all([readAll(stdout), readAll(stderr)])
-    const ended = await client.waitFor(operation, 60_000)
-    return { code: Number(ended.metadata?.['return']), stdout: output[0], stderr: output[1] }
+    const [output, errors] = await Promise.all([
+      readUntil(stdout, word),
+      readUntil(stderr, word),
+      opened(input),
+    ])
+    return { code: output.code, stdout: output.text, stderr: errors.text }
   } finally {
     for (const socket of sockets) socket.terminate()
   }
@@ -43,7 +55,7 @@ const bootWithinMs = 60_000
 
 /**
  * Runs a shell script as root once the guest has booted. A guest that is about to boot refuses programs,
- * and one that boots may kill them or cut off their output, so the script may run more than once.
+ * and one that reboots kills them, so the script may run more than once.
  */
 export async function runWhenBooted(
   client: IncusClient,
@@ -61,12 +73,16 @@ export async function runWhenBooted(
   }
 }
 
-function readAll(socket: WebSocket): Promise<string> {
+function readUntil(socket: WebSocket, word: string): Promise<{ text: string; code: number }> {
+  const mark = new RegExp(`${word} (\\d+)\\.`)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    const end = () => resolve(Buffer.concat(chunks).toString('utf8'))
-    // A text message marks the end of the output.
-    socket.on('message', (data: Buffer, isBinary) => (isBinary ? chunks.push(data) : end()))
+    socket.on('message', (data: Buffer) => {
+      chunks.push(data)
+      const all = Buffer.concat(chunks).toString('utf8')
+      const found = mark.exec(all)
+      if (found) resolve({ text: all.slice(0, found.index), code: Number(found[1]) })
+    })
     socket.on('close', () => reject(new Error('the output of the program broke off')))
     socket.on('error', reject)
   })
