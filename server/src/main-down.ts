@@ -7,7 +7,7 @@ import { engineDirectory } from './host/engine.ts'
 import { endLeftovers } from './host/leftovers.ts'
 import { sendSignal } from './host/process-record.ts'
 import { engineProgram } from './host/programs.ts'
-import { findServer, lockDataDir } from './host/server-lock.ts'
+import { findServer, isDataDirLocked, lockDataDir } from './host/server-lock.ts'
 import { stopAllMachines } from './host/stop-machines.ts'
 import { Supervisor } from './host/supervisor.ts'
 import { openTerminal, type Terminal } from './host/terminal.ts'
@@ -58,7 +58,7 @@ async function stopServer(dataDir: string, terminal: Terminal): Promise<void> {
   terminal.wait(`stopping the server (process ${server.pid})`)
   sendSignal(server.pid, 'SIGTERM')
   const deadline = performance.now() + stopTimeoutMs
-  while (findServer(dataDir)) {
+  while (isDataDirLocked(dataDir)) {
     if (performance.now() > deadline) {
       throw new Error(`the server (process ${server.pid}) does not stop; see ${dataDir}/logs`)
     }

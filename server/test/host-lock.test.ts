@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { findServer, lockDataDir } from '../src/host/server-lock.ts'
+import { findServer, isDataDirLocked, lockDataDir } from '../src/host/server-lock.ts'
 
 test('a second start fails with the server that runs, also in the same process', async (t) => {
   const dataDir = await temporaryFolder(t)
@@ -35,6 +35,26 @@ test('of many concurrent starts, one gets the lock', async (t) => {
   const winners = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
   for (const winner of winners) winner.kill('SIGKILL')
   assert.equal(winners.length, 1)
+})
+
+test('a server that ends keeps the folder locked until its lock is released', async (t) => {
+  const dataDir = await temporaryFolder(t)
+  const lock = lockDataDir(dataDir, 'ending')
+  // It empties the file first.
+  await truncate(join(dataDir, 'run', 'server.lock'))
+  assert.equal(findServer(dataDir), null)
+  assert.equal(isDataDirLocked(dataDir), true)
+  lock[Symbol.dispose]()
+  assert.equal(isDataDirLocked(dataDir), false)
+})
+
+test('a start waits for those who only ask whether a server runs', async (t) => {
+  const dataDir = await temporaryFolder(t)
+  lockDataDir(dataDir, 'earlier')[Symbol.dispose]()
+  const path = join(dataDir, 'run', 'server.lock')
+  const asking = spawn('flock', ['--shared', path, '-c', 'echo asks; sleep 0.2'])
+  await once(asking.stdout, 'data')
+  lockDataDir(dataDir, 'next')[Symbol.dispose]()
 })
 
 async function temporaryFolder(t: TestContext): Promise<string> {

@@ -19,6 +19,9 @@ export class ServerRunsError extends Error {
   }
 }
 
+/** Longer than another process takes to find out whether the folder is locked, which locks it as well. */
+const probeSeconds = 1
+
 /**
  * Locks the data folder for this process. The kernel releases the lock however the process ends, so a
  * lock is never stale. Throws ServerRunsError when another process has it.
@@ -27,7 +30,7 @@ export function lockDataDir(dataDir: string, address: string): Disposable {
   const runDir = join(dataDir, 'run')
   mkdirSync(runDir, { recursive: true, mode: 0o700 })
   const file = openSync(lockPath(dataDir), 'a+', 0o600)
-  if (!isLocked(file, '--exclusive')) {
+  if (!tryLock(file, ['--exclusive', '--timeout', String(probeSeconds)])) {
     closeSync(file)
     throw new ServerRunsError(readOwner(dataDir))
   }
@@ -41,25 +44,29 @@ export function lockDataDir(dataDir: string, address: string): Disposable {
   }
 }
 
-/** The server that has locked the data folder, or null. */
+/** The server that has locked the data folder, or null. It is null too while a server begins or ends. */
 export function findServer(dataDir: string): RunningServer | null {
+  return isDataDirLocked(dataDir) ? readOwner(dataDir) : null
+}
+
+export function isDataDirLocked(dataDir: string): boolean {
   let file: number
   try {
     file = openSync(lockPath(dataDir), 'r')
   } catch {
-    return null
+    return false
   }
   try {
-    return isLocked(file, '--shared') ? null : readOwner(dataDir)
+    return !tryLock(file, ['--shared', '--nonblock'])
   } finally {
     closeSync(file)
   }
 }
 
 /** Node cannot lock a file, but a lock that flock takes on an inherited descriptor stays with it. */
-function isLocked(file: number, kind: '--exclusive' | '--shared'): boolean {
+function tryLock(file: number, options: readonly string[]): boolean {
   const stdio = ['ignore', 'ignore', 'inherit', file] as const
-  const { status, error } = spawnSync('flock', ['--nonblock', kind, '3'], { stdio: [...stdio] })
+  const { status, error } = spawnSync('flock', [...options, '3'], { stdio: [...stdio] })
   if (error) throw new Error('could not run flock; install util-linux', { cause: error })
   return status === 0
 }
