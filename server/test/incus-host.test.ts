@@ -2,14 +2,17 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { startTestEngine } from '../../e2e/harness/engine.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
+import { groupsFolder } from '../src/drivers/incus/freezer.ts'
 import { nameOf, refOf } from '../src/drivers/incus/instance.ts'
 import { readLastExit } from '../src/drivers/incus/last-exit.ts'
+import { describeUnfrozen } from '../src/drivers/incus/unfrozen.ts'
 import { chooseSubnet, overlap, parseSubnet, readHostRoutes } from '../src/drivers/incus/subnet.ts'
+import { eventually } from './settled.ts'
 import { findEngine, prepareEngineFiles, stopEngine } from '../src/host/engine.ts'
 
 const id = 'mch_01kaj0v3m8q4t2x6y9z1b5c7d3'
@@ -36,6 +39,25 @@ test('leftovers of a failed start are swept from the host, and resources in use 
   await stopEngine(dataDir)
   assert.equal(await findEngine(dataDir), undefined)
   await assert.rejects(driver.ping(), { name: 'DriverError', retryable: true })
+})
+
+test('threads that a freeze waits for are described', async (t) => {
+  assert.ok(groupsFolder)
+  const group = join(groupsFolder, `computer-test-${randomBytes(4).toString('hex')}`)
+  const inner = join(group, 'inner')
+  mkdirSync(inner, { recursive: true })
+  const sleeper = spawn('sleep', ['1000'], { stdio: 'ignore' })
+  t.after(async () => {
+    const ended = once(sleeper, 'exit')
+    sleeper.kill('SIGKILL')
+    await ended
+    for (const folder of [inner, group]) rmdirSync(folder)
+  })
+  writeFileSync(join(inner, 'cgroup.procs'), String(sleeper.pid))
+  const isDescribed = async (as: RegExp) => as.test(await describeUnfrozen(group)) || undefined
+  await eventually(() => isDescribed(/^"sleep" \(S, \w+\)$/))
+  writeFileSync(join(group, 'cgroup.freeze'), '1')
+  await eventually(() => isDescribed(/^none$/))
 })
 
 test('a network whose address another server has just taken is passed over', async (t) => {

@@ -15,6 +15,7 @@ import {
   type Instances,
 } from './instances.ts'
 import { storageName } from './disks/host-pool.ts'
+import { describeUnfrozen } from './unfrozen.ts'
 
 /**
  * Freezes all processes of a machine while its disk is copied. On the engine's own host this uses the
@@ -108,7 +109,7 @@ type FreezableInstances = Instances & { readonly freezer: Freezer }
 
 const freezeWithinMs = 5_000
 /** cgroup v2: mounted beside v1 on a hybrid host, otherwise at the top. */
-const groupsFolder = ['/sys/fs/cgroup/unified', '/sys/fs/cgroup'].find((folder) =>
+export const groupsFolder = ['/sys/fs/cgroup/unified', '/sys/fs/cgroup'].find((folder) =>
   existsSync(join(folder, 'cgroup.procs')),
 )
 
@@ -129,8 +130,11 @@ async function freezeGroup(group: string): Promise<FreezeHold> {
   const deadline = Date.now() + freezeWithinMs
   while (!(await isGroupFrozen(group))) {
     if (Date.now() > deadline) {
+      const unfrozen = await describeUnfrozen(group)
       await release()
-      throw new DriverError('the machine could not be frozen in time', { retryable: true })
+      throw new DriverError(`the machine could not be frozen in time; not frozen: ${unfrozen}`, {
+        retryable: true,
+      })
     }
     await sleep(1)
   }
