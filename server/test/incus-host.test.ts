@@ -10,10 +10,10 @@ import { createIncusDriver } from '../src/drivers/incus/driver.ts'
 import { groupsFolder } from '../src/drivers/incus/freezer.ts'
 import { nameOf, refOf } from '../src/drivers/incus/instance.ts'
 import { readLastExit } from '../src/drivers/incus/last-exit.ts'
-import { describeUnfrozen } from '../src/drivers/incus/unfrozen.ts'
 import { chooseSubnet, overlap, parseSubnet, readHostRoutes } from '../src/drivers/incus/subnet.ts'
-import { eventually } from './settled.ts'
+import { describeUnfrozen } from '../src/drivers/incus/unfrozen.ts'
 import { findEngine, prepareEngineFiles, stopEngine } from '../src/host/engine.ts'
+import { eventually } from './settled.ts'
 
 const id = 'mch_01kaj0v3m8q4t2x6y9z1b5c7d3'
 

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A guest may have many threads, and each takes a few reads. */
-const most = { threads: 2_000, named: 5 }
+/** A guest may have many groups and threads, and each takes a few reads. */
+const most = { groups: 200, threads: 2_000, named: 5 }
 
 /** Where frozen threads wait, and parents of a child that is frozen before it has begun. */
 const frozenIn = /freezer|get_signal|vfork/
@@ -13,27 +13,32 @@ const frozenIn = /freezer|get_signal|vfork/
  */
 export async function describeUnfrozen(group: string): Promise<string> {
   const found: string[] = []
-  for (const thread of (await listThreads(group)).slice(0, most.threads)) {
-    const [waitsIn, status] = await Promise.all(
-      ['wchan', 'status'].map((file) => readOrEmpty(join('/proc', thread, file))),
-    )
-    if (status === '' || frozenIn.test(waitsIn!)) continue
-    const name = /^Name:\t(.*)$/m.exec(status!)?.[1]
-    const state = /^State:\t(\S)/m.exec(status!)?.[1]
+  for (const thread of await listThreads(group)) {
+    const status = await readOrEmpty(`/proc/${thread}/status`)
+    const waitsIn = await readOrEmpty(`/proc/${thread}/wchan`)
+    if (status === '' || frozenIn.test(waitsIn)) continue
+    const name = /^Name:\t(.*)$/m.exec(status)?.[1]
+    const state = /^State:\t(\S)/m.exec(status)?.[1]
     found.push(`${JSON.stringify(name)} (${state}, ${waitsIn})`)
     if (found.length === most.named) break
   }
   return found.join(', ') || 'none'
 }
 
+/** The first threads of the group and of the groups below it, which may vanish meanwhile. */
 async function listThreads(group: string): Promise<string[]> {
-  const entries = await readdir(group, { withFileTypes: true, recursive: true }).catch(() => [])
-  const groups = entries.filter((entry) => entry.isDirectory())
-  const folders = [group, ...groups.map((entry) => join(entry.parentPath, entry.name))]
-  const lists = await Promise.all(
-    folders.map((folder) => readOrEmpty(join(folder, 'cgroup.threads'))),
-  )
-  return lists.flatMap((list) => list.split('\n').filter((line) => line !== ''))
+  const threads: string[] = []
+  const groups = [group]
+  for (let read = 0; read < most.groups && threads.length < most.threads; read++) {
+    const next = groups.shift()
+    if (next === undefined) break
+    const list = await readOrEmpty(join(next, 'cgroup.threads'))
+    threads.push(...list.split('\n', most.threads).filter((line) => line !== ''))
+    const entries = await readdir(next, { withFileTypes: true }).catch(() => [])
+    const inner = entries.filter((entry) => entry.isDirectory()).slice(0, most.groups)
+    groups.push(...inner.map(({ name }) => join(next, name)))
+  }
+  return threads.slice(0, most.threads)
 }
 
 function readOrEmpty(path: string): Promise<string> {
