@@ -7,6 +7,7 @@ import {
   type ProcessRecord,
 } from '../../server/src/host/process-record.ts'
 import { networkName } from '../../server/src/process.ts'
+import { replaceFile } from '../../server/src/replace-file.ts'
 import { removeEngine } from './engine-daemon.ts'
 
 /** Data folders of tests are `/var/tmp/computer-e2e-NAME-…`. */
@@ -29,17 +30,33 @@ async function removeStaleDataDirs(): Promise<void> {
   for (const entry of await readdir(parent)) {
     if (!entry.startsWith(prefix)) continue
     const dataDir = join(parent, entry)
-    const owner = await readFile(join(dataDir, ownerFile), 'utf8').catch(() => undefined)
-    if (owner === undefined || isAlive(JSON.parse(owner) as ProcessRecord)) continue
-    // Test files start at the same time, and only one should remove it.
-    await claim(dataDir)
+    if (!(await inherit(dataDir))) continue
     await killServices(dataDir)
     await removeEngine(dataDir, networkName(dataDir))
   }
 }
 
+/**
+ * Claims the folder of an owner that ended. Test files start at the same time, and only one of them
+ * succeeds the same owner. A folder whose owner is not recorded yet has just been made.
+ */
+async function inherit(dataDir: string): Promise<boolean> {
+  const text = await readFile(join(dataDir, ownerFile), 'utf8').catch(() => undefined)
+  if (text === undefined) return false
+  const owner = JSON.parse(text) as ProcessRecord
+  if (isAlive(owner)) return false
+  const marker = join(dataDir, `successor-of-${owner.pid}-${owner.startedAt}`)
+  const isFirst = await writeFile(marker, '', { flag: 'wx' }).then(
+    () => true,
+    () => false,
+  )
+  if (isFirst) await claim(dataDir)
+  return isFirst
+}
+
 function claim(dataDir: string): Promise<void> {
-  return writeFile(join(dataDir, ownerFile), JSON.stringify(identifyProcess(process.pid)))
+  const record = JSON.stringify(identifyProcess(process.pid))
+  return replaceFile(join(dataDir, ownerFile), record, { isDurable: false })
 }
 
 /** Kills the supervisor first, because it would restart the others. */
