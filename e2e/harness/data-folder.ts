@@ -1,19 +1,18 @@
 import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
-  identifyProcess,
   isAlive,
+  readRecord,
+  recordProcess,
   sendSignal,
-  type ProcessRecord,
 } from '../../server/src/host/process-record.ts'
 import { networkName } from '../../server/src/process.ts'
-import { replaceFile } from '../../server/src/replace-file.ts'
 import { removeEngine } from './engine-daemon.ts'
 
 /** Data folders of tests are `/var/tmp/computer-e2e-NAME-…`. */
 const parent = '/var/tmp'
 const prefix = 'computer-e2e-'
-const ownerFile = 'owner.json'
+const ownerName = 'owner'
 
 /**
  * Makes a data folder that belongs to this process, after it has removed the folders, engines and
@@ -41,10 +40,8 @@ async function removeStaleDataDirs(): Promise<void> {
  * succeeds the same owner. A folder whose owner is not recorded yet has just been made.
  */
 async function inherit(dataDir: string): Promise<boolean> {
-  const text = await readFile(join(dataDir, ownerFile), 'utf8').catch(() => undefined)
-  if (text === undefined) return false
-  const owner = JSON.parse(text) as ProcessRecord
-  if (isAlive(owner)) return false
+  const owner = readRecord(dataDir, ownerName)
+  if (owner === null || isAlive(owner)) return false
   const marker = join(dataDir, `successor-of-${owner.pid}-${owner.startedAt}`)
   const isFirst = await writeFile(marker, '', { flag: 'wx' }).then(
     () => true,
@@ -55,8 +52,7 @@ async function inherit(dataDir: string): Promise<boolean> {
 }
 
 function claim(dataDir: string): Promise<void> {
-  const record = JSON.stringify(identifyProcess(process.pid))
-  return replaceFile(join(dataDir, ownerFile), record, { isDurable: false })
+  return recordProcess(dataDir, ownerName, process.pid)
 }
 
 /** Kills the supervisor first, because it would restart the others. */
@@ -68,9 +64,8 @@ async function killServices(dataDir: string): Promise<void> {
     sendSignal(supervisor, 'SIGKILL')
   }
   for (const name of await readdir(runDir).catch(() => [])) {
-    if (!name.endsWith('.pid')) continue
-    const record = JSON.parse(await readFile(join(runDir, name), 'utf8')) as ProcessRecord
-    if (isAlive(record)) sendSignal(record.pid, 'SIGKILL')
+    const record = name.endsWith('.pid') ? readRecord(runDir, name.slice(0, -'.pid'.length)) : null
+    if (record && isAlive(record)) sendSignal(record.pid, 'SIGKILL')
   }
 }
 

@@ -44,7 +44,7 @@ export async function endRecorded(
   name: string,
   options: { readonly signal: NodeJS.Signals; readonly graceMs: number },
 ): Promise<boolean> {
-  const record = readRecord(recordPath(runDir, name))
+  const record = readRecord(runDir, name)
   const wasAlive = record !== null && isAlive(record)
   if (wasAlive) await endProcess(record, options)
   forgetProcess(runDir, name)
@@ -81,9 +81,11 @@ function recordPath(runDir: string, name: string): string {
   return join(runDir, `${name}.pid`)
 }
 
-function readRecord(path: string): ProcessRecord | null {
+/** The process that was recorded under this name, which may have ended since, or null. */
+export function readRecord(runDir: string, name: string): ProcessRecord | null {
   try {
-    const { pid, startedAt } = JSON.parse(readFileSync(path, 'utf8')) as Partial<ProcessRecord>
+    const text = readFileSync(recordPath(runDir, name), 'utf8')
+    const { pid, startedAt } = JSON.parse(text) as Partial<ProcessRecord>
     return typeof pid === 'number' && typeof startedAt === 'string' ? { pid, startedAt } : null
   } catch {
     return null
