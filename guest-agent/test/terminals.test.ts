@@ -169,6 +169,27 @@ test('a process may handle the hangup and exit by itself', async () => {
   assert.match(client.text, /bye/)
 })
 
+test('what a process starts to handle the hangup is not hung up', async () => {
+  const script = 'trap "sleep 0.2; echo bye; exit 9" HUP; echo up; while :; do sleep 0.05; done'
+  const id = open({ command: ['bash', '-c', script] })
+  const client = attach(id)
+  await client.until(/up/)
+  await terminals.kill(id)
+  assert.equal(await client.exit, 9)
+  assert.match(client.text, /bye/)
+})
+
+test('a terminal that is killed while its command starts is hung up, and not killed', async () => {
+  const hangup = 128 + 1
+  for (let round = 0; round < 100; round++) {
+    const id = open({ command: ['sleep', '600'] })
+    const client = attach(id)
+    await pause(round % 10)
+    await terminals.kill(id)
+    assert.equal(await client.exit, hangup)
+  }
+})
+
 test('processes started later inherit no descriptor of a terminal', async () => {
   open({ command: ['cat'] })
   open({ command: ['cat'] })

@@ -145,7 +145,8 @@ test('a handshake is refused with the reason', async () => {
 })
 
 test('a terminal that is killed, and a machine that stops, end the connection', async () => {
-  const killed = await connect(await open())
+  // A shell that is still starting may not notice a hangup.
+  const killed = await connect(await open({ command: ['sleep', '600'] }))
   const { id: killedId } = (await server.call('GET', path)).body.data[0]
   await server.call('DELETE', `${path}/${killedId}`)
   assert.equal((await killed.closed).code, 1000)
