@@ -1,12 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { globSync, unlinkSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import assert from 'node:assert/strict'
-import { startTestEngine, type TestEngine } from '../../e2e/harness/engine.ts'
+import { leaveOutDesktop, startTestEngine } from '../../e2e/harness/engine.ts'
 import { runInGuest, runWhenBooted } from '../../e2e/guest/exec.ts'
-import { poolFolder } from '../src/drivers/incus/disks/host-pool.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
 import { captureNameOf, nameOf } from '../src/drivers/incus/instance.ts'
 import type { MachineRef } from '../src/drivers/machine-driver.ts'
@@ -82,24 +78,6 @@ async function makeHarness(): Promise<DriverHarness> {
       await other[Symbol.asyncDispose]()
       await engine[Symbol.asyncDispose]()
     },
-  }
-}
-
-/**
- * The desktop costs each boot some seconds of a core, and no promise of a driver depends on it. It is
- * left out in the pool of a private engine alone, because another engine has other users.
- */
-function leaveOutDesktop({ engineDir }: TestEngine): void {
-  if (process.env['COMPUTER_TEST_ENGINE_SOCKET'] !== undefined) return
-  const images = globSync(join(poolFolder(engineDir, 'default'), 'images', '*'))
-  assert.equal(images.length, 1, 'the pool was copied with its image')
-  for (const image of images) {
-    const setReadOnly = (value: string) =>
-      execFileSync('btrfs', ['property', 'set', '-f', '-t', 'subvol', image, 'ro', value])
-    setReadOnly('false')
-    const wants = 'rootfs/etc/systemd/system/multi-user.target.wants'
-    unlinkSync(join(image, wants, 'computer-session.service'))
-    setReadOnly('true')
   }
 }
 

@@ -3,15 +3,21 @@ import { join } from 'node:path'
 import { replaceFile } from '../replace-file.ts'
 
 const distributed = '/usr/share/lxc/config'
+const startScript = new URL('machine-start.sh', import.meta.url)
 
 /**
  * Copies the distribution's LXC configuration without lxcfs's post-stop hook, which sleeps half a second
- * in every stop to support reboots under a liblxc older than any we run on. The log level is the lowest
- * that shows how a machine's init ended, which the engine itself does not record.
+ * in every stop to support reboots under a liblxc older than any we run on. Adds our own script for the
+ * start of machines. The log level is the lowest that shows how a machine's init ended, which the engine
+ * itself does not record.
  */
 export async function writeLxcTemplate(directory: string): Promise<void> {
   await copyTemplates(distributed, directory, directory)
-  await updateFile(join(directory, 'common.conf.d', '90-log.conf'), 'lxc.log.level = DEBUG\n')
+  const added = join(directory, 'common.conf.d')
+  await updateFile(join(added, '90-log.conf'), 'lxc.log.level = DEBUG\n')
+  const script = join(directory, 'machine-start.sh')
+  await updateFile(script, await readFile(startScript, 'utf8'), 0o755)
+  await updateFile(join(added, '91-start.conf'), `lxc.hook.pre-start = ${script}\n`)
 }
 
 async function copyTemplates(from: string, to: string, root: string): Promise<void> {
@@ -33,7 +39,7 @@ function rewriteTemplate(text: string, root: string): string {
 }
 
 /** The daemon may read the file at any moment, so it is replaced whole, and only when it differs. */
-async function updateFile(path: string, text: string): Promise<void> {
+async function updateFile(path: string, text: string, mode = 0o644): Promise<void> {
   const current = await readFile(path, 'utf8').catch(() => undefined)
-  if (current !== text) await replaceFile(path, text, { isDurable: false, mode: 0o644 })
+  if (current !== text) await replaceFile(path, text, { isDurable: false, mode })
 }

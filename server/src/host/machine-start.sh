@@ -1,0 +1,23 @@
+#!/bin/sh
+# LXC runs this on the host as root at every start of a machine, including one that its guest requests,
+# before any program of the guest. A failure aborts the start.
+set -eu
+
+# The bridge forwards frames for the machine's own address to the machine, and learns nothing from it.
+# The engine's filters refuse forged source addresses only after a bridge has learned them.
+pin_address() {
+  link=$(sed -n 's/^lxc\.net\.0\.link = //p' "$LXC_CONFIG_FILE")
+  address=$(sed -n 's/^lxc\.net\.0\.hwaddr = //p' "$LXC_CONFIG_FILE")
+  [ -n "$link" ] || return 0
+  # Shows both ends of the pair: NUMBER: LINK@PORT: FLAGS
+  port=$(ip -o link show dev "$link")
+  port=${port#*@} port=${port%%:*}
+  bridge -batch - <<-COMMANDS
+	link set dev $port learning off flood off
+	fdb replace $address dev $port master static sticky
+	COMMANDS
+}
+
+case $LXC_HOOK_TYPE in
+  pre-start) pin_address ;;
+esac
