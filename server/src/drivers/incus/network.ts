@@ -6,9 +6,9 @@ import { chooseSubnet, overlap, parseSubnet, readHostRoutes, type Subnet } from 
 /**
  * A bridge of our own. Guests reach the internet through NAT and nothing else: no private network, no
  * address of the host, and no other guest, not even through the gateway. The engine accepts their DHCP
- * and DNS to the bridge before these rules.
+ * and DNS to the bridge before these rules. Resolves to the address of the gateway.
  */
-export async function ensureNetwork(client: IncusClient, config: EngineConfig): Promise<void> {
+export async function ensureNetwork(client: IncusClient, config: EngineConfig): Promise<string> {
   const acl = `${config.network}-guests`
   const host = await readHostNetworks(client)
   const rules = guestRules(host.map((network) => network.address))
@@ -22,14 +22,34 @@ export async function ensureNetwork(client: IncusClient, config: EngineConfig): 
   }
 
   const network = `/1.0/networks/${config.network}`
-  const settings = { 'security.acls': acl, 'ipv6.address': 'none', 'dns.mode': 'none' }
+  const settings = {
+    'security.acls': acl,
+    'ipv6.address': 'none',
+    'dns.mode': 'none',
+    'raw.dnsmasq': dnsmasqOptions.join('\n'),
+  }
   const inUse = host.map(({ subnet }) => subnet)
   await ensureBridge(client, config, { path: network, settings, inUse })
   const bridge = await client.get<{ config: Record<string, string> }>(network)
   if (Object.entries(settings).some(([key, value]) => bridge.config[key] !== value)) {
     await client.change('PATCH', network, { body: { config: settings } })
   }
+  return bridge.config['ipv4.address']!.split('/')[0]!
 }
+
+/**
+ * Only links that the engine made get an address. Guests learn no names of the host or of its network,
+ * and nothing about its name servers. The queries that one machine may have open (host-firewall.ts) leave
+ * room for those of others.
+ */
+const dnsmasqOptions = [
+  'dhcp-ignore=tag:!known',
+  'no-hosts',
+  'domain-needed',
+  'bogus-priv',
+  'no-ident',
+  'dns-forward-max=10000',
+]
 
 const maxTries = 6
 
@@ -62,15 +82,26 @@ async function ensureBridge(
 type HostNetwork = { readonly address: string; readonly subnet: Subnet }
 type Rule = { readonly action: string; readonly state: string; readonly destination: string }
 
-/** Private use, loopback, link-local (with cloud metadata services), carrier NAT, multicast, reserved. */
+/**
+ * What is not on the internet: private use, loopback, link-local, carrier NAT, protocol assignments,
+ * documentation, benchmarks, multicast, reserved (IANA's special-purpose registry). Metadata services of
+ * clouds are in link-local, 192.0.0.0/24 (Oracle) and at 168.63.129.16 (Azure).
+ */
 const closedRanges = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
   '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
 ]
