@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DriverError } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
-import { closeHostToGuests } from './host-firewall.ts'
+import { limitGuests } from './host-firewall.ts'
 import { ensureNetwork } from './network.ts'
 import { enableSimpleQuotas } from './disks/quotas.ts'
 import { ensure, type EngineConfig } from './engine-config.ts'
@@ -16,8 +16,8 @@ export async function prepareEngine(client: IncusClient, config: EngineConfig): 
     await client.change('PATCH', '/1.0', { body: { config: { 'core.shutdown_timeout': '1' } } })
   }
   await ensurePool(client, config)
-  await ensureNetwork(client, config)
-  if (config.engineDir !== undefined) await closeHostToGuests(config.network)
+  const gateway = await ensureNetwork(client, config)
+  if (config.engineDir !== undefined) await limitGuests(config.network, gateway)
   await ensureProject(client, config.project)
 }
 
