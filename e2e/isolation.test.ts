@@ -262,18 +262,6 @@ print(s.recv(512)[7])`,
     assert.equal((await resolve(`${nameOf(second)}.incus`)).stdout.trim(), '0')
   })
 
-  test('a kernel key of one machine is inaccessible to another', async () => {
-    const add = `import ctypes
-libc = ctypes.CDLL(None, use_errno=True)
-print(libc.syscall(248, b'user', b'computer', b'secret', 6, -5))`
-    const serial = Number((await python(first, add)).stdout)
-    assert.ok(serial > 0)
-    const read = `import ctypes
-libc = ctypes.CDLL(None, use_errno=True)
-print(libc.syscall(250, 11, ${serial}, ctypes.create_string_buffer(16), 16))`
-    assert.equal((await python(second, read)).stdout.trim(), '-1')
-  })
-
   test('its own user can create the namespaces of a browser sandbox', async () => {
     const enter = 'setpriv --reuid 1000 --regid 1000 --clear-groups unshare -U -r -p -n -f true'
     const { code, stderr } = await inGuest(first, 'sh', '-c', enter)

@@ -2,6 +2,7 @@ import { guestMountPath, type CaptureId } from '@computer/contract'
 import { createHash } from 'node:crypto'
 import type { MachineRef, MachineSpec } from '../machine-driver.ts'
 import { DriverError } from '../machine-driver.ts'
+import { deniedCalls, deniedCallsKey } from './denied-calls.ts'
 
 const machineId = /^mch_([0-9a-z]{20,32})$/
 const instanceName = /^mch-([0-9a-z]{20,32})-g(0|[1-9][0-9]{0,8})$/
@@ -142,7 +143,7 @@ function isolation(spec: MachineSpec) {
     'security.idmap.size': '65536',
     'security.syscalls.deny_default': 'true',
     'security.syscalls.deny_compat': 'true',
-    'security.syscalls.deny': deniedSubvolumeCalls,
+    [deniedCallsKey]: deniedCalls,
   }
 }
 
@@ -154,14 +155,6 @@ function identity({ id }: MachineRef) {
   const machineId = createHash('sha256').update(`machine-id ${id}`).digest('hex').slice(0, 32)
   return { [initOptionsKey]: `systemd.machine_id=${machineId}` }
 }
-
-/**
- * A subvolume made inside a machine would not count toward its disk. Creating one, snapshotting and
- * the second forms of both are refused; the mask keeps dirty upper bits from slipping through.
- */
-const deniedSubvolumeCalls = [0x5000940e, 0x50009418, 0x50009401, 0x50009417]
-  .map((call) => `ioctl errno 1 [1,0x${call.toString(16)},SCMP_CMP_MASKED_EQ,0xffffffff]`)
-  .join('\n')
 
 function count(value: number): number {
   if (Number.isSafeInteger(value) && value > 0) return value

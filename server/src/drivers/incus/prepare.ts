@@ -2,10 +2,14 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DriverError } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
-import { limitGuests } from './host-firewall.ts'
-import { ensureNetwork } from './network.ts'
+import { deniedCalls, deniedCallsKey } from './denied-calls.ts'
+import { hideFromGuests, poolFolder } from './disks/host-pool.ts'
 import { enableSimpleQuotas } from './disks/quotas.ts'
 import { ensure, type EngineConfig } from './engine-config.ts'
+import { limitGuests } from './host-firewall.ts'
+import { refOf } from './instance.ts'
+import { listInstances } from './instances.ts'
+import { ensureNetwork } from './network.ts'
 
 /** Configures the engine. Changes nothing that is already right. */
 export async function prepareEngine(client: IncusClient, config: EngineConfig): Promise<void> {
@@ -19,6 +23,7 @@ export async function prepareEngine(client: IncusClient, config: EngineConfig): 
   const gateway = await ensureNetwork(client, config)
   if (config.engineDir !== undefined) await limitGuests(config.network, gateway)
   await ensureProject(client, config.project)
+  await renewDeniedCalls(client, config)
 }
 
 /** Fails if the pool cannot be used. This exercises the engine's database and its disk. */
@@ -83,6 +88,22 @@ async function ensureProject(client: IncusClient, name: string): Promise<void> {
   await ensure(client, `/1.0/projects/${name}`, '/1.0/projects', { name, config })
 }
 
+/** Gives machines that an earlier version made today's list. It takes effect at their next start. */
+async function renewDeniedCalls(
+  client: IncusClient,
+  { project, warn }: EngineConfig,
+): Promise<void> {
+  for (const { name, config } of await listInstances({ client, project })) {
+    if (refOf(name) === undefined || config[deniedCallsKey] === deniedCalls) continue
+    const body = { config: { [deniedCallsKey]: deniedCalls } }
+    try {
+      await client.change('PATCH', `/1.0/instances/${name}`, { query: { project }, body })
+    } catch (error) {
+      warn('a machine keeps an old list of denied calls', { name, reason: String(error) })
+    }
+  }
+}
+
 async function ensurePool(client: IncusClient, config: EngineConfig): Promise<void> {
   await ensure(client, `/1.0/storage-pools/${config.pool}`, '/1.0/storage-pools', async () => ({
     name: config.pool,
@@ -97,6 +118,7 @@ async function ensurePool(client: IncusClient, config: EngineConfig): Promise<vo
   }))
   if (config.engineDir === undefined) return
   await enableSimpleQuotas(config.engineDir, config)
+  await hideFromGuests(poolFolder(config.engineDir, config.pool))
 }
 
 async function chooseSizeGib(config: EngineConfig): Promise<number> {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access, readFile } from 'node:fs/promises'
+import { access, chmod, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { EngineConfig } from '../engine-config.ts'
@@ -33,6 +33,14 @@ export function poolFolder(engineDir: string, pool: string): string {
 export async function findSysfsFolder(folder: string): Promise<string> {
   const { stdout } = await run('findmnt', ['-n', '-o', 'UUID', '--target', folder])
   return join('/sys/fs/btrfs', stdout.trim())
+}
+
+/**
+ * Guests see the same files of the kernel, which tell how full each disk is. The mode applies to all of
+ * them, because no user of a guest is a user of the host.
+ */
+export async function hideFromGuests(folder: string): Promise<void> {
+  await chmod(await findSysfsFolder(folder), 0o700)
 }
 
 export function readQuotaMode(sysfsFolder: string): Promise<string> {
