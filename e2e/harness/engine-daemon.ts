@@ -5,8 +5,9 @@ import { promisify } from 'node:util'
 import { IncusClient } from '../../server/src/drivers/incus/client.ts'
 import { removeRulesOfGoneBridges } from '../../server/src/drivers/incus/host-firewall.ts'
 import { listInstances, removeInstance } from '../../server/src/drivers/incus/instances.ts'
-import { ensureLxcfs } from '../../server/src/host/engine-lxcfs.ts'
+import { prepareKernel } from '../../server/src/host/engine-kernel.ts'
 import * as host from '../../server/src/host/engine.ts'
+import { withSharedLimits } from '../../server/src/host/kernel-limits.ts'
 
 const run = promisify(execFile)
 
@@ -14,13 +15,14 @@ const run = promisify(execFile)
 export async function spawnEngine(dataDir: string): Promise<void> {
   // The machines' root users must be able to traverse the folder.
   await chmod(dataDir, 0o711)
-  await ensureLxcfs()
+  await prepareKernel()
   await host.prepareEngineFiles(dataDir)
   const { command, args, env } = host.engineCommand(dataDir)
   const log = await open(join(dataDir, 'daemon.log'), 'a')
   const stdio = ['ignore', log.fd, log.fd] as const
   // The daemon outlives an interrupted test run, so that the next run can remove its resources in order.
-  spawn(command, args, { env, cwd: '/', detached: true, stdio: [...stdio] }).unref()
+  const [program, ...rest] = withSharedLimits([command, ...args])
+  spawn(program!, rest, { env, cwd: '/', detached: true, stdio: [...stdio] }).unref()
   await log.close()
   await host.waitEngineReady(dataDir)
 }

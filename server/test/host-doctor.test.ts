@@ -13,10 +13,11 @@ const files: Readonly<Record<string, string>> = {
   '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io memory pids\n',
   '/etc/subuid': 'someone:100000:65536\nroot:1000000:1000000000\n',
   '/etc/subgid': 'root:1000000:1000000000\n',
-  '/proc/sys/fs/inotify/max_user_instances': '1048576\n',
-  '/proc/sys/fs/inotify/max_user_watches': '1048576\n',
-  '/proc/sys/kernel/keys/maxkeys': '2000\n',
-  '/proc/sys/net/ipv4/ip_forward': '1\n',
+  '/proc/sys/fs/inotify/max_user_instances': '128\n',
+  '/proc/sys/fs/file-max': '9223372036854775807\n',
+  '/proc/sys/net/ipv4/ip_forward': '0\n',
+  '/sys/module/apparmor/parameters/enabled': 'Y\n',
+  '/proc/misc': '229 fuse\n',
   '/proc/filesystems': 'nodev\tsysfs\n\tbtrfs\n',
 }
 
@@ -37,7 +38,8 @@ test('missing features are reported with a remedy', async () => {
     ['user namespaces', 'fail', { '/proc/sys/user/max_user_namespaces': '0' }],
     ['cgroups', 'fail', { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory' }],
     ['user ids', 'fail', { '/etc/subgid': 'root:100000:65536' }],
-    ['kernel limits', 'warn', { '/proc/sys/fs/inotify/max_user_instances': '128' }],
+    ['AppArmor', 'warn', { '/sys/module/apparmor/parameters/enabled': 'N' }],
+    ['virtual sockets', 'warn', { '/proc/misc': '258 vsock', '/proc/sys/abi/vsyscall32': '1' }],
   ] as const
   for (const [name, status, changed] of cases) {
     assert.deepEqual(await findings(changed, {}), { [name]: status }, JSON.stringify(changed))
@@ -54,11 +56,32 @@ test('missing or old programs are reported with a remedy', async () => {
     ['engine', 'warn', { 'dpkg --compare-versions': null }],
     ['engine tools', 'fail', { 'sh -c command -v "$1" sh newuidmap': null }],
     ['lxcfs', 'fail', { 'lxcfs --version': null }],
+    ['AppArmor', 'warn', { 'sh -c command -v apparmor_parser': null }],
+    ['kernel limits', 'warn', { 'test -w /proc/sys/fs/inotify/max_user_instances': null }],
     ['forwarding', 'warn', { 'iptables -S FORWARD': '-P FORWARD DROP' }],
   ] as const
   for (const [name, status, changed] of cases) {
     assert.deepEqual(await findings({}, changed), { [name]: status }, JSON.stringify(changed))
   }
+})
+
+test('cgroup v1 is reported with a remedy', async () => {
+  const changed = {
+    '/sys/fs/cgroup/cgroup.controllers': '',
+    '/proc/cgroups': ['memory', 'pids', 'cpu', 'cpuset']
+      .map((name) => `${name}\t5\t1\t1`)
+      .join('\n'),
+  }
+  assert.deepEqual(await findings(changed, {}), { 'cgroup version': 'warn' })
+})
+
+test('32-bit programs that the kernel does not run open no virtual sockets', async () => {
+  const changed = {
+    '/proc/misc': '258 vsock',
+    '/proc/sys/abi/vsyscall32': '1',
+    '/proc/cmdline': 'quiet ia32_emulation=0\n',
+  }
+  assert.deepEqual(await findings(changed, {}), {})
 })
 
 test('an external engine needs nothing from this host', async () => {
@@ -92,7 +115,7 @@ async function findings(
       return key ? known[key]! : 'fine'
     },
   }
-  const diagnoses = await diagnose(config, { quickOnly: true, host })
+  const diagnoses = await diagnose(config, { host })
   const bad = diagnoses.filter(({ name, status }) => status !== 'ok' && !dependsOnHere.has(name))
   for (const { name, remedy } of bad) assert.ok(remedy, name)
   return Object.fromEntries(bad.map(({ name, status }) => [name, status]))
@@ -106,4 +129,5 @@ const dependsOnHere = new Set([
   'memory',
   'ports',
   'machine network',
+  'name resolution',
 ])

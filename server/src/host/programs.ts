@@ -4,8 +4,9 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { findDatabaseDelay } from '../db/readiness.ts'
 import { killNameServers } from './engine-dnsmasq.ts'
-import { ensureLxcfs } from './engine-lxcfs.ts'
+import { prepareKernel } from './engine-kernel.ts'
 import { engineCommand, engineSocketPath, prepareEngineFiles, waitEngineReady } from './engine.ts'
+import { withSharedLimits } from './kernel-limits.ts'
 import { databaseUrl, ensureCluster, postgresCommand } from './postgres.ts'
 import { trimLog } from './process-log.ts'
 import type { Program } from './supervised-process.ts'
@@ -25,14 +26,14 @@ export function engineProgram({ dataDir }: Config): Program {
   return {
     name: 'engine',
     async prepare() {
-      await ensureLxcfs()
+      await prepareKernel()
       await prepareEngineFiles(dataDir)
       await killNameServers(dataDir)
       trimLog(join(dataDir, 'engine', 'logs', 'incusd.log'))
     },
     command() {
       const { command, args, env } = engineCommand(dataDir)
-      return { argv: [command, ...args], env }
+      return { argv: withSharedLimits([command, ...args]), env }
     },
     async findDelay() {
       if (!existsSync(engineSocketPath(dataDir))) return 'the daemon is starting'

@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts'
 import { thisHost, type Check, type Finding, type Host } from './check.ts'
 import { engineChecks } from './engine.ts'
+import { isolationChecks } from './isolation.ts'
 import { kernelChecks } from './kernel.ts'
 import { networkChecks } from './network.ts'
 import { storageChecks } from './storage.ts'
@@ -13,6 +14,7 @@ export type Diagnosis = Finding & { readonly name: string }
 
 const allChecks: readonly Check[] = [
   ...kernelChecks,
+  ...isolationChecks,
   ...storageChecks,
   ...engineChecks,
   ...networkChecks,

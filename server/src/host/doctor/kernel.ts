@@ -1,3 +1,5 @@
+import { leastKernelLimits, limitPath } from '../kernel-limits.ts'
+import { findServer } from '../server-lock.ts'
 import { fail, isAtLeast, ok, runSetup, warn, type Check } from './check.ts'
 
 export const kernelChecks: readonly Check[] = [
@@ -76,24 +78,24 @@ export const kernelChecks: readonly Check[] = [
   {
     name: 'kernel limits',
     concerns: 'engine',
-    async run(host) {
+    async run(host, { dataDir }) {
       const low: string[] = []
-      for (const [name, least] of Object.entries(leastSettings)) {
-        const value = Number(await host.read(`/proc/sys/${name.replaceAll('.', '/')}`))
-        if (value < least) low.push(`${name} is ${value}, must be at least ${least}`)
+      for (const [name, least] of Object.entries(leastKernelLimits())) {
+        const value = await host.read(limitPath(name))
+        if (value === null || Number(value) >= least) continue
+        // A start of the server raises what it can.
+        const canRaise = (await host.run('test', '-w', limitPath(name))) !== null
+        if (!canRaise || findServer(dataDir)) low.push(`${name} is ${value.trim()} (${least})`)
       }
-      if (low.length === 0) return ok('high enough for many machines')
-      return warn(`machines may fail to start: ${low.join('; ')}`, runSetup)
+      if (low.length === 0) return ok('high enough that no machine can use up what all share')
+      return warn(
+        `one machine can use up what all share, because limits are too low: ${low.join(', ')}`,
+        'Restart the server. If it cannot raise them (as in a container or without CAP_SYS_RESOURCE), ' +
+          'set them to the number in parentheses on the host.',
+      )
     },
   },
 ]
-
-const leastSettings = {
-  'fs.inotify.max_user_instances': 1_048_576,
-  'fs.inotify.max_user_watches': 1_048_576,
-  'kernel.keys.maxkeys': 2000,
-  'net.ipv4.ip_forward': 1,
-}
 
 /** Controllers in use in the old hierarchies (a number other than 0 in /proc/cgroups) or the new one. */
 async function readControllers(host: Parameters<Check['run']>[0]): Promise<Set<string>> {
