@@ -27,3 +27,29 @@ def opens(family):
     calls = [[family | high, kind, 0] for high in (0, 1 << 32) for kind in (1, 2, 3, 5)]
     return any(libc.syscall(41, *map(ctypes.c_long, call)) >= 0 for call in calls)
 print(json.dumps([family for family in range(64) if opens(family)]))`
+
+/**
+ * A process that waits for a file system that it serves itself, and that it never answers. Prints a line
+ * when it waits.
+ */
+export const serveItself = `import ctypes, os, struct, threading
+libc = ctypes.CDLL(None, use_errno=True)
+device = os.open('/dev/fuse', os.O_RDWR)
+options = b'fd=%d,rootmode=40000,user_id=0,group_id=0' % device
+assert libc.mount(b'none', b'/mnt', b'fuse', 0, options) == 0
+threading.Thread(target=os.stat, args=['/mnt/file']).start()
+while True:
+    request = os.read(device, 1 << 17)
+    _, operation, number = struct.unpack('<IIQ', request[:16])
+    if operation == 26: # INIT
+        body = struct.pack('<IIIIHHI', 7, 31, 65536, 0, 16, 12, 65536) + bytes(40)
+        os.write(device, struct.pack('<IiQ', 16 + len(body), 0, number) + body)
+    else:
+        print('waits', flush=True)`
+
+/** Freezes a process in a group of the guest's own, where the guest may make one. */
+export const freezeOne = `sleep 1000 >/dev/null 2>&1 & pid=$!
+if cd /sys/fs/cgroup/freezer 2>/dev/null
+then mkdir own && echo $pid > own/cgroup.procs && echo FROZEN > own/freezer.state && cat own/freezer.state
+else cd /sys/fs/cgroup && mkdir own && echo $pid > own/cgroup.procs && echo 1 > own/cgroup.freeze && cat own/cgroup.events
+fi 2>&1 || true`

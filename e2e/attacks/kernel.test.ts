@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { chmod, stat } from 'node:fs/promises'
+import { after, before, describe, test, type TestContext } from 'node:test'
 import { poolFolder, findSysfsFolder } from '../../server/src/drivers/incus/disks/host-pool.ts'
 import { nameOf } from '../../server/src/drivers/incus/instance.ts'
 import type { MachineSpec } from '../../server/src/drivers/machine-driver.ts'
@@ -67,4 +68,32 @@ describe('root of a machine attacks the kernel', () => {
     const again = folder.replace('/sys', '/mnt')
     await shell(attacker, `mount -t sysfs none /mnt && test -d ${again} && ! ls ${again}/qgroups`)
   })
+
+  test('processes that cannot be killed keep no machine from being stopped and deleted', async (t) => {
+    const { attacker, driver, shell } = attacked
+    await allowFuse(t)
+    const script = quote(scripts.serveItself)
+    const serve = `setsid python3 -c ${script} </dev/null >/run/served 2>&1 & until grep -q waits /run/served; do sleep 0.1; done`
+    t.diagnostic(await shell(attacker, scripts.freezeOne))
+    await shell(attacker, serve)
+    await driver.stop(attacker, { graceMs: 0 })
+    assert.equal(await driver.inspect(attacker), 'stopped')
+
+    await driver.start(attacker)
+    await shell(attacker, scripts.freezeOne)
+    await shell(attacker, serve)
+    await driver.destroy(attacker)
+    assert.equal(await driver.inspect(attacker), 'absent')
+  })
 })
+
+/** Guests may use FUSE, as udev sets it up on an ordinary host. */
+async function allowFuse(t: TestContext): Promise<void> {
+  const { mode } = await stat('/dev/fuse')
+  await chmod('/dev/fuse', 0o666)
+  t.after(() => chmod('/dev/fuse', mode & 0o777))
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}

@@ -17,7 +17,8 @@ export async function writeLxcTemplate(directory: string): Promise<void> {
   await updateFile(join(added, '90-log.conf'), 'lxc.log.level = DEBUG\n')
   const script = join(directory, 'machine-start.sh')
   await updateFile(script, await readFile(startScript, 'utf8'), 0o755)
-  await updateFile(join(added, '91-start.conf'), `lxc.hook.pre-start = ${script}\n`)
+  const hooks = ['pre-start', 'start-host'].map((moment) => `lxc.hook.${moment} = ${script}\n`)
+  await updateFile(join(added, '91-start.conf'), hooks.join(''))
 }
 
 async function copyTemplates(from: string, to: string, root: string): Promise<void> {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # LXC runs this on the host as root at every start of a machine, including one that its guest requests,
-# before any program of the guest. A failure aborts the start.
+# and before any program of the guest. A failure aborts the start.
 set -eu
 
 # The bridge forwards frames for the machine's own address to the machine, and learns nothing from it.
@@ -18,6 +18,16 @@ pin_address() {
 	COMMANDS
 }
 
+# A process that its guest froze in a cgroup v1 cannot be killed, nor frozen for a capture. So the guest
+# gets no group of its own below this one. In cgroup v2, both work.
+keep_freezer() {
+  group=$(sed -n 's/^[0-9]*:freezer://p' "/proc/$LXC_PID/cgroup")
+  [ -n "$group" ] || return 0
+  cd "/sys/fs/cgroup/freezer$group"
+  chmod g-w . cgroup.procs tasks
+}
+
 case $LXC_HOOK_TYPE in
   pre-start) pin_address ;;
+  start-host) keep_freezer ;;
 esac

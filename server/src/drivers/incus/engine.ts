@@ -25,13 +25,15 @@ export function createEngine(
   guestDir: string | undefined,
 ): Engine {
   const { project, pool, network } = config
+  const isOnHost = config.engineDir !== undefined
   const hostCpus = memoize(() => readHostCpus(client))
   const hostPool = memoize(() => openHostPool(config))
   return {
     client,
     project,
+    isOnHost,
     config,
-    freezer: createFreezer({ client, project }, config.engineDir !== undefined),
+    freezer: createFreezer({ client, project, isOnHost }),
     captureContentBytes: new Map(),
     readSettings: async () => ({ pool, network, guestDir, hostCpus: await hostCpus.get() }),
     openPool: () => hostPool.get(),

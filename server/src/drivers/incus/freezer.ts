@@ -40,7 +40,7 @@ export type FreezeHold = {
   release(): Promise<void>
 }
 
-export function createFreezer(instances: Instances, onHost: boolean): Freezer {
+export function createFreezer(instances: Instances): Freezer {
   const holders = new Map<string, Promise<void>>()
   return {
     async freeze(instance) {
@@ -83,7 +83,9 @@ export function createFreezer(instances: Instances, onHost: boolean): Freezer {
   }
 
   async function findGroup(instance: string): Promise<string | undefined> {
-    return onHost ? findPayloadGroup(storageName(instances.project, instance)) : undefined
+    return instances.isOnHost
+      ? findPayloadGroup(storageName(instances.project, instance))
+      : undefined
   }
 }
 

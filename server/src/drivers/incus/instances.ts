@@ -1,10 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DriverError, type MachineRef } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
+import { abortFuse } from './fuse.ts'
 import { EngineError, type Operation } from './replies.ts'
 
 /** The instances of one project. Asking for a state that already holds is a success. */
-export type Instances = { readonly client: IncusClient; readonly project: string }
+export type Instances = {
+  readonly client: IncusClient
+  readonly project: string
+  /** The instances run on this host, so their processes can be reached. */
+  readonly isOnHost?: boolean
+}
 
 export type Instance = {
   readonly name: string
@@ -77,7 +83,7 @@ export async function changeState(
 }
 
 export async function forceStop(instances: Instances, name: string): Promise<void> {
-  await retryWhileChanging(async () => {
+  const stopping = retryWhileChanging(async () => {
     try {
       await changeState(instances, name, { action: 'stop', force: true, timeout: 30 })
       return true
@@ -87,6 +93,28 @@ export async function forceStop(instances: Instances, name: string): Promise<voi
       return requireRetryable(error)
     }
   })
+  await (instances.isOnHost ? endStuckProcesses(instances, name, stopping) : stopping)
+}
+
+const stuckAfterMs = 1_000
+
+/** Ends what keeps killed processes from ending, while a stop takes long. */
+async function endStuckProcesses(
+  instances: Instances,
+  name: string,
+  stopping: Promise<void>,
+): Promise<void> {
+  const end = async () => {
+    const found = await findInstance(instances, name)
+    const uidBase = Number(found?.config['security.idmap.base'])
+    if (uidBase > 0) await abortFuse(uidBase)
+  }
+  const timer = setInterval(() => void end().catch(() => {}), stuckAfterMs)
+  try {
+    await stopping
+  } finally {
+    clearInterval(timer)
+  }
 }
 
 /** Removes an instance in any state. */
