@@ -53,3 +53,57 @@ if cd /sys/fs/cgroup/freezer 2>/dev/null
 then mkdir own && echo $pid > own/cgroup.procs && echo FROZEN > own/freezer.state && cat own/freezer.state
 else cd /sys/fs/cgroup && mkdir own && echo $pid > own/cgroup.procs && echo 1 > own/cgroup.freeze && cat own/cgroup.events
 fi 2>&1 || true`
+
+/**
+ * Takes as many of something as it can: `kind count`. Prints how many it holds, and holds them until it
+ * is killed. Several processes share the work, because each has a limit of its own on open files.
+ */
+export const hold = `import ctypes, os, resource, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def check(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), kind)
+    return result
+def terminal():
+    return os.open('/run/terminals/ptmx', os.O_RDWR | os.O_NOCTTY)
+def context():
+    check(libc.syscall(206, 16000, ctypes.byref(ctypes.c_ulong(0))))
+def queue():
+    check(libc.syscall(240, b'held-%d-%d' % (os.getpid(), len(held)), 0o102, 0o600, 0))
+def namespace():
+    check(libc.unshare(0x04000000))
+    return os.open('/proc/self/ns/uts', os.O_RDONLY)
+takers = {
+    'inotify instances': lambda: check(libc.inotify_init()),
+    'fanotify groups': lambda: check(libc.fanotify_init(0x200, 0)),
+    'asynchronous I/O contexts': context,
+    'terminals': terminal,
+    'message queues': queue,
+    'name spaces': namespace,
+}
+kind, count, held = sys.argv[1], int(sys.argv[2]), []
+if kind == 'terminals':
+    os.makedirs('/run/terminals', exist_ok=True)
+    libc.mount(b'devpts', b'/run/terminals', b'devpts', 0, b'ptmxmode=666')
+_, files = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+share = min(files - 100, 15000)
+total = 0
+while total < count:
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        try:
+            while len(held) < min(share, count - total):
+                held.append(takers[kind]())
+        except OSError as error:
+            os.write(2, (str(error) + '\\n').encode())
+        os.write(writer, b'%d\\n' % len(held))
+        os.close(writer)
+        signal.pause()
+    os.close(writer)
+    taken = int(os.read(reader, 20) or 0)
+    total += taken
+    if taken == 0:
+        break
+print(total, flush=True)
+signal.pause()`

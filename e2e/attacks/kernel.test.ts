@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
-import { chmod, stat } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { chmod, readFile, stat } from 'node:fs/promises'
 import { after, before, describe, test, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import { readConfig } from '../../server/src/config.ts'
 import { poolFolder, findSysfsFolder } from '../../server/src/drivers/incus/disks/host-pool.ts'
 import { nameOf } from '../../server/src/drivers/incus/instance.ts'
 import type { MachineSpec } from '../../server/src/drivers/machine-driver.ts'
+import { diagnose } from '../../server/src/host/doctor/diagnose.ts'
+import { leastKernelLimits, limitPath, mayLiftLimits } from '../../server/src/host/kernel-limits.ts'
 import * as scripts from './kernel-scripts.ts'
 import { startAttacked, type Attacked } from './machines.ts'
 
@@ -22,11 +27,40 @@ const denied: Readonly<Record<string, readonly [number, number, string]>> = {
   perf_event_open: [298, 336, 'EPERM'],
 }
 
+/** More of each than a host has by default, and the name that the doctor gives its limit. */
+const shared = [
+  { kind: 'name spaces', count: 100_000, limit: 'user.max_uts_namespaces' },
+  { kind: 'inotify instances', count: 1_100_000, limit: 'fs.inotify.max_user_instances' },
+  { kind: 'fanotify groups', count: 200, limit: 'fs.fanotify.max_user_groups' },
+  { kind: 'asynchronous I/O contexts', count: 5, limit: 'fs.aio-max-nr' },
+  { kind: 'terminals', count: 4_000, limit: 'kernel.pty.max' },
+  { kind: 'message queues', count: 20, limit: 'message queues' },
+] as const
+
+/** Where the host lets nobody raise a limit, an attack would disturb everything else on it. */
+async function isLifted(limit: string): Promise<boolean> {
+  const least = leastKernelLimits()[limit]
+  if (least !== undefined) return Number(await readFile(limitPath(limit), 'utf8')) >= least
+  return mayLiftLimits(await readFile('/proc/self/status', 'utf8'))
+}
+
 describe('root of a machine attacks the kernel', () => {
   let attacked: Attacked
 
   before(async () => (attacked = await startAttacked(project)))
   after(() => attacked?.[Symbol.asyncDispose]())
+
+  /** Holds as many as possible of a kind, in the background. Resolves to their number. */
+  async function hold(machine: MachineSpec, kind: string, count: number): Promise<number> {
+    const command = `python3 -c ${quote(scripts.hold)} ${quote(kind)} ${count}`
+    const script = `rm -f /run/held; setsid ${command} </dev/null >/run/held 2>/run/holder.log & echo $! >/run/holder
+until [ -s /run/held ] || ! kill -0 $!; do sleep 0.05; done; cat /run/held`
+    return Number(await attacked.shell(machine, script))
+  }
+
+  async function release(machine: MachineSpec): Promise<void> {
+    await attacked.shell(machine, 'kill -9 -- -$(cat /run/holder); rm -f /dev/mqueue/*')
+  }
 
   async function tryDeniedCalls(machine: MachineSpec): Promise<void> {
     const numbers = Object.values(denied).map(([native, other]) => [native, other])
@@ -68,6 +102,24 @@ describe('root of a machine attacks the kernel', () => {
     const again = folder.replace('/sys', '/mnt')
     await shell(attacker, `mount -t sysfs none /mnt && test -d ${again} && ! ls ${again}/qgroups`)
   })
+
+  for (const { kind, count, limit } of shared) {
+    test(`one machine cannot use up the ${kind} of all, or the doctor warns of it`, async (t) => {
+      const { attacker, victim, driver } = attacked
+      if (!(await isLifted(limit))) {
+        const findings = await diagnose(readConfig(process.env))
+        const { message } = findings.find(({ name }) => name === 'kernel limits')!
+        assert.ok(message.includes(limit), message)
+        return
+      }
+      t.after(() => release(attacker))
+      assert.equal(await hold(attacker, kind, count), count)
+      await driver.stop(victim, { graceMs: 0 })
+      await driver.start(victim)
+      assert.equal(await hold(victim, kind, 1), 1)
+      await promisify(execFile)('unshare', ['--uts', 'true'])
+    })
+  }
 
   test('processes that cannot be killed keep no machine from being stopped and deleted', async (t) => {
     const { attacker, driver, shell } = attacked

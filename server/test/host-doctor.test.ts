@@ -18,6 +18,7 @@ const files: Readonly<Record<string, string>> = {
   '/proc/sys/net/ipv4/ip_forward': '0\n',
   '/sys/module/apparmor/parameters/enabled': 'Y\n',
   '/proc/misc': '229 fuse\n',
+  '/proc/self/status': 'CapEff:\t000001ffffffffff\n',
   '/proc/filesystems': 'nodev\tsysfs\n\tbtrfs\n',
 }
 
@@ -38,6 +39,7 @@ test('missing features are reported with a remedy', async () => {
     ['user namespaces', 'fail', { '/proc/sys/user/max_user_namespaces': '0' }],
     ['cgroups', 'fail', { '/sys/fs/cgroup/cgroup.controllers': 'cpu memory' }],
     ['user ids', 'fail', { '/etc/subgid': 'root:100000:65536' }],
+    ['kernel limits', 'warn', { '/proc/self/status': 'CapEff:\t000001fffeffffff\n' }],
     ['AppArmor', 'warn', { '/sys/module/apparmor/parameters/enabled': 'N' }],
     ['virtual sockets', 'warn', { '/proc/misc': '258 vsock', '/proc/sys/abi/vsyscall32': '1' }],
   ] as const

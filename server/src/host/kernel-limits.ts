@@ -50,9 +50,6 @@ export function limitPath(name: string, folder = '/proc/sys'): string {
   return join(folder, name.replaceAll('.', '/'))
 }
 
-/** CAP_SYS_RESOURCE, which root does not have on every host. */
-const resourceCapability = 24n
-
 /**
  * Runs the engine without limits of its own on what all users of a machine hold together: the kernel
  * counts it for all machines at once, against the limits of the process that starts a machine. What a
@@ -62,8 +59,15 @@ export function withSharedLimits(
   argv: readonly string[],
   status = readFileSync('/proc/self/status', 'utf8'),
 ): readonly string[] {
+  if (!mayLiftLimits(status)) return argv
+  const lifted = ['msgqueue', 'sigpending', 'memlock'].map((name) => `--${name}=unlimited`)
+  return ['prlimit', ...lifted, '--', ...argv]
+}
+
+const resourceCapability = 24n
+
+/** A process with this status has CAP_SYS_RESOURCE, which root does not have on every host. */
+export function mayLiftLimits(status: string): boolean {
   const capabilities = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
-  if (((capabilities >> resourceCapability) & 1n) === 0n) return argv
-  const raised = ['msgqueue', 'sigpending', 'memlock'].map((name) => `--${name}=unlimited`)
-  return ['prlimit', ...raised, '--', ...argv]
+  return ((capabilities >> resourceCapability) & 1n) === 1n
 }

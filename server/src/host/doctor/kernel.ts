@@ -1,4 +1,4 @@
-import { leastKernelLimits, limitPath } from '../kernel-limits.ts'
+import { leastKernelLimits, limitPath, mayLiftLimits } from '../kernel-limits.ts'
 import { findServer } from '../server-lock.ts'
 import { fail, isAtLeast, ok, runSetup, warn, type Check } from './check.ts'
 
@@ -87,11 +87,14 @@ export const kernelChecks: readonly Check[] = [
         const canRaise = (await host.run('test', '-w', limitPath(name))) !== null
         if (!canRaise || findServer(dataDir)) low.push(`${name} is ${value.trim()} (${least})`)
       }
+      if (!mayLiftLimits((await host.read('/proc/self/status')) ?? '')) {
+        low.push('message queues and pending signals are limited (CAP_SYS_RESOURCE)')
+      }
       if (low.length === 0) return ok('high enough that no machine can use up what all share')
       return warn(
         `one machine can use up what all share, because limits are too low: ${low.join(', ')}`,
-        'Restart the server. If it cannot raise them (as in a container or without CAP_SYS_RESOURCE), ' +
-          'set them to the number in parentheses on the host.',
+        'Restart the server. If it cannot raise them, as in a container, set them on the host to the ' +
+          'numbers in parentheses, and run the server with CAP_SYS_RESOURCE.',
       )
     },
   },
