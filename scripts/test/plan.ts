@@ -63,6 +63,7 @@ const seconds: Readonly<Record<string, number>> = {
   'e2e/sdk.test.ts': 45,
   'e2e/docs.test.ts': 44,
   'e2e/leases/leases.test.ts': 43,
+  'e2e/attacks/kernel.test.ts': 42,
   'e2e/previews-browser.test.ts': 41,
   'server/test/crash-steps-boot.test.ts': 40,
   'e2e/identity.test.ts': 35,
@@ -73,6 +74,7 @@ const seconds: Readonly<Record<string, number>> = {
   'e2e/novnc.test.ts': 29,
   'guest-agent/test/files-flipping.test.ts': 25,
   'server/test/admin.test.ts': 22,
+  'e2e/attacks/network.test.ts': 21,
   'server/test/endpoint-matrix.test.ts': 20,
   'server/test/crash-steps-stop.test.ts': 20,
   'server/test/accounts-guide.test.ts': 20,
@@ -89,6 +91,8 @@ const seconds: Readonly<Record<string, number>> = {
 }
 
 const loudFiles: readonly string[] = [
+  'e2e/attacks/kernel.test.ts',
+  'e2e/attacks/network.test.ts',
   'e2e/cli.test.ts',
   'e2e/disk-limits.test.ts',
   'e2e/disks.test.ts',

@@ -6,8 +6,13 @@ set -eu
 # The bridge forwards frames for the machine's own address to the machine, and learns nothing from it.
 # The engine's filters refuse forged source addresses only after a bridge has learned them.
 pin_address() {
-  link=$(sed -n 's/^lxc\.net\.0\.link = //p' "$LXC_CONFIG_FILE")
-  address=$(sed -n 's/^lxc\.net\.0\.hwaddr = //p' "$LXC_CONFIG_FILE")
+  link=''
+  while read -r key _ value; do
+    case $key in
+      lxc.net.0.link) link=$value ;;
+      lxc.net.0.hwaddr) address=$value ;;
+    esac
+  done <"$LXC_CONFIG_FILE"
   [ -n "$link" ] || return 0
   # Shows both ends of the pair: NUMBER: LINK@PORT: FLAGS
   port=$(ip -o link show dev "$link")
@@ -21,10 +26,11 @@ pin_address() {
 # A process that its guest froze in a cgroup v1 cannot be killed, nor frozen for a capture. So the guest
 # gets no group of its own below this one. In cgroup v2, both work.
 keep_freezer() {
-  group=$(sed -n 's/^[0-9]*:freezer://p' "/proc/$LXC_PID/cgroup")
-  [ -n "$group" ] || return 0
-  cd "/sys/fs/cgroup/freezer$group"
-  chmod g-w . cgroup.procs tasks
+  while IFS=: read -r _ controller group; do
+    [ "$controller" = freezer ] || continue
+    cd "/sys/fs/cgroup/freezer$group"
+    chmod g-w . cgroup.procs tasks
+  done <"/proc/$LXC_PID/cgroup"
 }
 
 case $LXC_HOOK_TYPE in

@@ -31,7 +31,16 @@ export const engineChecks: readonly Check[] = [
     name: 'engine tools',
     concerns: 'engine',
     async run(host) {
-      const programs = ['newuidmap', 'dnsmasq', 'nft', 'ip', 'rsync', 'getfattr', 'mkfs.btrfs']
+      const programs = [
+        'newuidmap',
+        'dnsmasq',
+        'nft',
+        'ip',
+        'bridge',
+        'rsync',
+        'getfattr',
+        'mkfs.btrfs',
+      ]
       const found = await Promise.all(
         programs.map((program) => host.run('sh', '-c', 'command -v "$1"', 'sh', program)),
       )
