@@ -60,6 +60,7 @@ test('missing or old programs are reported with a remedy', async () => {
     ['lxcfs', 'fail', { 'lxcfs --version': null }],
     ['AppArmor', 'warn', { 'sh -c command -v apparmor_parser': null }],
     ['kernel limits', 'warn', { 'test -w /proc/sys/fs/inotify/max_user_instances': null }],
+    ['bridge filters', 'fail', { 'modprobe -n br_netfilter': null }],
     ['forwarding', 'warn', { 'iptables -S FORWARD': '-P FORWARD DROP' }],
   ] as const
   for (const [name, status, changed] of cases) {

@@ -8,8 +8,8 @@ const run = promisify(execFile)
 
 /** Prepares the kernel for an engine on this host. Call this before every spawn; it is idempotent. */
 export async function prepareKernel(): Promise<void> {
-  // The limits of a module exist once it is loaded.
-  await run('modprobe', ['-q', 'nf_conntrack']).catch(() => {})
+  // The engine's filters need br_netfilter, and the settings of a module exist once it is loaded.
+  await run('modprobe', ['-a', '-q', 'br_netfilter', 'nf_conntrack']).catch(() => {})
   await raiseKernelLimits()
   await ensureLxcfs()
   await ensureFuseControl()

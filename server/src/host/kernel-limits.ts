@@ -26,6 +26,7 @@ export function leastKernelLimits(memoryBytes = totalmem()): Readonly<Record<str
     // Not charged: 24 KB each. A machine has 1,024, but its root can mount more of them.
     'kernel.pty.max': Math.min(gib * 2_048, 1_048_576),
     'net.ipv4.ip_forward': 1,
+    'net.bridge.bridge-nf-call-ip6tables': 1,
     // Not charged: half a KB each.
     'net.ipv4.neigh.default.gc_thresh2': 131_072,
     'net.ipv4.neigh.default.gc_thresh3': 262_144,

@@ -47,6 +47,21 @@ export const networkChecks: readonly Check[] = [
     },
   },
   {
+    name: 'bridge filters',
+    concerns: 'engine',
+    async run(host) {
+      const setting = '/proc/sys/net/bridge/bridge-nf-call-ip6tables'
+      if (await host.read(setting)) return ok('available')
+      if ((await host.run('modprobe', '-n', 'br_netfilter')) !== null) {
+        return ok('they are loaded when the server starts')
+      }
+      return fail(
+        'the kernel has no br_netfilter: machines cannot start without filters for their addresses',
+        'Load the kernel module br_netfilter (every Debian kernel has it).',
+      )
+    },
+  },
+  {
     name: 'forwarding',
     concerns: 'engine',
     async run(host) {
