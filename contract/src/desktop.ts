@@ -13,7 +13,7 @@ import {
   ScrollBody,
   TypeBody,
 } from './desktop-actions.ts'
-import { endpoint } from './endpoint.ts'
+import { endpoint, largeBodyLimit } from './endpoint.ts'
 import { MachineId, SessionId } from './ids.ts'
 
 export const Screenshot = z
@@ -132,6 +132,7 @@ export const desktop = {
     params,
     headers: GrantHeaders,
     body: ClipboardBody,
+    bodyLimit: largeBodyLimit,
     status: 200,
     response: Clipboard,
   }),

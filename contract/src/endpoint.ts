@@ -15,6 +15,8 @@ export type Endpoint = {
   readonly params?: z.ZodType
   readonly query?: z.ZodType
   readonly body?: z.ZodType
+  /** The most bytes of a JSON body, where `bodyLimitOf` gives too little for what the schema allows. */
+  readonly bodyLimit?: number
   /** Request headers that the endpoint reads, in lower case. Others are ignored. */
   readonly headers?: z.ZodType
   readonly status: 200 | 201 | 202 | 204
@@ -29,6 +31,22 @@ export type Endpoint = {
   readonly uploads?: z.ZodType
   /** Refused calls are audited as this type. Successful ones are audited with the change itself. */
   readonly audits?: AuditEventType
+}
+
+const kib = 1024
+const mib = 1024 * kib
+
+/** For bodies with text of up to 4 MiB, in base64 or with escapes. */
+export const largeBodyLimit = 8 * mib
+
+/** The most bytes of a JSON body. Anybody may send one to a public endpoint, so those are small. */
+export function bodyLimitOf({ requires, bodyLimit }: Endpoint): number {
+  return bodyLimit ?? (requires === 'public' ? 64 * kib : mib)
+}
+
+/** Such as `64 KiB`. */
+export function showBodyLimit(bytes: number): string {
+  return bytes < mib ? `${bytes / kib} KiB` : `${bytes / mib} MiB`
 }
 
 export function endpoint<const E extends Endpoint>(definition: E): E {

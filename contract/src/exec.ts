@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { endpoint } from './endpoint.ts'
+import { endpoint, largeBodyLimit } from './endpoint.ts'
 import { MachineId } from './ids.ts'
 import { text } from './text.ts'
 
@@ -58,6 +58,7 @@ export const exec = {
     requires: 'machines:control',
     params: z.object({ machine_id: MachineId }),
     body: ExecBody,
+    bodyLimit: largeBodyLimit,
     status: 200,
     response: ExecResult,
   }),

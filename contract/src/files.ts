@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { endpoint } from './endpoint.ts'
+import { endpoint, largeBodyLimit } from './endpoint.ts'
 import { MachineId } from './ids.ts'
 import { NoContent, text, Timestamp } from './text.ts'
 
@@ -112,6 +112,7 @@ export const files = {
       create_parents: z.boolean().default(true),
       mode: FileMode.optional(),
     }),
+    bodyLimit: largeBodyLimit,
     status: 200,
     response: WrittenFile,
     uploads: z.strictObject({

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Endpoint } from './endpoint.ts'
+import { bodyLimitOf, showBodyLimit, type Endpoint } from './endpoint.ts'
 import { ErrorEnvelope, errorStatus, type ErrorCode } from './errors.ts'
 import {
   toSchemas,
@@ -38,7 +38,11 @@ export type OpenApiOperation = {
   readonly 'x-requires': Endpoint['requires']
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[]
   readonly parameters: readonly OpenApiParameter[]
-  readonly requestBody?: { readonly required: boolean; readonly content: OpenApiContent }
+  readonly requestBody?: {
+    readonly required: boolean
+    readonly description: string
+    readonly content: OpenApiContent
+  }
   readonly responses: Readonly<Record<string, OpenApiResponse | OpenApiReference>>
 }
 export type OpenApiDocument = {
@@ -164,7 +168,9 @@ function operation(
     ...(requires === 'public' && { security: [] }),
     ...(requires === 'user' && { security: [{ cookie: [] }] }),
     parameters: parametersOf(catalog, id, endpoint),
-    ...((body || endpoint.uploads) && { requestBody: { required, content } }),
+    ...((body || endpoint.uploads) && {
+      requestBody: { required, description: describeBody(endpoint), content },
+    }),
     responses: {
       [endpoint.status]: success(catalog, id, endpoint, endpoint.status),
       ...(endpoint.alsoStatus && {
@@ -178,6 +184,11 @@ function operation(
       ),
     },
   }
+}
+
+function describeBody(endpoint: Endpoint): string {
+  const json = `JSON: at most ${showBodyLimit(bodyLimitOf(endpoint))}.`
+  return endpoint.uploads ? `${json} Bytes: of any length.` : json
 }
 
 function parametersOf(catalog: SchemaCatalog, id: string, endpoint: Endpoint): OpenApiParameter[] {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { endpoint } from './endpoint.ts'
+import { endpoint, largeBodyLimit } from './endpoint.ts'
 import { ExecBody } from './exec.ts'
 import { MachineId, ProcessId } from './ids.ts'
 import { NoContent, text, Timestamp } from './text.ts'
@@ -65,6 +65,7 @@ export const processes = {
     requires: 'machines:control',
     params,
     body: StartProcess,
+    bodyLimit: largeBodyLimit,
     status: 201,
     response: Process,
     creates: true,
@@ -137,6 +138,7 @@ export const processes = {
       encoding: z.enum(['utf8', 'base64']).default('utf8'),
       eof: z.boolean().default(false),
     }),
+    bodyLimit: largeBodyLimit,
     status: 204,
     response: NoContent,
   }),

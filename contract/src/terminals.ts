@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { endpoint } from './endpoint.ts'
+import { endpoint, largeBodyLimit } from './endpoint.ts'
 import { Environment } from './exec.ts'
 import { MachineId, TerminalId } from './ids.ts'
 import { NoContent, text, Timestamp } from './text.ts'
@@ -48,6 +48,7 @@ export const terminals = {
     requires: 'machines:control',
     params,
     body: OpenTerminal,
+    bodyLimit: largeBodyLimit,
     status: 201,
     response: Terminal,
     creates: true,

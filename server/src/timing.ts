@@ -21,6 +21,10 @@ export type Timing = {
   readonly imagePollMs: number
   /** Expired leases and sockets of dead gateways are swept this often. */
   readonly sweepMs: number
+  /** A JSON body arrives within this time, and so does the rest of a body that is not read. */
+  readonly bodyMs: number
+  /** An upload fails after this long without a byte. */
+  readonly uploadSilenceMs: number
   readonly stepRetry: Backoff
   readonly captureRetry: Backoff
   readonly removalRetry: Backoff
@@ -41,6 +45,8 @@ export const timing: Timing = {
   enginePollMs: 1_000,
   imagePollMs: 5_000,
   sweepMs: 2_000,
+  bodyMs: 30_000,
+  uploadSilenceMs: 60_000,
   stepRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
   captureRetry: { firstMs: 2_000, factor: 4, maxMs: 30_000 },
   removalRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },

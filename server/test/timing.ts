@@ -16,6 +16,8 @@ export const testTiming: Timing = {
   enginePollMs: 20,
   imagePollMs: 200,
   sweepMs: 250,
+  bodyMs: 30_000,
+  uploadSilenceMs: 60_000,
   stepRetry: retry,
   captureRetry: retry,
   removalRetry: retry,

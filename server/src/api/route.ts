@@ -1,4 +1,4 @@
-import type { AuditEventType, Endpoint } from '@computer/contract'
+import { bodyLimitOf, type AuditEventType, type Endpoint } from '@computer/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { z } from 'zod'
@@ -87,7 +87,11 @@ export type RouteHooks = {
   readonly onWrite?: () => void
 }
 
-/** Serves a group of endpoints. Read `handler` to know all that happens to a request. */
+/**
+ * Serves a group of endpoints. Read `onRequest` and `handler` to know all that happens to a request. The
+ * caller is admitted before the body is read, so that nobody else can make the server hold one, and
+ * again when it has arrived, because permissions may have been revoked meanwhile.
+ */
 export function mount<Endpoints extends Record<string, Endpoint>>(
   http: FastifyInstance,
   hooks: RouteHooks,
@@ -98,17 +102,23 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
     const run = routes[name]! as unknown as AnyHandler
     const handle = endpoint.method === 'GET' ? run : withWriteHook(hooks, run)
 
-    const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+    const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
       // Responses are private to the caller, and some contain secrets.
       void reply.header('cache-control', 'no-store')
+      if (endpoint.method === 'GET') return
+      if (endpoint.requires === 'public') hooks.admit(request)
+      else await authorize(hooks, endpoint, await hooks.authenticate(request))
+    }
+
+    const handler = async (request: FastifyRequest, reply: FastifyReply) => {
       if (endpoint.requires === 'public') {
         const caller = hooks.admit(request)
         const input = { ...readInput(endpoint, request, reply), newId }
         return send(reply, endpoint, await handle(caller, input))
       }
       const actor = await hooks.authenticate(request)
-      try {
-        authorize(actor, endpoint.requires)
+      await authorize(hooks, endpoint, actor)
+      return auditRefusals(hooks, endpoint, actor, async () => {
         const input = readInput(endpoint, request, reply)
         if (!endpoint.creates) {
           return send(reply, endpoint, await handle(actor, { ...input, newId }))
@@ -117,16 +127,12 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
           toWireResponse(endpoint, await handle(actor, { ...input, newId })),
         )
         return await reply.code(status).send(body)
-      } catch (error) {
-        if (endpoint.audits && error instanceof ApiError) {
-          await hooks.auditRefusal(actor, endpoint.audits, error)
-        }
-        throw error
-      }
+      })
     }
 
     for (const url of urlsOf(endpoint.path)) {
-      http.route({ method: endpoint.method, url, handler })
+      const bodyLimit = bodyLimitOf(endpoint)
+      http.route({ method: endpoint.method, url, bodyLimit, onRequest, handler })
     }
   }
 }
@@ -142,13 +148,32 @@ function withWriteHook({ onWrite }: RouteHooks, run: AnyHandler): AnyHandler {
   }
 }
 
-function authorize(actor: Actor, requires: Exclude<Endpoint['requires'], 'public'>): void {
-  if (requires !== 'user') return requirePermission(actor, requires)
-  if (actor.authSessionId !== null) return
-  throw new ApiError(
-    'permission_denied',
-    'this requires a user who is signed in with a browser; API keys are not accepted',
-  )
+/** Refuses callers that lack what the endpoint requires. */
+function authorize(hooks: RouteHooks, endpoint: Endpoint, actor: Actor): Promise<void> {
+  return auditRefusals(hooks, endpoint, actor, async () => {
+    const { requires } = endpoint
+    if (requires === 'public') return
+    if (requires !== 'user') return requirePermission(actor, requires)
+    if (actor.authSessionId !== null) return
+    throw new ApiError(
+      'permission_denied',
+      'this requires a user who is signed in with a browser; API keys are not accepted',
+    )
+  })
+}
+
+async function auditRefusals<T>(
+  { auditRefusal }: RouteHooks,
+  { audits }: Endpoint,
+  actor: Actor,
+  step: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await step()
+  } catch (error) {
+    if (audits && error instanceof ApiError) await auditRefusal(actor, audits, error)
+    throw error
+  }
 }
 
 function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) {

@@ -2,24 +2,38 @@ import type { FieldError } from '@computer/contract'
 import type { z } from 'zod'
 import { ApiError } from '../errors.ts'
 
-/** Throws `invalid_request` naming each invalid field. `part` names the part of the request. */
+/** An error names this many fields at most; names of fields come from the caller. */
+const maxDetails = 20
+const maxFieldLength = 200
+const maxMessageLength = 500
+
+/** Throws `invalid_request` naming the invalid fields. `part` names the part of the request. */
 export function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  const details = result.error.issues.flatMap(describeIssue)
+  const all = result.error.issues.flatMap(describeIssue)
+  const details = all.slice(0, maxDetails)
   const first = details[0]!
   const where = first.field === '' ? part : `${part}: ${first.field}`
-  throw new ApiError('invalid_request', `${where}: ${first.message}`, { details })
+  const more = all.length - details.length
+  const rest = more > 0 ? ` (${more} more errors than details lists)` : ''
+  throw new ApiError('invalid_request', `${where}: ${first.message}${rest}`, { details })
 }
 
 /** Fields are dotted paths. Each unknown field is a separate entry. */
 function describeIssue(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String)
-  if (issue.code !== 'unrecognized_keys') {
-    return [{ field: path.join('.'), message: issue.message }]
+  if (issue.code !== 'unrecognized_keys') return [fieldError(path, issue.message)]
+  return issue.keys.map((key) => fieldError([...path, key], 'unknown field'))
+}
+
+function fieldError(path: readonly string[], message: string): FieldError {
+  return {
+    field: shorten(path.join('.'), maxFieldLength),
+    message: shorten(message, maxMessageLength),
   }
-  return issue.keys.map((key) => ({
-    field: [...path, key].join('.'),
-    message: 'unknown field',
-  }))
+}
+
+function shorten(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`
 }

@@ -5,29 +5,37 @@ import Fastify, {
   type FastifyError,
   type FastifyInstance,
   type FastifyReply,
+  type FastifyRequest,
 } from 'fastify'
 import type { Socket } from 'node:net'
 import type { App } from '../app.ts'
 import { isUnreachable } from '../db/errors.ts'
 import { ApiError } from '../errors.ts'
 import { newUlid } from '../ids.ts'
+import { addBodyParsers } from './bodies.ts'
 import { parseQuery } from './query.ts'
 
-const maxBodyBytes = 8 * 1024 * 1024
 const maxHeaderBytes = 16 * 1024
+/** More than a server has clients; below what its descriptors and memory allow. */
+const maxConnections = 20_000
 
 /** Fastify with the limits, request ids, body parsers and error envelope of the API, without routes. */
-export function createHttp({ config, log }: Pick<App, 'config' | 'log'>): FastifyInstance {
+export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): FastifyInstance {
+  const { config, log } = app
   const http = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     trustProxy: config.trustProxy.length > 0 && [...config.trustProxy],
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: maxBodyBytes,
     exposeHeadRoutes: false,
     genReqId: () => `req_${newUlid()}`,
     routerOptions: { querystringParser: parseQuery, maxParamLength: 256 },
-    http: { maxHeaderSize: maxHeaderBytes, headersTimeout: 10_000, keepAliveTimeout: 72_000 },
-    // No limit on the whole request, because uploads may be slow. Headers have their own.
+    http: {
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: 10_000,
+      connectionsCheckingInterval: 5_000,
+      keepAliveTimeout: 72_000,
+    },
+    // No limit on the whole request, because uploads may be slow. Headers and bodies have their own.
     requestTimeout: 0,
     clientErrorHandler: refuseBrokenHttp,
     // An undecodable URL reaches no route and no hook.
@@ -37,9 +45,14 @@ export function createHttp({ config, log }: Pick<App, 'config' | 'log'>): Fastif
     },
     return503OnClosing: false,
   })
+  http.server.maxConnections = maxConnections
 
   http.addHook('onRequest', async (request, reply) => {
     void reply.header('x-request-id', request.id)
+  })
+  // Before a body is read for no route.
+  http.addHook('preParsing', async (request) => {
+    if (request.is404) throw noRoute(request)
   })
   http.addHook('onResponse', async (request, reply) => {
     if (request.method === 'GET' && reply.statusCode < 500) return
@@ -48,19 +61,10 @@ export function createHttp({ config, log }: Pick<App, 'config' | 'log'>): Fastif
     request.log.info({ ...fields, ms: Math.round(elapsedTime) }, 'answered')
   })
 
-  const parseJson = http.getDefaultJsonParser('error', 'error')
-  http.removeAllContentTypeParsers()
-  http.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined)
-    else void parseJson(request, body as string, done)
-  })
-  http.addContentTypeParser('application/octet-stream', (_request, payload, done) => {
-    done(null, payload)
-  })
+  addBodyParsers(http, app)
 
   http.setNotFoundHandler(async (request) => {
-    const path = request.url.split('?')[0]
-    throw new ApiError('not_found', `there is no ${request.method} ${path}; see /docs`)
+    throw noRoute(request)
   })
   http.setErrorHandler(async (error: FastifyError, request, reply) => {
     const answer = toApiError(error)
@@ -71,6 +75,10 @@ export function createHttp({ config, log }: Pick<App, 'config' | 'log'>): Fastif
     return sendError(reply, answer, request.id)
   })
   return http
+}
+
+function noRoute({ method, url }: FastifyRequest): ApiError {
+  return new ApiError('not_found', `there is no ${method} ${url.split('?')[0]}; see /docs`)
 }
 
 /** Closes gracefully, and aborts the requests that are still open after the grace period. */
@@ -127,10 +135,8 @@ function toApiError(error: FastifyError): ApiError {
 }
 
 const refusals: Record<string, string> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: 'the body is larger than 8 MiB; send large files as bytes',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'send content-type: application/json',
   FST_ERR_CTP_INVALID_JSON_BODY: 'the body is not JSON',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'the body is not as long as content-length says',
 }
 
 /** Malformed HTTP and oversized headers never become a request, so reply on the socket. */

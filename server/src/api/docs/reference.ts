@@ -128,13 +128,14 @@ function parameterTable(title: string, parameters: readonly OpenApiParameter[]):
 
 function body(document: OpenApiDocument, { requestBody }: OpenApiOperation): Html {
   const schema = requestBody?.content['application/json']?.schema
-  if (!schema) return html``
-  const uploads = 'application/octet-stream' in (requestBody?.content ?? {})
+  if (!requestBody || !schema) return html``
+  const uploads = 'application/octet-stream' in requestBody.content
   const note = html`<p>
     Or send bytes with <code>content-type: application/octet-stream</code> and the other fields in
     the query.
   </p>`
   return html`<h4>Body</h4>
+    <p>${requestBody.description}</p>
     ${fieldsTable(document, schema)}${uploads ? note : ''}`
 }
 
