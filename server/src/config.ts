@@ -16,6 +16,8 @@ export type Config = {
   readonly trustProxy: readonly string[]
   readonly signup: 'open' | 'closed'
   readonly signupPlan: string
+  /** A user may own this many. An operator may make them owner of more. */
+  readonly organizationsPerUser: number
   /** Null: no mail is sent. */
   readonly smtpUrl: string | null
   readonly mailFrom: string
@@ -87,6 +89,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     trustProxy: values.COMPUTER_TRUST_PROXY ?? [],
     signup: values.COMPUTER_SIGNUP,
     signupPlan: values.COMPUTER_SIGNUP_PLAN,
+    organizationsPerUser: values.COMPUTER_ORGANIZATIONS_PER_USER,
     smtpUrl: values.COMPUTER_SMTP_URL ?? null,
     mailFrom: values.COMPUTER_MAIL_FROM ?? `computer@${new URL(baseUrl).hostname}`,
     previews: readPreviewConfig(values, {

@@ -60,6 +60,9 @@ export const environment = z.object({
     .enum(['free', 'developer', 'pro', 'startup', 'enterprise'])
     .default('free')
     .meta({ description: 'The plan of organizations that users create' }),
+  COMPUTER_ORGANIZATIONS_PER_USER: z.coerce.number().int().min(1).default(5).meta({
+    description: 'A user may own this many organizations, each with a plan of its own',
+  }),
   COMPUTER_SMTP_URL: z
     .url({ protocol: /^smtps?$/, error: 'must be smtp:// or smtps://' })
     .optional()

@@ -1,15 +1,20 @@
+import type { MembershipId, Role } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Actor } from '../src/actor.ts'
-import { addColleague } from './colleague.ts'
+import type { Tx } from '../src/db/database.ts'
+import { newId } from '../src/ids.ts'
+import { addColleague, emailOf } from './colleague.ts'
 import { collide, holdOrganization } from './forced-race.ts'
-import { startTestServer } from './harness.ts'
+import { startTestServer, type Answer } from './harness.ts'
+import { invitationCalls, tokenOf } from './invitation-calls.ts'
 import { fiftyWithOneKey, loseAnswers } from './one-key.ts'
 
 const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
+const { accept, invite } = invitationCalls(server)
 const bearer = { authorization: 'Bearer of a test' }
 
 test('the creator of an organization is its owner', async () => {
@@ -55,6 +60,45 @@ test('fifty concurrent creations with one key, and a repetition after a crash, c
     .where('organization_id', '=', settled.body.id)
     .executeTakeFirstOrThrow()
   assert.equal(members, 1)
+})
+
+test('a user owns at most five organizations, however they came to own them', async () => {
+  const actor = await server.user('member')
+  const call = server.as(actor)
+  const create = () => call('POST', '/v1/organizations', { name: 'Another' })
+  for (let owned = 0; owned < 4; owned += 1) assert.equal((await create()).status, 201)
+  const holdUser = (tx: Tx) =>
+    sql`select from users where id = ${actor.userId} for no key update`.execute(tx)
+  const last = await collide(db, holdUser, [create, create, create])
+  assert.deepEqual(last.map(({ status }) => status).sort(), [201, 409, 409])
+  assertFull(await create())
+
+  const elsewhere = await server.user('owner', 'stranger')
+  const { body: invitation } = await invite(elsewhere, await emailOf(server, actor), {
+    role: 'owner',
+  })
+  assertFull(await accept(actor, tokenOf(invitation)))
+  const other = await addMembership(elsewhere, actor)
+  assertFull(await server.as(elsewhere)('PATCH', `/v1/members/${other}`, { role: 'owner' }))
+  assert.equal((await organizationsOf(actor)).filter(({ role }) => role === 'owner').length, 5)
+
+  // Handed over, it makes room.
+  const owned = last.find(({ status }) => status === 201)!.body
+  await addMembership({ organizationId: owned.id }, elsewhere, 'owner')
+  assert.equal((await call('POST', `/v1/organizations/${owned.id}/leave`)).status, 204)
+  const promoted = await server.as(elsewhere)('PATCH', `/v1/members/${other}`, { role: 'owner' })
+  assert.equal(promoted.status, 200)
+  assertFull(await create())
+})
+
+test('an operator may allow more organizations per user', async (t) => {
+  const env = { COMPUTER_ORGANIZATIONS_PER_USER: '7' }
+  const larger = await startTestServer(t, { env, worker: false })
+  const { call } = await larger.signUp()
+  const create = () => call('POST', '/v1/organizations', { name: 'Another' })
+  // The personal one is the first.
+  for (let owned = 1; owned < 7; owned += 1) assert.equal((await create()).status, 201)
+  assertFull(await create())
 })
 
 test('a manager can rename only the organization they act in', async () => {
@@ -159,6 +203,22 @@ test('a user who loses both organizations concurrently gets a personal one', asy
     ['owner'],
   )
 })
+
+function assertFull({ status, body }: Answer): void {
+  assert.deepEqual([status, body.error.code], [409, 'conflict'])
+  assert.match(body.error.message, /may own \d organizations.*hand one over/)
+}
+
+async function addMembership(
+  { organizationId }: Pick<Actor, 'organizationId'>,
+  { userId }: Actor,
+  role: Role = 'member',
+): Promise<MembershipId> {
+  const id = newId('mem')
+  const membership = { id, organization_id: organizationId, user_id: userId, role }
+  await db.insertInto('memberships').values(membership).execute()
+  return id
+}
 
 async function membersOf(actor: Actor): Promise<string[]> {
   const { body } = await server.as(actor)('GET', '/v1/members')

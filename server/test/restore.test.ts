@@ -135,6 +135,55 @@ test('a restore that is not possible is refused with the reason', async () => {
   }
 })
 
+test('at most two Before restore snapshots exceed the quota, and the oldest is deleted', async (t) => {
+  const small = await startTestServer(t, { plan: 'free' })
+  const own = onDisksOf(small)
+  const { id, snapshot } = await own.changedMachine()
+  await own.snapshot(id, 'second')
+  const restore = async (snapshotId: string) => {
+    const { body } = await own.restore(id, snapshotId, '?wait=20')
+    assert.equal(body.state, 'running')
+    return own.beforeRestore(id)
+  }
+  const kept = async () =>
+    (await own.snapshotsOf(id, '&state=ready')).map(({ id: one, name }) =>
+      name === 'Before restore' ? one : name,
+    )
+  const [first, second] = [await restore(snapshot.id), await restore(snapshot.id)]
+  assert.deepEqual(await kept(), [second.id, first.id, 'second', 'first'])
+  const third = await restore(snapshot.id)
+  assert.deepEqual(await kept(), [third.id, second.id, 'second', 'first'])
+  await own.goneFrom(`/v1/snapshots/${first.id}`)
+  assert.equal(await own.settledCaptures(), 4)
+
+  // The oldest is the one that the machine goes back to.
+  const fourth = await restore(second.id)
+  assert.equal(await own.readMark(id), 'before')
+  assert.deepEqual(await kept(), [fourth.id, second.id, 'second', 'first'])
+  assert.equal(await own.settledCaptures(), 4)
+  await checkMeters(small.app.db)
+})
+
+test('within the quota, Before restore snapshots are not deleted', async () => {
+  const { id, snapshot } = await disks.changedMachine()
+  for (let times = 0; times < 5; times += 1) await disks.restore(id, snapshot.id, '?wait=20')
+  assert.equal((await disks.snapshotsOf(id, '&state=ready')).length, 6)
+})
+
+test('a template keeps the disk of a Before restore snapshot that is deleted', async (t) => {
+  const small = await startTestServer(t, { plan: 'free' })
+  const own = onDisksOf(small)
+  const { id, snapshot } = await own.changedMachine()
+  await own.restore(id, snapshot.id, '?wait=20')
+  const kept = await own.beforeRestore(id)
+  const named = { name: 'kept', snapshot_id: kept.id }
+  const { body: template } = await small.call('POST', '/v1/templates', named)
+  for (let times = 0; times < 3; times += 1) await own.restore(id, snapshot.id, '?wait=20')
+  await own.goneFrom(`/v1/snapshots/${kept.id}`)
+  await own.templateIn(template.id, 'ready')
+  assert.equal(await own.settledCaptures(), 5)
+})
+
 test('a snapshot cannot be deleted while it is being restored', async () => {
   const { id, snapshot } = await disks.changedMachine()
   const hold = controls.hangNext('stop')

@@ -13,7 +13,7 @@ import { ApiError, conflict, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 import { getMember, lockAsManager, type Member } from './members.ts'
-import { lockOrganization } from './organizations.ts'
+import { lockOrganization, requireRoomToOwn } from './organizations.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
 import { hashToken } from './tokens.ts'
 import { getUser, normalizeEmail } from './users.ts'
@@ -68,13 +68,13 @@ export async function revokeInvitation(
 
 /** Accepts as a signed-in user, and switches their session to the organization. */
 export async function acceptAndEnter(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'config'>,
   actor: UserActor,
   token: string,
 ): Promise<Member> {
   return app.db.transaction().execute(async (tx) => {
     const user = await getUser(tx, actor.userId)
-    const { organizationId, membershipId } = await acceptInvitation(tx, user, actor, token)
+    const { organizationId, membershipId } = await acceptInvitation(app, tx, user, actor, token)
     await tx
       .updateTable('auth_sessions')
       .set({ organization_id: organizationId })
@@ -90,6 +90,7 @@ export async function acceptAndEnter(
  * neither that address nor the state of the invitation.
  */
 export async function acceptInvitation(
+  app: Pick<App, 'config'>,
   tx: Tx,
   user: { readonly id: UserId; readonly email: string; readonly name: string },
   caller: Caller,
@@ -111,6 +112,7 @@ export async function acceptInvitation(
   await lockOrganization(tx, { organizationId })
   const invitation = await getInvitation(tx, { organizationId }, found.id)
   if (invitation.state !== 'pending') throw conflict(refusals[invitation.state])
+  if (invitation.role === 'owner') await requireRoomToOwn(tx, app.config, user.id)
 
   const membership = await tx
     .insertInto('memberships')

@@ -10,7 +10,7 @@ import type { App } from '../../app.ts'
 import type { Database, Tx } from '../../db/database.ts'
 import { ApiError, conflict, notFound } from '../../errors.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
-import { createPersonalOrganization, lockOrganization } from './organizations.ts'
+import { createPersonalOrganization, lockOrganization, requireRoomToOwn } from './organizations.ts'
 import { hasPermission, missingPermission } from './permissions.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
 
@@ -40,7 +40,7 @@ export async function getMember(
 }
 
 export async function changeRole(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'config'>,
   actor: Actor,
   id: MembershipId,
   role: Role,
@@ -49,7 +49,10 @@ export async function changeRole(
     const managerRole = await lockAsManager(tx, actor)
     const member = await getMember(tx, actor, id)
     if (member.role === role) return member
-    if (role === 'owner') requireOwner(managerRole, 'make an owner')
+    if (role === 'owner') {
+      requireOwner(managerRole, 'make an owner')
+      await requireRoomToOwn(tx, app.config, member.user_id)
+    }
     if (member.role === 'owner') {
       requireOwner(managerRole, "change an owner's role")
       await requireAnotherOwner(tx, member)

@@ -1,8 +1,9 @@
 import type { OrganizationId, UserId } from '@computer/contract'
 import type { Actor, UserActor } from '../../actor.ts'
 import type { App } from '../../app.ts'
+import type { Config } from '../../config.ts'
 import type { OrganizationRow, Tx } from '../../db/database.ts'
-import { notFound } from '../../errors.ts'
+import { conflict, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 
@@ -16,6 +17,7 @@ export async function createOrganization(
   return app.db.transaction().execute(async (tx) => {
     const existing = await findOrganization(tx, id)
     if (existing) return existing
+    await requireRoomToOwn(tx, app.config, actor.userId)
     const organization = { id, name: input.name, plan_id: app.config.signupPlan }
     const row = await insertOrganization(tx, organization, actor.userId)
     await noteAudit(tx, {
@@ -91,6 +93,35 @@ export async function lockOrganization(
     .where('id', '=', organizationId)
     .forNoKeyUpdate()
     .execute()
+}
+
+/**
+ * Call it before a user becomes the owner of another organization. Each one has a plan of its own, so
+ * without a limit a user could have any amount. Locks the user, so that two calls cannot both take the
+ * last place.
+ */
+export async function requireRoomToOwn(
+  tx: Tx,
+  { organizationsPerUser }: Pick<Config, 'organizationsPerUser'>,
+  userId: UserId,
+): Promise<void> {
+  await tx
+    .selectFrom('users')
+    .select('id')
+    .where('id', '=', userId)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow()
+  const { owned } = await tx
+    .selectFrom('memberships')
+    .select((eb) => eb.fn.countAll<number>().as('owned'))
+    .where('user_id', '=', userId)
+    .where('role', '=', 'owner')
+    .executeTakeFirstOrThrow()
+  if (owned < organizationsPerUser) return
+  throw conflict(
+    `a user may own ${organizationsPerUser} organizations on this server, and this user owns ${owned}: ` +
+      'first hand one over to another owner and leave it, or ask the operator',
+  )
 }
 
 async function findOrganization(tx: Tx, id: OrganizationId): Promise<OrganizationRow | undefined> {

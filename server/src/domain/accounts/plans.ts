@@ -8,6 +8,9 @@ const sizeOrder: readonly MachineSize[] = ['small', 'standard', 'large']
 type Entitlements = {
   readonly planId: string
   readonly largestSize: MachineSize
+  /** Null if no number was agreed. */
+  find(key: QuotaLimit): number | null
+  /** Refuses if no number was agreed. */
   limit(key: QuotaLimit): number
 }
 
@@ -38,12 +41,17 @@ export async function getEntitlements(
     .where('p.catalog_version', '=', currentVersion())
     .executeTakeFirstOrThrow()
   const overrides = plan.limit_overrides
+  const find = (key: QuotaLimit): number | null => {
+    const value = overrides[key] ?? plan[key]
+    return typeof value === 'number' ? value : null
+  }
   return {
     planId: plan.id,
     largestSize: (overrides['largest_size'] ?? plan.largest_size ?? 'small') as MachineSize,
+    find,
     limit(key) {
-      const value = overrides[key] ?? plan[key]
-      if (typeof value === 'number') return value
+      const value = find(key)
+      if (value !== null) return value
       throw new ApiError(
         'quota_exceeded',
         `plan ${plan.id} has no limit configured for ${wordsOf(key)}; ask the operator to set one`,

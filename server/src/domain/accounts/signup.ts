@@ -48,7 +48,7 @@ export async function signup(
     const organizationId =
       token === undefined
         ? personalId
-        : (await acceptInvitation(tx, user, caller, token)).organizationId
+        : (await acceptInvitation(app, tx, user, caller, token)).organizationId
     return signIn(tx, caller, user, organizationId, 'auth.signed_up')
   })
   // Null: a concurrent call created the account.
@@ -56,7 +56,7 @@ export async function signup(
 }
 
 async function signInAgain(
-  app: Pick<App, 'db' | 'log'>,
+  app: Pick<App, 'db' | 'log' | 'config'>,
   caller: Caller,
   input: SignupInput,
 ): Promise<SignedIn> {
@@ -69,7 +69,7 @@ async function signInAgain(
       token === undefined
         ? null
         : ((await findAccepted(tx, user.id, token)) ??
-          (await acceptInvitation(tx, user, caller, token)).organizationId)
+          (await acceptInvitation(app, tx, user, caller, token)).organizationId)
     const locked = await lockVerified(tx, user)
     if (!locked) throw taken()
     return signIn(tx, caller, locked, invited ?? (await findHome(tx, user.id)), 'auth.signed_in')

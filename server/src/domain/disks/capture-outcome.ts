@@ -2,6 +2,7 @@ import type { CaptureId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { CaptureRow, MachineRow, Tx } from '../../db/database.ts'
+import { dropEarlierRestores } from './before-restore.ts'
 import { releaseCapture } from './captures.ts'
 import { appendEvent } from '../events/events.ts'
 import { lockAnyMachine } from '../find-machine.ts'
@@ -36,6 +37,7 @@ export async function completeCapture(
       capture: done,
     })
     if (snapshot.origin === 'stop') await replaceEarlierStops(tx, snapshot, 'ready')
+    if (done.before_restore) await dropEarlierRestores(tx, machine)
     return true
   })
 }
