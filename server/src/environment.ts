@@ -46,7 +46,8 @@ export const environment = z.object({
   }),
   COMPUTER_ORIGINS: commaList(origin).optional().meta({
     description: 'Origins, separated by commas, whose pages may use the sign-in of a browser',
-    unset: 'the origin of the base URL, and the address that the request itself was sent to',
+    unset:
+      'the origin of the base URL, and the address that the request itself was sent to, if it is an IP address, `localhost` or has the host of the base URL or the dashboard',
   }),
   COMPUTER_TRUST_PROXY: commaList(network).optional().meta({
     description:

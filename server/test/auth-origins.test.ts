@@ -132,6 +132,28 @@ test('a WebSocket handshake by cookie counts as a write', async () => {
   }
 })
 
+test('a name that leads here only now (DNS rebinding) cannot sign up or use a browser session', async () => {
+  const email = 'rebound@example.com'
+  const signUp = (host: string, origin = `http://${host}`) =>
+    server.anonymous('POST', '/v1/auth/signup', { email, password: goodPassword }, { host, origin })
+  for (const host of ['evil.com:7080', 'evil.com', 'a.localhost:7080', '127.0.0.1.evil.com']) {
+    const answer = await signUp(host)
+    assert.ok(isOriginRefused(answer), host)
+    assert.equal(setCookie(answer), null)
+    const origin = `http://${host}`
+    const write = await server.anonymous('POST', '/v1/machines', {}, { cookie, host, origin })
+    assert.ok(isOriginRefused(write), host)
+  }
+  const users = server.app.db.selectFrom('users').select('id').where('email', '=', email)
+  assert.deepEqual(await users.execute(), [])
+  // API keys are no browser's, and a page has no cookie of another name.
+  assert.equal(
+    (await server.call('GET', '/v1/machines', undefined, { host: 'evil.com' })).status,
+    200,
+  )
+  assert.equal((await signUp('127.0.0.1:7080')).status, 201)
+})
+
 test('with a list of origins, only those are recognised', async (t) => {
   const env = { COMPUTER_ORIGINS: 'https://a.example,http://b.example:3000' }
   const listed = await startTestServer(t, { env, worker: false })
@@ -148,7 +170,10 @@ test('with a list of origins, only those are recognised', async (t) => {
 })
 
 test('only a trusted proxy can set the address and the client of a call', async (t) => {
-  const env = { COMPUTER_TRUST_PROXY: '10.0.0.0/8, fd00::/8' }
+  const env = {
+    COMPUTER_TRUST_PROXY: '10.0.0.0/8, fd00::/8',
+    COMPUTER_BASE_URL: 'http://public.example:8080',
+  }
   const proxied = await startTestServer(t, { env, worker: false })
   const forwarded = {
     'x-forwarded-proto': 'https',

@@ -61,6 +61,15 @@ for (const path of channels) {
   })
 }
 
+test('a name that leads here only now (DNS rebinding) cannot open a socket with the cookie', async () => {
+  for (const host of [`evil.com:${port}`, `a.localhost:${port}`]) {
+    const headers = { cookie, host, origin: `http://${host}` }
+    await assert.rejects(gateway.connect('/v1/events', { headers }), { status: 403 })
+  }
+  const own = { cookie, host: `localhost:${port}`, origin: `http://localhost:${port}` }
+  await (await gateway.connect('/v1/events', { headers: own })).close()
+})
+
 test('API keys and tokens need no Origin', async () => {
   const { body } = await server.call('POST', '/v1/machines', {})
   const authorization = `Bearer ${server.key}`

@@ -5,7 +5,8 @@ import { isRecognisedOrigin } from './origins.ts'
 
 const baseUrl = 'https://good.example'
 const here = { protocol: 'http', host: '127.0.0.1:7080' }
-const fromBase = { baseUrl, origins: null }
+const dashboardUrl = 'https://dashboard.example'
+const fromBase = { baseUrl, dashboardUrl, origins: null }
 
 test('without a list, the base URL and the requested address are recognised', () => {
   const cases: [origin: string, protocol: string, host: string, expected: boolean][] = [
@@ -15,6 +16,17 @@ test('without a list, the base URL and the requested address are recognised', ()
     ['http://localhost', 'http', 'LOCALHOST', true],
     ['https://localhost', 'https', 'localhost:443', true],
     ['http://[::1]:7080', 'http', '[::1]:7080', true],
+    ['http://192.0.2.1:7080', 'http', '192.0.2.1:7080', true],
+    // On the host of the base URL or the dashboard, but another port.
+    ['http://good.example:7080', 'http', 'good.example:7080', true],
+    ['https://dashboard.example', 'https', 'dashboard.example', true],
+    // Any other name may be that of a website.
+    ['http://evil.example:7080', 'http', 'evil.example:7080', false],
+    ['http://sub.localhost:7080', 'http', 'sub.localhost:7080', false],
+    ['http://127.0.0.1.evil.example', 'http', '127.0.0.1.evil.example', false],
+    ['http://evil.good.example', 'http', 'evil.good.example', false],
+    ['http://localhost.', 'http', 'localhost.', false],
+    ['http://intranet', 'http', 'intranet', false],
     ['http://localhost', 'https', 'localhost', false],
     ['https://localhost', 'http', 'localhost', false],
     ['http://localhost:7081', 'http', 'localhost:7080', false],
@@ -38,13 +50,13 @@ test('without a list, the base URL and the requested address are recognised', ()
 test('lookalikes of our origin are foreign', () => {
   for (const origin of lookalikes) {
     assert.equal(isRecognisedOrigin(fromBase, origin, here), false, origin)
-    const listed = { baseUrl: 'http://elsewhere', origins: [baseUrl] }
+    const listed = { baseUrl: 'http://elsewhere', dashboardUrl, origins: [baseUrl] }
     assert.equal(isRecognisedOrigin(listed, origin, here), false, origin)
   }
 })
 
 test('with a list, only its origins are recognised', () => {
-  const config = { baseUrl, origins: ['https://a.example', 'http://b.example:3000'] }
+  const config = { ...fromBase, origins: ['https://a.example', 'http://b.example:3000'] }
   const isRecognised = (origin: string) => isRecognisedOrigin(config, origin, here)
   assert.ok(isRecognised('https://a.example'))
   assert.ok(isRecognised('http://b.example:3000'))

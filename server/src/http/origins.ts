@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isIP } from 'node:net'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 
@@ -27,24 +28,38 @@ export function requireOrigin(config: OriginConfig, request: RequestOrigin): voi
 export function refuseForeignOrigin(config: OriginConfig, request: RequestOrigin): void {
   const { origin } = request.headers
   if (origin === undefined || isRecognisedOrigin(config, origin, request)) return
-  throw new ApiError('permission_denied', 'pages of this Origin may not call this service')
+  throw new ApiError(
+    'permission_denied',
+    'pages of this Origin may not call this service; the operator can name it in COMPUTER_BASE_URL or COMPUTER_ORIGINS',
+  )
 }
 
 /** Compares exact strings as browsers send them, so that no lookalike passes. */
 export function isRecognisedOrigin(
-  { origins, baseUrl }: OriginConfig,
+  config: OriginConfig,
   origin: string,
   { protocol, host }: Pick<RequestOrigin, 'protocol' | 'host'>,
 ): boolean {
-  if (origins) return origins.includes(origin)
-  return origin === new URL(baseUrl).origin || origin === originOf(protocol, host)
+  if (config.origins) return config.origins.includes(origin)
+  if (origin === new URL(config.baseUrl).origin) return true
+  const requested = parseAddress(protocol, host)
+  return requested !== null && origin === requested.origin && isOwnHost(config, requested.hostname)
 }
 
-type OriginConfig = Pick<Config, 'baseUrl' | 'origins'>
+type OriginConfig = Pick<Config, 'baseUrl' | 'dashboardUrl' | 'origins'>
 
-/** As a browser would send it, or null if no web page can have this address. */
-function originOf(protocol: string, host: string): string | null {
+/**
+ * Whether only this service can be meant by the host. Any other name may be a website's own, whose
+ * owner lets it lead here (DNS rebinding): its pages then have the address that they call. Reads need
+ * no such check, because a browser has no cookie of ours for that name.
+ */
+function isOwnHost({ baseUrl, dashboardUrl }: OriginConfig, hostname: string): boolean {
+  if (hostname === 'localhost' || isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return true
+  return [baseUrl, dashboardUrl].some((url) => new URL(url).hostname === hostname)
+}
+
+/** The requested address, or null if no web page can have it. */
+function parseAddress(protocol: string, host: string): URL | null {
   if (!/^https?$/.test(protocol) || !/^[\w.[\]:-]+$/.test(host)) return null
-  const address = `${protocol}://${host}`
-  return URL.canParse(address) ? new URL(address).origin : null
+  return URL.parse(`${protocol}://${host}`)
 }
