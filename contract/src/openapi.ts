@@ -124,7 +124,8 @@ const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
   not_found: 'The resource does not exist.',
   conflict: 'The current state of the resource does not allow the call.',
   precondition_failed: 'Another step is required first, such as starting the machine.',
-  rate_limited: 'Too many attempts. Retry after the seconds in retry-after.',
+  rate_limited:
+    'Too many attempts, or too many sign-ins at once. Retry after the seconds in retry-after.',
   internal_error: 'The server failed to handle the request.',
   unsupported_operation: 'This server is not configured for the operation.',
   compute_unavailable:

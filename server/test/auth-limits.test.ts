@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
+import { countAttempt, unknownNetworksLimit } from '../src/domain/accounts/rate-limits.ts'
 import { sweepAccounts } from '../src/domain/accounts/sweep.ts'
 import { watchArgon2 } from './argon2.ts'
 import { goodPassword, openBrowser } from './browser.ts'
 import { callWith, type Answer, type Call } from './call.ts'
 import { startTestServer } from './harness.ts'
+import { eventually } from './settled.ts'
 
 /* R16: limits of password guesses and sign-ups, and that refused guesses reveal nothing. */
 
@@ -49,6 +51,63 @@ test('an email without an account has the same limit as one with an account', as
   )
 })
 
+test('wrong sign-ins of a stranger keep the owner out of no other network', async () => {
+  const { email, password } = await server.signUp()
+  const guesser = (address: string) => callWith(server.http, {}, address)
+  for (let guess = 0; guess < 10; guess += 1) {
+    await login(guesser(`203.0.113.${guess}`), email, 'a wrong password')
+  }
+  // A neighbour in the /24 counts as the same.
+  limited(await login(guesser('203.0.113.99'), email, password), 15 * 60)
+  assert.equal((await login(guesser('198.51.100.1'), email, password)).status, 200)
+  limited(await login(guesser('203.0.113.99'), email, password), 15 * 60)
+})
+
+test('a guesser in many networks is limited, but not where the owner has signed in before', async () => {
+  const { email } = await server.signUp()
+  const from = (address: string) => callWith(server.http, {}, address)
+  const home = '2001:db8:1:1::1'
+  assert.equal((await login(from(home), email, goodPassword)).status, 200)
+  for (const target of [email, 'nobody.anywhere@example.com']) {
+    // Counted without the work of 98 sign-ins.
+    for (let guess = 0; guess < 98; guess += 1) await countAttempt(db, unknownNetworksLimit, target)
+    for (const address of ['100.64.1.1', '100.64.2.1']) {
+      assert.equal((await login(from(address), target, 'a wrong password')).status, 401)
+    }
+    const elsewhere = await login(from('100.64.200.1'), target, goodPassword)
+    limited(elsewhere, 3600)
+    assert.match(elsewhere.body.error.message, /sign in from where you have before/)
+  }
+  // The owner at home: another address of the network, and after signing out.
+  await db
+    .updateTable('auth_sessions')
+    .set({ revoked_at: sql`now()` })
+    .execute()
+  assert.equal((await login(from('2001:db8:1:1::2'), email, goodPassword)).status, 200)
+  limited(await login(from('100.64.200.1'), 'nobody.anywhere@example.com', goodPassword), 3600)
+})
+
+test("200 sign-ins of strangers in one network do not delay another's", async (t) => {
+  const { email } = await server.signUp()
+  const { work } = watchArgon2(t)
+  const strangers = Array.from({ length: 200 }, (_, i) =>
+    login(callWith(server.http, {}, `203.0.113.${i}`), `stranger.${i}@example.com`, goodPassword),
+  )
+  await eventually(async () => work().length >= 4 || undefined)
+  const before = work().length
+  assert.equal(
+    (await login(callWith(server.http, {}, '192.0.2.1'), email, goodPassword)).status,
+    200,
+  )
+  assert.ok(work().length - before < 50, `${work().length - before} passwords came first`)
+  const answers = await Promise.all(strangers)
+  const refused = answers.filter(({ status }) => status === 429)
+  assert.ok(refused.length > 100)
+  for (const { headers, body } of refused) {
+    assert.deepEqual([headers['retry-after'], body.error.code], ['1', 'rate_limited'])
+  }
+})
+
 test('the counter survives a restart', async () => {
   const { email } = await server.signUp()
   const guess = (call: Call) => login(call, email, 'a wrong password')
@@ -78,18 +137,19 @@ test('a successful login clears the counter, and so does the end of the window',
 })
 
 test('guesses by sign-up and by password change count as well', async () => {
-  const person = await server.signUp()
-  const { email } = person
+  const { email } = await server.signUp()
+  const person = openBrowser(server.http, '198.51.100.1')
+  const stranger = openBrowser(server.http, '198.51.100.2').call
+  assert.equal((await login(person.call, email, goodPassword)).status, 200)
   for (let guess = 0; guess < 5; guess += 1) {
-    const { status } = await signup(openBrowser(server.http).call, email, 'a wrong password')
-    assert.equal(status, 409)
+    assert.equal((await signup(stranger, email, 'a wrong password')).status, 409)
   }
   for (let guess = 0; guess < 5; guess += 1) {
     const body = { current_password: 'a wrong password', new_password: goodPassword }
     assert.equal((await person.call('POST', '/v1/auth/password', body)).status, 403)
   }
-  limited(await login(server.anonymous, email, goodPassword), 15 * 60)
-  limited(await signup(openBrowser(server.http).call, email, goodPassword), 15 * 60)
+  limited(await login(stranger, email, goodPassword), 15 * 60)
+  limited(await signup(stranger, email, goodPassword), 15 * 60)
   // The existing session stays usable.
   assert.equal((await person.call('GET', '/v1/auth/me')).status, 200)
 })
@@ -181,9 +241,9 @@ test('expired windows are swept, and current ones still count', async () => {
     await login(server.anonymous, email, 'a wrong password')
   }
   const count = async () => (await db.selectFrom('attempts').select('key').execute()).length
-  assert.equal(await count(), 2)
+  assert.equal(await count(), 3)
   await sweepAccounts(db)
-  assert.equal(await count(), 2)
+  assert.equal(await count(), 3)
   limited(await login(server.anonymous, email, goodPassword), 15 * 60)
   await endWindows()
   await sweepAccounts(db)

@@ -68,6 +68,7 @@ export type AccountsTables = {
     expires_at: Date
     revoked_at: Date | null
     address: string | null
+    network: string | null
     user_agent: string | null
   }
   attempts: { key: Buffer; count: number; window_ends_at: Date }

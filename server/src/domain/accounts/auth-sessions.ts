@@ -11,6 +11,7 @@ import type { Database, Tx } from '../../db/database.ts'
 import { ApiError, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
+import { subnetOf } from './ip-network.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
 import { createToken, hashToken } from './tokens.ts'
 
@@ -40,6 +41,7 @@ export async function openAuthSession(
       token_hash: hashToken(token),
       expires_at: sql`now() + ${lifetime}`,
       address: caller.address,
+      network: caller.address === null ? null : subnetOf(caller.address),
       user_agent: caller.userAgent,
     })
     .execute()
@@ -69,6 +71,26 @@ async function findUsable(db: Database, which: RawBuilder<boolean>) {
     .executeTakeFirst()
   if (found) return found
   throw new ApiError('unauthenticated', 'the browser session has ended; sign in again')
+}
+
+/**
+ * Whether a session of the user with this email was opened from the network, even if it has ended. One
+ * query, so that the work does not reveal whether there is such a user.
+ */
+export async function hasSignedInFrom(
+  db: Database,
+  email: string,
+  network: string,
+): Promise<boolean> {
+  const session = await db
+    .selectFrom('auth_sessions as s')
+    .innerJoin('users as u', 'u.id', 's.user_id')
+    .select('s.id')
+    .where('u.email', '=', email)
+    .where('s.network', '=', network)
+    .limit(1)
+    .executeTakeFirst()
+  return session !== undefined
 }
 
 export function asActor(session: UsableSession, caller: Caller): UserActor {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { networkOf } from './ip-network.ts'
+import { networkOf, subnetOf } from './ip-network.ts'
 
 test('clients are identified by IPv4 address or IPv6 /64', () => {
   const cases: [address: string, network: string][] = [
@@ -23,4 +23,14 @@ test('clients are identified by IPv4 address or IPv6 /64', () => {
     ['', ''],
   ]
   for (const [address, network] of cases) assert.equal(networkOf(address), network, address)
+})
+
+test('subnets are an IPv4 /24 or an IPv6 /64', () => {
+  const cases: [address: string, subnet: string][] = [
+    ['192.0.2.7', '192.0.2.0/24'],
+    ['::ffff:192.0.2.200', '192.0.2.0/24'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['', ''],
+  ]
+  for (const [address, subnet] of cases) assert.equal(subnetOf(address), subnet, address)
 })

@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { isIPv4, isIPv6 } from 'node:net'
 
 /**
  * The key by which clients are rate limited: an IPv4 address, or the /64 of an IPv6 address, because one
@@ -15,6 +15,12 @@ export function networkOf(address: string): string {
       .join('.')
   const network = groups.slice(0, 4).map((group) => group.toString(16))
   return `${network.join(':')}::/64`
+}
+
+/** A wider one for IPv4, the /24: one guesser often has many addresses in it. */
+export function subnetOf(address: string): string {
+  const network = networkOf(address)
+  return isIPv4(network) ? network.replace(/\d+$/, '0/24') : network
 }
 
 /** The eight groups of an IPv6 address in any notation. */

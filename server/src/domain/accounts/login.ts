@@ -3,10 +3,17 @@ import type { Caller, UserActor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { Tx, UserRow } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
-import { clearAttempts, loginLimit, enforceLimit } from './rate-limits.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
-import { openAuthSession } from './auth-sessions.ts'
+import { hasSignedInFrom, openAuthSession } from './auth-sessions.ts'
+import { subnetOf } from './ip-network.ts'
 import { hashPassword, isOutdated, verifyPassword } from './passwords.ts'
+import {
+  clearAttempts,
+  enforceLimit,
+  knownNetworksLimit,
+  loginLimit,
+  unknownNetworksLimit,
+} from './rate-limits.ts'
 import { findHome, findUserByEmail, lockVerified, normalizeEmail } from './users.ts'
 
 export type SignedIn = { readonly token: string; readonly actor: UserActor }
@@ -44,10 +51,13 @@ export async function verifyLogin(
   credentials: { readonly email: string; readonly password: string },
 ): Promise<UserRow | null> {
   const email = normalizeEmail(credentials.email)
-  await enforceLimit(app.db, loginLimit, email)
+  const network = subnetOf(caller.address ?? '')
+  await enforceLimit(app.db, loginLimit, email, network)
+  const isKnown = await hasSignedInFrom(app.db, email, network)
+  await enforceLimit(app.db, isKnown ? knownNetworksLimit : unknownNetworksLimit, email)
   const user = await findUserByEmail(app.db, email)
   const stored = user?.disabled_at === null ? user.password_hash : null
-  if (await verifyPassword(credentials.password, stored)) return user ?? null
+  if (await verifyPassword(credentials.password, stored, network)) return user ?? null
   if (user) {
     // Not awaited: unknown emails skip this step, and the time must not reveal them.
     noteFailure(app, caller, user).catch((error: unknown) => {
@@ -68,7 +78,8 @@ export async function signIn(
   organizationId: OrganizationId,
   type: 'auth.signed_in' | 'auth.signed_up',
 ): Promise<SignedIn> {
-  await clearAttempts(tx, loginLimit, user.email)
+  await clearAttempts(tx, loginLimit, user.email, subnetOf(caller.address ?? ''))
+  await clearAttempts(tx, unknownNetworksLimit, user.email)
   const signedIn = await openAuthSession(tx, caller, user.id, organizationId)
   await noteAudit(tx, { ...auditedBy(signedIn.actor), type })
   return signedIn

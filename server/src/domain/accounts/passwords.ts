@@ -1,4 +1,5 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createPasswordQueue } from './password-queue.ts'
 
 /*
  * Passwords are stored as Argon2id hashes in the PHC format, which contains the parameters. After a
@@ -10,24 +11,32 @@ const current: Parameters = { memory: 19_456, passes: 2, parallelism: 1 }
 const nonceLength = 16
 const tagLength = 32
 
-/** Bounds memory, and leaves threads of libuv's pool free; further calls queue. */
-const maxAtOnce = 2
+/** Bounds memory, and leaves threads of libuv's pool free. */
+const queue = createPasswordQueue({ maxAtOnce: 2, maxWaiting: 32, maxWaitingPerNetwork: 8 })
 
 type Parameters = { readonly memory: number; readonly passes: number; readonly parallelism: number }
 type Hash = Parameters & { readonly nonce: Buffer; readonly tag: Buffer }
 
-export async function hashPassword(password: string): Promise<string> {
+/** Give the network of callers who have proved nothing yet: if too many wait, they are refused. */
+export async function hashPassword(
+  password: string,
+  network: string | null = null,
+): Promise<string> {
   const nonce = randomBytes(nonceLength)
-  return format({ ...current, nonce, tag: await derive(password, { ...current, nonce }) })
+  return format({ ...current, nonce, tag: await derive(password, { ...current, nonce }, network) })
 }
 
 /**
  * Compares a password with a stored hash. Without a hash (no such account, or no password) it does the
  * same work against a random hash, so that the time reveals nothing.
  */
-export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
+export async function verifyPassword(
+  password: string,
+  stored: string | null,
+  network: string | null = null,
+): Promise<boolean> {
   const hash = stored === null ? decoy : parse(stored)
-  const tag = await derive(password, hash)
+  const tag = await derive(password, hash, network)
   return timingSafeEqual(tag, hash.tag) && stored !== null
 }
 
@@ -45,27 +54,21 @@ const decoy: Hash = {
   tag: randomBytes(tagLength),
 }
 
-let running = 0
-const waiting: (() => void)[] = []
-
 async function derive(
   password: string,
   { nonce, memory, passes, parallelism }: Omit<Hash, 'tag'>,
+  network: string | null,
 ): Promise<Buffer> {
   // Keyboards differ in how they compose accented letters.
   const message = Buffer.from(password.normalize('NFKC'))
-  if (running < maxAtOnce) running += 1
-  else await new Promise<void>((resolve) => waiting.push(resolve))
-  try {
-    return await new Promise<Buffer>((resolve, reject) => {
-      const parameters = { message, nonce, memory, passes, parallelism, tagLength }
-      argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)))
-    })
-  } finally {
-    const next = waiting.shift()
-    if (next) next()
-    else running -= 1
-  }
+  const parameters = { message, nonce, memory, passes, parallelism, tagLength }
+  return queue.run(
+    network,
+    () =>
+      new Promise<Buffer>((resolve, reject) => {
+        argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)))
+      }),
+  )
 }
 
 function format({ memory, passes, parallelism, nonce, tag }: Hash): string {

@@ -7,12 +7,29 @@ import { ApiError } from '../../errors.ts'
 type Limit = { readonly kind: string; readonly max: number; readonly windowMinutes: number }
 type EnforcedLimit = Limit & { readonly refusal: string }
 
-/** Failed logins per email: a successful login clears the counter. */
+/**
+ * Failed logins per email and network, so that a stranger's guesses elsewhere do not keep the owner
+ * out. A successful login clears the counter.
+ */
 export const loginLimit: EnforcedLimit = {
   kind: 'login',
   max: 10,
   windowMinutes: 15,
-  refusal: 'too many failed logins with this email',
+  refusal: 'too many failed logins with this email from this network',
+}
+/** Failed logins per email from networks that the account has not signed in from. */
+export const unknownNetworksLimit: EnforcedLimit = {
+  kind: 'login_unknown_networks',
+  max: 100,
+  windowMinutes: 60,
+  refusal: 'too many failed logins with this email; sign in from where you have before',
+}
+/** Counted alike and not limited, so that the work does not reveal the networks of an account. */
+export const knownNetworksLimit: EnforcedLimit = {
+  kind: 'login_known_networks',
+  max: Infinity,
+  windowMinutes: 60,
+  refusal: '',
 }
 export const signupLimit: EnforcedLimit = {
   kind: 'signup',
@@ -27,9 +44,9 @@ export const resetMailLimit: Limit = { kind: 'reset_mail', max: 3, windowMinutes
 export async function enforceLimit(
   db: Database,
   limit: EnforcedLimit,
-  subject: string,
+  ...subject: Subject
 ): Promise<void> {
-  const { isAllowed, secondsLeft } = await countAttempt(db, limit, subject)
+  const { isAllowed, secondsLeft } = await countAttempt(db, limit, ...subject)
   if (isAllowed) return
   const minutes = Math.ceil(secondsLeft / 60)
   throw new ApiError('rate_limited', `${limit.refusal}; try again in ${minutes} min`, {
@@ -40,13 +57,13 @@ export async function enforceLimit(
 export async function countAttempt(
   db: Database,
   { kind, max, windowMinutes }: Limit,
-  subject: string,
+  ...subject: Subject
 ): Promise<{ readonly isAllowed: boolean; readonly secondsLeft: number }> {
   const end = sql<Date>`now() + ${windowMinutes} * interval '1 minute'`
   const isOver = sql<boolean>`attempts.window_ends_at <= now()`
   const { count, seconds_left } = await db
     .insertInto('attempts')
-    .values({ key: keyOf(kind, subject), count: 1, window_ends_at: end })
+    .values({ key: keyOf(kind, ...subject), count: 1, window_ends_at: end })
     .onConflict((existing) =>
       existing.column('key').doUpdateSet({
         count: sql`case when ${isOver} then 1 else attempts.count + 1 end`,
@@ -61,12 +78,40 @@ export async function countAttempt(
   return { isAllowed: count <= max, secondsLeft: Math.max(1, seconds_left) }
 }
 
-export async function clearAttempts(db: Database, { kind }: Limit, subject: string): Promise<void> {
-  await db.deleteFrom('attempts').where('key', '=', keyOf(kind, subject)).execute()
+export async function clearAttempts(
+  db: Database,
+  { kind }: Limit,
+  ...subject: Subject
+): Promise<void> {
+  await db
+    .deleteFrom('attempts')
+    .where('key', '=', keyOf(kind, ...subject))
+    .execute()
 }
 
-function keyOf(kind: string, subject: string): Buffer {
-  return createHash('sha256')
-    .update(JSON.stringify([kind, subject]))
-    .digest()
+/** Clears the counters of a subject at all places. */
+export async function clearAttemptsAnywhere(
+  db: Database,
+  { kind }: Limit,
+  subject: string,
+): Promise<void> {
+  const prefix = digest(kind, subject)
+  await db
+    .deleteFrom('attempts')
+    .where('key', '>=', Buffer.concat([prefix, Buffer.alloc(digestBytes, 0x00)]))
+    .where('key', '<=', Buffer.concat([prefix, Buffer.alloc(digestBytes, 0xff)]))
+    .execute()
+}
+
+/** Who is counted, and where, if each place counts by itself. */
+type Subject = readonly [subject: string, place?: string]
+
+const digestBytes = 16
+
+function keyOf(kind: string, subject: string, place = ''): Buffer {
+  return Buffer.concat([digest(kind, subject), digest(place)])
+}
+
+function digest(...parts: readonly string[]): Buffer {
+  return createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, digestBytes)
 }

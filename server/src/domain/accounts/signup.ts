@@ -5,7 +5,7 @@ import type { Tx } from '../../db/database.ts'
 import { ApiError, conflict } from '../../errors.ts'
 import { enforceLimit, signupLimit } from './rate-limits.ts'
 import { acceptInvitation } from './invitations.ts'
-import { networkOf } from './ip-network.ts'
+import { networkOf, subnetOf } from './ip-network.ts'
 import { signIn, verifyLogin, type SignedIn } from './login.ts'
 import { createPersonalOrganization } from './organizations.ts'
 import { hashPassword } from './passwords.ts'
@@ -37,7 +37,7 @@ export async function signup(
   await enforceLimit(app.db, signupLimit, networkOf(caller.address ?? ''))
   const email = normalizeEmail(input.email)
   if (await findUserByEmail(app.db, email)) return signInAgain(app, caller, input)
-  const passwordHash = await hashPassword(input.password)
+  const passwordHash = await hashPassword(input.password, subnetOf(caller.address ?? ''))
   const name = input.name ?? email.slice(0, email.indexOf('@')).slice(0, 100)
 
   const signedIn = await app.db.transaction().execute(async (tx) => {

@@ -2,7 +2,7 @@ import type { AuthSessionId, OrganizationId, UserId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Database, Tx, UserRow } from '../../db/database.ts'
 import { newId } from '../../ids.ts'
-import { clearAttempts, loginLimit } from './rate-limits.ts'
+import { clearAttemptsAnywhere, loginLimit, unknownNetworksLimit } from './rate-limits.ts'
 import { endAuthSessions } from './auth-sessions.ts'
 
 /** Emails are case-insensitive, so they are stored in lower case. */
@@ -68,7 +68,8 @@ export async function setPassword(
     .where('user_id', '=', user.id)
     .where('used_at', 'is', null)
     .execute()
-  await clearAttempts(tx, loginLimit, user.email)
+  await clearAttemptsAnywhere(tx, loginLimit, user.email)
+  await clearAttemptsAnywhere(tx, unknownNetworksLimit, user.email)
 }
 
 /**
