@@ -60,7 +60,11 @@ export const ApiKeyScope = z
     'secrets:write',
     'usage:read',
   ])
-  .meta({ id: 'ApiKeyScope' })
+  .meta({
+    id: 'ApiKeyScope',
+    description:
+      'What a key may change. Any key can read everything in its organization, including the content of machines: files, screens, the clipboard and the output of processes.',
+  })
 export type ApiKeyScope = z.infer<typeof ApiKeyScope>
 
 /** A key has those of its creator's permissions that its scopes grant. Any key may read. */

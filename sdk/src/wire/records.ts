@@ -15,6 +15,7 @@ export interface ApiKey {
   revokedAt: string | null
 }
 
+/** What a key may change. Any key can read everything in its organization, including the content of machines: files, screens, the clipboard and the output of processes. */
 export type ApiKeyScope =
   | 'machines:read'
   | 'machines:write'
