@@ -87,7 +87,13 @@ export function openApiDocument(
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key.' },
-        cookie: { type: 'apiKey', in: 'cookie', name: 'computer_session' },
+        cookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'computer_session',
+          description:
+            'A browser session. On https, browsers need the cookie `__Host-computer_session`, which signing in sets as well.',
+        },
       },
       headers: {
         RequestId: {

@@ -33,8 +33,11 @@ export function openBrowser(
     cookie: () => cookie,
     async call(method, path, body, headers = {}) {
       const answer = await send(method, path, body, { ...(cookie && { cookie }), ...headers })
-      const set = setCookie(answer)
-      if (set !== null) cookie = set.includes('Max-Age=0') ? null : set.split(';')[0]!
+      const set = setCookies(answer)
+      if (set.length > 0) {
+        const isEnd = set.every((one) => one.includes('Max-Age=0'))
+        cookie = isEnd ? null : set.map((one) => one.split(';')[0]).join('; ')
+      }
       return answer
     },
   }
@@ -67,8 +70,16 @@ export async function signUp(
   }
 }
 
-export function setCookie({ headers }: Answer): string | null {
-  const set = headers['set-cookie']
-  if (set === undefined || typeof set === 'string') return set ?? null
-  throw new Error('more than one cookie was set')
+/** The session cookie that a response sets. */
+export function setCookie(answer: Answer): string | null {
+  return setCookies(answer).find((one) => one.startsWith('computer_session=')) ?? null
+}
+
+function setCookies({ headers }: Answer): readonly string[] {
+  const set = [headers['set-cookie'] ?? []].flat().map(String)
+  const names = set.map((one) => one.split('=')[0]).join(' ')
+  if (!/^(computer_session( __Host-computer_session)?)?$/.test(names)) {
+    throw new Error(`these cookies were set: ${names}`)
+  }
+  return set
 }

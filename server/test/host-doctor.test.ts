@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { readConfig } from '../src/config.ts'
 import { diagnose, isHealthy } from '../src/host/doctor/diagnose.ts'
 import { isAtLeast, type Host } from '../src/host/doctor/check.ts'
+import { previewChecks } from '../src/host/doctor/previews.ts'
 
 const config = readConfig({ COMPUTER_API_PORT: '0', COMPUTER_GATEWAY_PORT: '0' })
 
@@ -85,6 +86,35 @@ test('32-bit programs that the kernel does not run open no virtual sockets', asy
     '/proc/cmdline': 'quiet ia32_emulation=0\n',
   }
   assert.deepEqual(await findings(changed, {}), {})
+})
+
+test('a preview domain of the same site as the service is reported', async () => {
+  const [check] = previewChecks
+  const statusOf = async (domain: string, baseUrl: string, dashboardUrl = baseUrl) => {
+    const { status, message } = await check!.run(
+      { read: async () => null, run: async () => null },
+      readConfig({
+        COMPUTER_PREVIEW_DOMAIN: domain,
+        COMPUTER_PREVIEW_CERT: '/c',
+        COMPUTER_PREVIEW_KEY: '/k',
+        COMPUTER_BASE_URL: baseUrl,
+        COMPUTER_DASHBOARD_URL: dashboardUrl,
+      }),
+    )
+    if (status === 'warn') assert.match(message, /same site \(example\./)
+    return status
+  }
+  assert.equal(await statusOf('preview.example.com', 'https://app.example.com'), 'warn')
+  assert.equal(await statusOf('preview.example.com', 'https://example.com'), 'warn')
+  assert.equal(await statusOf('preview.example.co.uk', 'https://example.co.uk'), 'warn')
+  const dashboard = 'https://dash.example.com'
+  assert.equal(await statusOf('preview.example.com', 'https://api.test', dashboard), 'warn')
+  assert.equal(await statusOf('previews.co.uk', 'https://computer.co.uk'), 'ok')
+  assert.equal(await statusOf('preview.example.net', 'https://app.example.com'), 'ok')
+  assert.equal(await statusOf('localhost', 'http://127.0.0.1:7080'), 'ok')
+  assert.equal(await statusOf('localhost', 'http://localhost:7080'), 'ok')
+  const none = await check!.run({ read: async () => null, run: async () => null }, config)
+  assert.equal(none.status, 'ok')
 })
 
 test('an external engine needs nothing from this host', async () => {

@@ -64,7 +64,7 @@ test('cookies and credentials of the service are not forwarded to guests; others
   let seen: IncomingMessage['headersDistinct'] = {}
   listen((request, response) => response.end(void (seen = request.headersDistinct)), { port: 82 })
   const cookie =
-    'a=1; computer_session=computer_session_x; b=2; __Host-computer_preview=x;__Host-computer_preview_browser=y'
+    'a=1; computer_session=computer_session_x; __Host-computer_session=x; b=2; __Host-computer_preview=x;__Host-computer_preview_browser=y'
   const visit = async (headers: Record<string, string>) => {
     seen = {}
     const { status } = await ask(host, '/', { headers: { cookie, ...headers } })
@@ -93,6 +93,7 @@ test('previews can neither set nor read cookies of each other, nor plant those o
         ['set-cookie', 'c=domain=kept; DOMAIN; HttpOnly'],
         ['Set-Cookie', 'd=4'],
         ['set-cookie', 'computer_session=x; Domain=test'],
+        ['set-cookie', '__Host-computer_session=x; Secure; Path=/'],
         ['set-cookie', ' __Host-computer_preview=x; Secure; Path=/'],
         ['set-cookie', '__HOST-computer_preview_browser=x'],
         ['clear-site-data', '"cookies"'],

@@ -1,7 +1,7 @@
 import type { auth, AuthSession } from '@computer/contract'
 import type { UserActor } from '../actor.ts'
 import type { App } from '../app.ts'
-import { expiredSessionCookie, sessionCookie } from '../http/cookies.ts'
+import { expiredSessionCookies, sessionCookies } from '../http/cookies.ts'
 import {
   listAuthSessions,
   logout,
@@ -26,7 +26,7 @@ export function authRoutes(app: Dependencies): Routes<typeof auth> {
     logout: async (actor) => {
       await logout(app, actor)
       return new JsonResponse(undefined, {
-        headers: { 'set-cookie': expiredSessionCookie(app.config) },
+        headers: { 'set-cookie': expiredSessionCookies(app.config) },
       })
     },
     switchOrganization: async (actor, { body }) =>
@@ -49,7 +49,7 @@ export function authRoutes(app: Dependencies): Routes<typeof auth> {
   }
 
   async function respondSignedIn({ token, actor }: SignedIn) {
-    const headers = { 'set-cookie': sessionCookie(app.config, token) }
+    const headers = { 'set-cookie': sessionCookies(app.config, token) }
     return new JsonResponse(await describePrincipal(app, actor), { headers })
   }
 }

@@ -35,14 +35,14 @@ export type RunOnce = (
 const heartbeatMs = 5_000
 
 /** Runs the work once for each idempotency key; without a key, runs it. */
-export function runOncePerKey(app: Pick<App, 'db' | 'log'>): RunOnce {
+export function runOncePerKey(app: Pick<App, 'db' | 'log' | 'config'>): RunOnce {
   return async (request, reply, actor, work) => {
     const key = readKey(request)
     if (key === null) return work(newId)
 
     const id = digest([actor.organizationId, actor.principal.id, routeOf(request), key])
     const bodyHash = digest([JSON.stringify(request.body ?? {})])
-    const sealingKey = deriveSealingKey(request, key)
+    const sealingKey = deriveSealingKey(app, request, key)
     const claim = await claimKey(app.db, id, bodyHash)
     if (claim.sealed) {
       void reply.header('idempotent-replayed', 'true')
@@ -88,8 +88,12 @@ function digest(parts: readonly string[]): Buffer {
   return createHash('sha256').update(JSON.stringify(parts)).digest()
 }
 
-function deriveSealingKey(request: FastifyRequest, key: string): Buffer {
-  const credential = credentialOf(request.headers)
+function deriveSealingKey(
+  { config }: Pick<App, 'config'>,
+  request: FastifyRequest,
+  key: string,
+): Buffer {
+  const credential = credentialOf(config, request.headers)
   return Buffer.from(hkdfSync('sha256', credential, key, 'computer idempotency v1', 32))
 }
 

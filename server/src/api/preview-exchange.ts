@@ -57,7 +57,7 @@ async function findSignedIn(
   app: Parameters<typeof authenticate>[0],
   request: FastifyRequest,
 ): Promise<UserActor | null> {
-  if (readSessionCookie(request.headers) === null) return null
+  if (readSessionCookie(app.config, request.headers) === null) return null
   try {
     const actor = await authenticate(app, request)
     const { authSessionId } = actor

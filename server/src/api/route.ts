@@ -30,7 +30,7 @@ export type Input<E extends Endpoint> = {
 export class JsonResponse<Body> {
   readonly body: Body
   readonly status: number | undefined
-  readonly headers: Record<string, string>
+  readonly headers: ResponseHeaders
 
   constructor(body: Body, { status, headers = {} }: JsonResponseOptions) {
     this.body = body
@@ -40,8 +40,9 @@ export class JsonResponse<Body> {
 }
 type JsonResponseOptions = {
   readonly status?: 200 | 201 | 202
-  readonly headers?: Record<string, string>
+  readonly headers?: ResponseHeaders
 }
+type ResponseHeaders = Readonly<Record<string, string | string[]>>
 
 /** A response as bytes. */
 export class BytesResponse {

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Actor, Caller } from '../actor.ts'
 import type { App } from '../app.ts'
+import type { Config } from '../config.ts'
 import { readSessionCookie } from './cookies.ts'
 import { findByKey, findKey, noteUse } from '../domain/accounts/api-keys.ts'
 import { isSecret } from '../domain/accounts/api-key-secret.ts'
@@ -35,7 +36,7 @@ export async function authenticate(app: Dependencies, request: Incoming): Promis
     const principal = await app.principals.find(key, () => findKeyPrincipal(app, key))
     return { ...principal, ...callerOf(request) }
   }
-  const token = readSessionCookie(request.headers)
+  const token = readSessionCookie(app.config, request.headers)
   if (token !== null) {
     if (!isRead(request)) requireOrigin(app.config, request)
     requireToken(token)
@@ -69,8 +70,11 @@ export function callerOf(request: Pick<Incoming, 'headers' | 'ip'>): Caller {
 }
 
 /** The credential that `authenticate` would use; empty if there is none. */
-export function credentialOf(headers: IncomingHttpHeaders): string {
-  return readBearer(headers) ?? readSessionCookie(headers) ?? ''
+export function credentialOf(
+  config: Pick<Config, 'baseUrl'>,
+  headers: IncomingHttpHeaders,
+): string {
+  return readBearer(headers) ?? readSessionCookie(config, headers) ?? ''
 }
 
 function requireSecret(secret: string): void {

@@ -1,37 +1,62 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../config.ts'
 
+/*
+ * The browser's session is in the cookie that the specification names. Another site of the same domain,
+ * such as a preview, may plant a cookie of that name, and so make a browser act in a stranger's session.
+ * On https a second cookie holds the same token, under a name that browsers accept from this very host
+ * alone. Requests that browsers mark as theirs are authenticated by that one only.
+ */
+
 const name = 'computer_session'
+const hostName = `__Host-${name}`
 /** The browsers' maximum. The server ends the session earlier. */
 const maxAgeSeconds = 400 * 24 * 3600
 
-/**
- * The browser's session token. Null if there are two different ones, because another site of the same
- * domain may have planted one of them.
- */
-export function readSessionCookie({ cookie = '' }: IncomingHttpHeaders): string | null {
+type SiteConfig = Pick<Config, 'baseUrl'>
+
+/** The browser's session token. */
+export function readSessionCookie(config: SiteConfig, headers: IncomingHttpHeaders): string | null {
+  if (!isSecure(config)) return readCookie(headers, name)
+  const own = readCookie(headers, hostName)
+  if (own !== null || isFromBrowser(headers)) return own
+  return readCookie(headers, name)
+}
+
+/** Restricted to this host, hidden from scripts, and not sent with forms of other sites. */
+export function sessionCookies(config: SiteConfig, token: string): string[] {
+  return cookies(config, token, maxAgeSeconds)
+}
+
+export function expiredSessionCookies(config: SiteConfig): string[] {
+  return cookies(config, '', 0)
+}
+
+/** Browsers send it to https, and no page can remove it. Programs have no cookies of other sites. */
+function isFromBrowser(headers: IncomingHttpHeaders): boolean {
+  return headers['sec-fetch-site'] !== undefined
+}
+
+/** Null if there are two different ones, because one of them may be planted. */
+function readCookie({ cookie = '' }: IncomingHttpHeaders, wanted: string): string | null {
   const values = new Set<string>()
   for (const pair of cookie.split(';')) {
     const equals = pair.indexOf('=')
-    if (equals === -1 || pair.slice(0, equals).trim() !== name) continue
+    if (equals === -1 || pair.slice(0, equals).trim() !== wanted) continue
     values.add(unquote(pair.slice(equals + 1).trim()))
   }
   const [value] = values
   return values.size === 1 && value ? value : null
 }
 
-/** Restricted to this host, hidden from scripts, and not sent with forms of other sites. */
-export function sessionCookie(config: Pick<Config, 'baseUrl'>, token: string): string {
-  return cookie(config, token, maxAgeSeconds)
+function cookies(config: SiteConfig, value: string, maxAge: number): string[] {
+  const attributes = `Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax`
+  if (!isSecure(config)) return [`${name}=${value}; ${attributes}`]
+  return [name, hostName].map((one) => `${one}=${value}; ${attributes}; Secure`)
 }
 
-export function expiredSessionCookie(config: Pick<Config, 'baseUrl'>): string {
-  return cookie(config, '', 0)
-}
-
-function cookie({ baseUrl }: Pick<Config, 'baseUrl'>, value: string, maxAge: number): string {
-  const secure = baseUrl.startsWith('https:') ? '; Secure' : ''
-  return `${name}=${value}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure}`
+function isSecure({ baseUrl }: SiteConfig): boolean {
+  return baseUrl.startsWith('https:')
 }
 
 function unquote(value: string): string {

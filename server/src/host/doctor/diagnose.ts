@@ -4,6 +4,7 @@ import { engineChecks } from './engine.ts'
 import { isolationChecks } from './isolation.ts'
 import { kernelChecks } from './kernel.ts'
 import { networkChecks } from './network.ts'
+import { previewChecks } from './previews.ts'
 import { storageChecks } from './storage.ts'
 
 /*
@@ -18,6 +19,7 @@ const allChecks: readonly Check[] = [
   ...storageChecks,
   ...engineChecks,
   ...networkChecks,
+  ...previewChecks,
 ]
 
 export async function diagnose(
