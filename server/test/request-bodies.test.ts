@@ -58,25 +58,46 @@ test('whoever may not call is refused before the body arrives, and told so first
   }
 })
 
-test('a client that still sends gets its refusal, and is disconnected if it never ends', async (t) => {
-  const { address } = await startWith(t, { bodyMs: 300 })
-  const client = await open(t, address)
-  const closed = once(client, 'close', { signal: AbortSignal.timeout(30_000) })
-  client.on('error', () => {})
-  client.write(
-    head('PUT', '/machines/x/files/content', {
-      'content-type': 'application/octet-stream',
-      'transfer-encoding': 'chunked',
-    }),
-  )
-  const block = Buffer.alloc(65_536)
-  const chunk = Buffer.concat([Buffer.from('10000\r\n'), block, Buffer.from('\r\n')])
+test('a client that still sends gets its refusal', async (t) => {
+  const client = await open(t, url)
+  client.write(head('PUT', '/machines/x/files/content', chunkedBytes))
   const answer = answerOf(client)
+  const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536), Buffer.from('\r\n')])
   for (let sent = 0; sent < 64; sent += 1) await write(client, chunk)
   refused(await answer, 401, 'unauthenticated')
+})
+
+test('a refused client whose body never ends is disconnected', async (t) => {
+  const { address } = await startWith(t, { bodyMs: 200 })
+  const client = await open(t, address)
+  // What it sends meanwhile may be answered by a reset.
+  client.on('error', () => {})
+  const closed = new Promise((resolve) => client.once('close', resolve))
+  client.write(head('PUT', '/machines/x/files/content', chunkedBytes))
+  refused(await answerOf(client), 401, 'unauthenticated')
   const drip = setInterval(() => client.write('1\r\na\r\n'), 20)
   t.after(() => clearInterval(drip))
-  await closed
+  await Promise.race([
+    closed,
+    delay(20_000, null, { ref: false }).then(() => assert.fail('it is still connected')),
+  ])
+})
+
+test('after a refusal that did not wait for the body, the connection serves the next call', async (t) => {
+  const missing = `/v1/machines/mch_${'0'.repeat(26)}/files/content?path=x`
+  const bytes = { 'content-type': 'application/octet-stream', 'content-length': mib }
+  const authorization = `Bearer ${server.key}`
+  for (const [headers, status] of [
+    [bytes, 401],
+    [{ ...bytes, authorization }, 404],
+  ] as const) {
+    const client = await open(t, url)
+    client.write(head('PUT', missing, headers))
+    assert.equal((await answerOf(client)).status, status)
+    await write(client, Buffer.alloc(mib))
+    client.write(head('GET', '/v1/auth/me', { authorization }))
+    assert.equal((await answerOf(client)).status, 200)
+  }
 })
 
 test('a JSON body that stalls ends with an error and a closed connection', async (t) => {
@@ -103,11 +124,14 @@ test('an upload that stalls ends with an error and a closed connection', async (
 })
 
 test('an upload may wait for a slow reader', async (t) => {
-  const http = createHttp({ ...server.app, timing: { ...server.app.timing, uploadSilenceMs: 20 } })
+  const http = createHttp({
+    ...server.app,
+    timing: { ...server.app.timing, uploadSilenceMs: 1_000 },
+  })
   t.after(() => http.close())
   http.post('/slow', async ({ body }) => {
-    // Several times the limit, with the buffers full.
-    await delay(200)
+    // Longer than the limit, with the buffers full.
+    await delay(2_500)
     return { size: (await text(body as Socket)).length }
   })
   const address = await http.listen({ host: '127.0.0.1', port: 0 })
@@ -198,6 +222,10 @@ test('a key that is revoked while its body arrives is refused', async (t) => {
   refused(await answerOf(client), 401, 'unauthenticated')
 })
 
+const chunkedBytes = {
+  'content-type': 'application/octet-stream',
+  'transfer-encoding': 'chunked',
+}
 const clients = new Set<Socket>()
 
 function disconnect(): void {
