@@ -130,7 +130,7 @@ async function work(id: MachineId, instead: Partial<App> = {}): Promise<number> 
   const queue = secretQueue({ ...server.app, ...instead })
   const claimed = await queue.claim('a worker', 100)
   const ours = claimed.filter((one) => one.id === id)
-  for (const one of ours) await queue.work(one)
+  for (const one of ours) await queue.work(one, { away: (wait) => wait() })
   for (const one of claimed) await queue.release('a worker', one.id)
   return ours.length
 }

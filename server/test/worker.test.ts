@@ -52,6 +52,19 @@ test('a permanent failure ends in error with the disk kept, and start tries agai
   assert.equal(server.guest(id).disk.read('kept')?.toString(), 'yes')
 })
 
+test('guests that are silent while they boot keep no other machine waiting', async () => {
+  const create = () => server.machine({ start: false })
+  const silent = await Promise.all(Array.from({ length: 12 }, create))
+  const hold = controls.holdBoot(silent.length)
+  const earlier = controls.calls('start')
+  for (const { id } of silent) await server.call('POST', `/v1/machines/${id}/start`)
+  await eventually(async () => controls.calls('start') >= earlier + silent.length || undefined)
+  const { state } = await server.machine()
+  assert.equal(state, 'running')
+  hold.release()
+  for (const { id } of silent) await settled(server, id, 'running')
+})
+
 test('a machine in error can be deleted', async () => {
   controls.failNext('create', { retryable: false })
   const { id } = await server.machine()

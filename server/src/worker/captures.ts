@@ -10,6 +10,7 @@ import { guestRef } from '../domain/guests/calls.ts'
 import { DriverError, MachineFull, PoolFull, type MachineRef } from '../drivers/machine-driver.ts'
 import { backoffMs } from '../timing.ts'
 import type { Queue } from './queue.ts'
+import type { Slot } from './slots.ts'
 import type { WorkerApp } from './worker-app.ts'
 
 /*
@@ -25,10 +26,11 @@ export async function takeCapture(
   app: WorkerApp,
   machine: MachineRow,
   capture: CaptureRow,
+  slot: Slot,
 ): Promise<void> {
   const ref = { id: machine.id, generation: capture.generation }
   try {
-    await flush(app, machine)
+    await slot.away(() => flush(app, machine))
     const { writtenBytes } = await app.driver.capture(ref, capture.id)
     await completeCapture(app, capture, writtenBytes)
   } catch (error) {

@@ -18,6 +18,7 @@ import { takeCapture } from './captures.ts'
 import { reasonOf, StepFailed } from './failures.ts'
 import type { Queue } from './queue.ts'
 import { giveUpRestore, swapDisk } from './restores.ts'
+import type { Slot } from './slots.ts'
 import { specOf, stopGraceMs } from './spec.ts'
 import type { WorkerApp } from './worker-app.ts'
 
@@ -40,18 +41,18 @@ export function machineQueue(app: WorkerApp): Queue<MachineRow> {
     claim: (workerId, limit) => claimMachines(app, workerId, limit),
     renew: (workerId, ids) => renewClaims(app, 'machines', workerId, ids),
     release: (workerId, id) => releaseClaim(app, 'machines', workerId, id),
-    work: (machine) => advance(app, machine),
+    work: (machine, slot) => advance(app, machine, slot),
     againAfterMs: app.timing.desktopPollMs,
   }
 }
 
-async function advance(app: WorkerApp, machine: MachineRow): Promise<void> {
+async function advance(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
   const capture = await findNextCapture(app, machine.id)
-  if (capture?.isDue) return takeCapture(app, machine, capture)
+  if (capture?.isDue) return takeCapture(app, machine, capture, slot)
   // The machine moved as it was claimed, and a capture from before that move still waits for a retry.
   if (capture && machine.state !== 'running') return
   try {
-    await step(app, machine)
+    await step(app, machine, slot)
   } catch (error) {
     // The row moved while the engine worked, by a deletion for example. The next claim sees it.
     if (error instanceof ApiError && error.code === 'conflict') return
@@ -59,7 +60,7 @@ async function advance(app: WorkerApp, machine: MachineRow): Promise<void> {
   }
 }
 
-async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
+async function step(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
   const { driver } = app
   if (isRestoring(machine)) return swapDisk(app, machine)
   switch (machine.state) {
@@ -67,7 +68,7 @@ async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
       await makeDisk(app, machine)
       if (machine.wanted === 'stopped') return finish(app, machine, 'stopped')
       await driver.start(machine)
-      return finishBoot(app, machine)
+      return finishBoot(app, machine, slot)
     case 'starting':
       // A machine whose creation failed never had a disk.
       if (!machine.started_at && !machine.stopped_at) await makeDisk(app, machine)
@@ -76,9 +77,10 @@ async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
         await driver.resize(specOf(app, machine))
       }
       await driver.start(machine)
-      return finishBoot(app, machine)
+      return finishBoot(app, machine, slot)
     case 'stopping':
-      await driver.stop(machine, { graceMs: machine.stop_by_force ? 0 : stopGraceMs })
+      if (machine.stop_by_force) await driver.stop(machine, { graceMs: 0 })
+      else await slot.away(() => driver.stop(machine, { graceMs: stopGraceMs }))
       return finishStop(app, machine)
     case 'deleting':
       await driver.destroy(machine)
@@ -87,7 +89,7 @@ async function step(app: WorkerApp, machine: MachineRow): Promise<void> {
       await finishDeletion(app, machine)
       return
     case 'running':
-      return watchDesktop(app, machine)
+      return watchDesktop(app, machine, slot)
     default:
       return
   }
@@ -108,10 +110,10 @@ async function makeDisk(app: WorkerApp, machine: MachineRow): Promise<void> {
 }
 
 /** Waits until the machine has booted: its agent answers and has its identity. */
-async function finishBoot(app: WorkerApp, machine: MachineRow): Promise<void> {
+async function finishBoot(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
   // Callers that wait for the machine open their channel to the guest while it boots.
   app.changes.publish(machine.id)
-  if (await awaitBoot(app, machine)) await finish(app, machine, 'running')
+  if (await slot.away(() => awaitBoot(app, machine))) await finish(app, machine, 'running')
 }
 
 async function finish(
@@ -143,20 +145,23 @@ async function move(
 }
 
 /** Records when the desktop of a running machine answers (event machine.ready). */
-async function watchDesktop(app: WorkerApp, machine: MachineRow): Promise<void> {
+async function watchDesktop(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
+  if (await slot.away(() => askDesktop(app, machine))) return recordReady(app, machine)
+  const runningForMs = Date.now() - (machine.started_at?.getTime() ?? 0)
+  const isSlow = runningForMs > desktopPatienceMs
+  await postponeStep(app, machine, isSlow ? slowDesktopPollMs : app.timing.desktopPollMs)
+}
+
+/** Whether the desktop answers. It then knows the fence as well. */
+async function askDesktop(app: WorkerApp, machine: MachineRow): Promise<boolean> {
   // Captures wait for this step, so the call has a short timeout.
   const signal = AbortSignal.timeout(app.timing.desktopTimeoutMs)
   const isUp = await app.guests.display(guestRef(machine), { signal }).then(
     ({ up }) => up,
     () => false,
   )
-  if (isUp) {
-    await pushFence(app, machine)
-    return recordReady(app, machine)
-  }
-  const runningForMs = Date.now() - (machine.started_at?.getTime() ?? 0)
-  const isSlow = runningForMs > desktopPatienceMs
-  await postponeStep(app, machine, isSlow ? slowDesktopPollMs : app.timing.desktopPollMs)
+  if (isUp) await pushFence(app, machine)
+  return isUp
 }
 
 /** Records why a step failed and schedules a retry, or gives up; the disk is kept. */

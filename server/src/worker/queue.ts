@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { App } from '../app.ts'
 import { throttle } from '../pace.ts'
+import { createSlots, type Slot } from './slots.ts'
 
 /** Rows that are due for work, shared by all workers: a claim gives each to one worker at a time. */
 export type Queue<Row extends { readonly id: string }> = {
+  /** Apart from rows whose work waits for a guest. */
   readonly maxAtOnce: number
   claim(workerId: string, limit: number): Promise<readonly Row[]>
   renew(workerId: string, ids: readonly Row['id'][]): Promise<void>
   release(workerId: string, id: Row['id']): Promise<void>
-  work(row: Row): Promise<void>
+  work(row: Row, slot: Slot): Promise<void>
   /** Rows may be due again this long after they were worked on, without a notification. */
   readonly againAfterMs?: number
 }
@@ -30,11 +32,12 @@ export async function runQueue<Row extends { readonly id: string }>(
   let woken = Promise.withResolvers<void>()
   const wake = () => woken.resolve()
   const wakeThrottled = throttleWakes(wake, wakeEveryMs)
+  const slots = createSlots(queue.maxAtOnce, wake)
 
   const start = (row: Row) => {
     running.add(row.id)
-    const done: Promise<void> = queue
-      .work(row)
+    const done: Promise<void> = slots
+      .use((slot) => queue.work(row, slot))
       .finally(() => running.delete(row.id))
       .then(() => queue.release(workerId, row.id))
       .catch((error: unknown) => {
@@ -57,7 +60,7 @@ export async function runQueue<Row extends { readonly id: string }>(
     renewClaimsMs,
   )
   while (!signal.aborted) {
-    const room = queue.maxAtOnce - inFlight.size
+    const room = slots.free
     const claimed = room > 0 ? await logFailure(app, () => queue.claim(workerId, room)) : []
     for (const row of claimed ?? []) {
       // After the process was suspended, a claim may have expired and been taken by us once more.

@@ -23,6 +23,8 @@ import type { WorkerApp } from './worker-app.ts'
 /** An unknown instance or capture may be newer than the rows that were read, so it gets this long. */
 const orphanGraceMs = 10 * 60_000
 const bootReleaseTimeoutMs = 5_000
+/** Agents that are asked at once whether their machines rebooted. */
+const checksAtOnce = 32
 
 /** Reconciles a machine that the engine reported. */
 export async function reconcileMachine(app: WorkerApp, ref: MachineRef): Promise<void> {
@@ -35,19 +37,29 @@ export async function reconcileMachine(app: WorkerApp, ref: MachineRef): Promise
 
 /** Delivers again to machines that may have rebooted while no worker ran, which loses their secrets. */
 export async function redeliverSecrets(app: WorkerApp): Promise<void> {
-  for (const machine of await listDelivered(app)) {
-    await logFailure(app, () => ensureBooted(app, machine))
+  const machines = (await listDelivered(app)).values()
+  const boots: Promise<unknown>[] = []
+  const checkSome = async () => {
+    for (const machine of machines) {
+      if (await isReleased(app, machine)) continue
+      boots.push(logFailure(app, () => awaitBoot(app, machine)))
+    }
   }
+  await Promise.all(Array.from({ length: checksAtOnce }, checkSome))
+  await Promise.all(boots)
 }
 
 /** Repeats the delivery of secrets and name if the machine rebooted by itself. */
 async function ensureBooted(app: WorkerApp, machine: MachineRow): Promise<void> {
+  if (!(await isReleased(app, machine))) await awaitBoot(app, machine)
+}
+
+async function isReleased(app: WorkerApp, machine: MachineRow): Promise<boolean> {
   const signal = AbortSignal.timeout(bootReleaseTimeoutMs)
-  const isReleased = await app.guests.readSecrets(guestRef(machine), { signal }).then(
+  return app.guests.readSecrets(guestRef(machine), { signal }).then(
     ({ told }) => told,
     () => false,
   )
-  if (!isReleased) await awaitBoot(app, machine)
 }
 
 /** Reconciles all rows with all instances and captures, and removes those that no row knows. */
@@ -55,7 +67,9 @@ export async function reconcileAll(app: WorkerApp, now = Date.now()): Promise<vo
   const rows = await listAllMachines(app)
   const instances = await app.driver.list()
   const states = new Map(instances.map(({ ref, state }) => [keyOf(ref), state]))
-  for (const row of rows) await reconcileResting(app, row, states.get(keyOf(row)) ?? 'absent')
+  // Concurrently, because a guest may take its time to go down or to come back.
+  const seen = (row: MachineRow) => states.get(keyOf(row)) ?? 'absent'
+  await Promise.all(rows.map((row) => reconcileResting(app, row, seen(row))))
 
   const rowsById = new Map(rows.map((row) => [row.id, row]))
   for (const instance of instances) {

@@ -14,6 +14,7 @@ import { readKeyring } from '../domain/secrets/keyring-file.ts'
 import { open, Unopenable } from '../domain/secrets/keyring.ts'
 import { backoffMs } from '../timing.ts'
 import type { Queue } from './queue.ts'
+import type { Slot } from './slots.ts'
 import type { WorkerApp } from './worker-app.ts'
 
 /*
@@ -34,7 +35,7 @@ export function secretQueue(app: SecretApp): Queue<Delivery> {
     claim: (workerId, limit) => claimDeliveries(app, workerId, limit),
     renew: (workerId, ids) => renewClaims(app, 'secret_deliveries', workerId, ids),
     release: (workerId, id) => releaseClaim(app, 'secret_deliveries', workerId, id),
-    work: (delivery) => deliverToRunning(app, delivery),
+    work: (delivery, slot) => deliverToRunning(app, delivery, slot),
   }
 }
 
@@ -58,14 +59,19 @@ export async function deliverAtBoot(
   await forgetDelivery(app, machine.id)
 }
 
-async function deliverToRunning(app: SecretApp, { id, attempts }: Delivery): Promise<void> {
+async function deliverToRunning(
+  app: SecretApp,
+  { id, attempts }: Delivery,
+  slot: Slot,
+): Promise<void> {
   const machine = await findRunning(app, id)
   const set = machine && (await readSecretSet(app, id))
   if (!set) return
   const delayMs = backoffMs(app.timing.deliveryRetry, attempts)
   const retry = () => postponeDelivery(app, id, set.revision, delayMs)
   try {
-    const isWhole = await deliver(app, machine, set, AbortSignal.timeout(deliveryTimeoutMs))
+    const signal = AbortSignal.timeout(deliveryTimeoutMs)
+    const isWhole = await slot.away(() => deliver(app, machine, set, signal))
     if (!isWhole) await retry()
   } catch (error) {
     logUndelivered(app, machine, error)

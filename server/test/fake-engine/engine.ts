@@ -1,4 +1,5 @@
 import type { CaptureId } from '@computer/contract'
+import type { Duplex } from 'node:stream'
 import type { MachineDriver, MachineRef } from '../../src/drivers/machine-driver.ts'
 import { createFakeDriver } from './driver.ts'
 import type { FailOptions, FakeMethod, HangOptions, Hold } from './faults.ts'
@@ -25,8 +26,10 @@ export type FakeControls = {
   failNext(method: FakeMethod, options?: FailOptions): void
   hangNext(method: FakeMethod, options?: HangOptions): Hold
   calls(method: FakeMethod): number
-  /** Guests that boot from now on do not respond until the hold is released. */
-  holdBoot(): Hold
+  /** Guests that boot from now on, or the next `boots`, do not respond until the hold is released. */
+  holdBoot(boots?: number): Hold
+  /** Root in the machine replaces its agent, for good. */
+  replaceAgent(ref: MachineRef, connect: () => Promise<Duplex>): void
   /** Whether the desktops of guests that boot from now on are up at once. */
   setDesktopUpAtBoot(up: boolean): void
   /** The guest of a running machine, seen from inside. */
@@ -60,7 +63,8 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       failNext: (method, failure) => faults.failNext(method, failure),
       hangNext: (method, hang) => faults.hangNext(method, hang),
       calls: (method) => faults.calls(method),
-      holdBoot: () => store.holdBoot(),
+      holdBoot: (boots = Infinity) => store.holdBoot(boots),
+      replaceAgent: (ref, connect) => store.replaceAgent(ref, connect),
       setDesktopUpAtBoot: (up) => {
         store.desktopUpAtBoot = up
       },

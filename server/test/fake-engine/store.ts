@@ -31,6 +31,8 @@ type FakeMachine = {
   guest: FakeGuest | null
   /** Holds up the guest's boot. */
   boot: Gate | null
+  /** Opens streams to a program that has replaced the agent. */
+  connectInstead: (() => Promise<Duplex>) | null
 }
 
 /** The machines of one engine, shared by all of its drivers. */
@@ -43,7 +45,7 @@ export class FakeStore {
   readonly #now: () => Date
   readonly #machines = new Map<string, FakeMachine>()
   readonly #watchers = new Set<(ref: MachineRef) => void>()
-  #bootGate: Gate | null = null
+  #bootHold: { readonly gate: Gate; bootsLeft: number } | null = null
   #boots = 0
 
   constructor(options: FakeEngineOptions) {
@@ -77,6 +79,7 @@ export class FakeStore {
       disk: null,
       guest: null,
       boot: null,
+      connectInstead: null,
     })
   }
 
@@ -85,7 +88,7 @@ export class FakeStore {
   }
 
   start(ref: MachineRef): void {
-    this.#change(ref, { state: 'running', boot: this.#bootGate })
+    this.#change(ref, { state: 'running', boot: this.#gateOfBoot() })
     this.#notify(ref)
   }
 
@@ -100,7 +103,7 @@ export class FakeStore {
 
   async reboot(ref: MachineRef): Promise<void> {
     const { guest } = this.get(ref)
-    this.#change(ref, { guest: null, boot: this.#bootGate })
+    this.#change(ref, { guest: null, boot: this.#gateOfBoot() })
     const ended = guest?.shutDown()
     this.#notify(ref)
     await ended
@@ -129,15 +132,27 @@ export class FakeStore {
     guest?.thaw()
   }
 
-  holdBoot(): Hold {
+  replaceAgent(ref: MachineRef, connect: () => Promise<Duplex>): void {
+    this.get(ref).connectInstead = connect
+    this.find(ref)?.guest?.dropConnections()
+  }
+
+  holdBoot(boots: number): Hold {
     const gate = new Gate(() => {
-      if (this.#bootGate === gate) this.#bootGate = null
+      if (this.#bootHold?.gate === gate) this.#bootHold = null
       for (const machine of this.#machines.values()) {
         if (machine.boot === gate) machine.boot = null
       }
     })
-    this.#bootGate = gate
+    this.#bootHold = { gate, bootsLeft: boots }
     return gate
+  }
+
+  #gateOfBoot(): Gate | null {
+    const hold = this.#bootHold
+    if (!hold || hold.bootsLeft === 0) return null
+    hold.bootsLeft -= 1
+    return hold.gate
   }
 
   /** A stream to the guest. Fails with a retryable error until it has booted. */
@@ -151,7 +166,7 @@ export class FakeStore {
       void machine.boot.pass()
       throw new DriverError(`machine ${keyOf(ref)} does not answer yet`, { retryable: true })
     }
-    return this.guest(ref).accept()
+    return machine.connectInstead ? machine.connectInstead() : this.guest(ref).accept()
   }
 
   guest(ref: MachineRef): FakeGuest {

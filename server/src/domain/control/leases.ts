@@ -144,7 +144,8 @@ export async function expireLeases(app: LeaseApp): Promise<void> {
     .where('expires_at', '<', sql<Date>`clock_timestamp()`)
     .limit(100)
     .execute()
-  for (const { machine_id: id, fence } of expired) await expireLease(app, id, fence)
+  // Concurrently, because an agent may be silent on purpose.
+  await Promise.all(expired.map(({ machine_id: id, fence }) => expireLease(app, id, fence)))
 }
 
 /** Does nothing if the grant was renewed since it was read. */
