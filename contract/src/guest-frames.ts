@@ -1,4 +1,4 @@
-import { frameKind, maxFrameBytes } from './guest-streams.ts'
+import { frameKind, type FrameLimits } from './guest-streams.ts'
 
 /** A frame of the guest streams: see guest-streams.ts. */
 type GuestFrame = { readonly kind: number; readonly payload: Buffer }
@@ -17,43 +17,64 @@ export function encodeControl(message: unknown): Buffer {
   return encodeFrame(frameKind.control, Buffer.from(JSON.stringify(message)))
 }
 
-/** Splits a byte stream into frames. Throws on a frame beyond the limit. */
+/**
+ * Splits a byte stream into frames. Throws on a frame of another kind, or one that is too long. A frame
+ * costs no more memory than it is long, however small the pieces in which it arrives.
+ */
 export class FrameReader {
-  readonly #maxBytes: number
-  #chunks: Buffer[] = []
-  #length = 0
+  readonly #limits: FrameLimits
+  readonly #head = Buffer.alloc(headerBytes)
+  /** The bytes in `#head`. */
+  #headLength = 0
+  /** The frame whose first bytes have arrived. */
+  #partial: { readonly kind: number; readonly payload: Buffer; length: number } | undefined
 
-  constructor(maxBytes = maxFrameBytes) {
-    this.#maxBytes = maxBytes
+  constructor(limits: FrameLimits) {
+    this.#limits = limits
   }
 
-  /** The frames that are now complete. Their payloads may share memory with the chunks. */
+  /** The frames that are now complete. Their payloads may share memory with the chunk. */
   *push(chunk: Buffer): Generator<GuestFrame> {
-    this.#chunks.push(chunk)
-    this.#length += chunk.length
-    while (this.#length >= headerBytes) {
-      const head = this.#peek(headerBytes)
-      const payloadBytes = head.readUInt32BE(0)
-      if (payloadBytes > this.#maxBytes)
-        throw new Error(`a frame of ${payloadBytes} bytes exceeds the limit of ${this.#maxBytes}`)
-      const frameBytes = headerBytes + payloadBytes
-      if (this.#length < frameBytes) return
-      const frame = this.#peek(frameBytes)
-      this.#drop(frameBytes)
-      yield { kind: head.readUInt8(4), payload: frame.subarray(headerBytes, frameBytes) }
+    let rest = chunk
+    while (rest.length > 0) {
+      if (!this.#partial) {
+        rest = this.#readHead(rest)
+        if (this.#headLength < headerBytes) return
+        const { kind, payloadBytes } = this.#parseHead()
+        if (rest.length >= payloadBytes) {
+          this.#headLength = 0
+          yield { kind, payload: rest.subarray(0, payloadBytes) }
+          rest = rest.subarray(payloadBytes)
+          continue
+        }
+        this.#partial = { kind, payload: Buffer.allocUnsafe(payloadBytes), length: 0 }
+      }
+      const { kind, payload, length } = this.#partial
+      const copied = rest.copy(payload, length)
+      this.#partial.length += copied
+      rest = rest.subarray(copied)
+      if (this.#partial.length < payload.length) return
+      this.#partial = undefined
+      this.#headLength = 0
+      yield { kind, payload }
     }
   }
 
-  /** The first bytes in one buffer. Chunks that are joined for it stay joined. */
-  #peek(count: number): Buffer {
-    if (this.#chunks[0]!.length < count) this.#chunks = [Buffer.concat(this.#chunks, this.#length)]
-    return this.#chunks[0]!
+  #readHead(bytes: Buffer): Buffer {
+    const copied = bytes.copy(this.#head, this.#headLength)
+    this.#headLength += copied
+    return bytes.subarray(copied)
   }
 
-  #drop(count: number): void {
-    this.#length -= count
-    const rest = this.#chunks[0]!.subarray(count)
-    if (rest.length > 0) this.#chunks[0] = rest
-    else this.#chunks.shift()
+  #parseHead(): { readonly kind: number; readonly payloadBytes: number } {
+    const [payloadBytes, kind] = [this.#head.readUInt32BE(0), this.#head.readUInt8(4)]
+    if (kind !== frameKind.control && kind !== frameKind.payload) {
+      throw new Error(`a frame of the unknown kind ${kind}`)
+    }
+    const maxBytes = kind === frameKind.payload ? this.#limits.payload : this.#limits.control
+    if (payloadBytes > maxBytes) {
+      throw new Error(`a frame of ${payloadBytes} bytes exceeds the limit of ${maxBytes}`)
+    }
+    return { kind, payloadBytes }
   }
 }

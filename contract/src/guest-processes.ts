@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ProcessId } from './ids.ts'
 import { Process, processes, ProcessSignal, ProcessStream, StartProcess } from './processes.ts'
+import { untrustedArray } from './text.ts'
 
 /** The agent's background processes. Their input and output are base64. */
 export const guestProcessRoutes = {
@@ -16,8 +17,10 @@ export const guestProcessRoutes = {
 export const GuestStartProcess = StartProcess.extend({ id: ProcessId })
 export type GuestStartProcess = z.infer<typeof GuestStartProcess>
 
-/** Newest first. */
-export const GuestProcesses = z.object({ data: z.array(Process) })
+export const GuestProcess = Process.extend({ command: untrustedArray(z.string(), 4096) })
+
+/** Newest first, with their commands cut as in the API: 256 that run and 100 that have exited. */
+export const GuestProcesses = z.object({ data: untrustedArray(GuestProcess, 400) })
 
 export const GuestProcessQuery = processes.get.query.extend({ id: ProcessId })
 export type GuestProcessQuery = z.infer<typeof GuestProcessQuery>
@@ -28,7 +31,7 @@ export const GuestLogQuery = processes.logs.query
 export type GuestLogQuery = z.infer<typeof GuestLogQuery>
 
 export const GuestLog = z.object({
-  content: z.base64(),
+  content: z.base64().max(6 * 1024 * 1024),
   /** The offset of `content`: later than requested if the older output was discarded. */
   offset: z.int().min(0),
   eof: z.boolean(),

@@ -34,7 +34,16 @@ export const GuestPortQuery = z.strictObject({
 })
 
 export const frameKind = { control: 0, payload: 1 } as const
-export const maxFrameBytes = 16 * 1024 * 1024
+/** The longest payload of each kind, in bytes. */
+export type FrameLimits = { readonly control: number; readonly payload: number }
+
+const mebibyte = 1024 * 1024
+/** From the agent, which is not trusted: a tile of a million pixels, or copied text of 1 MiB. */
+export const limitsFromGuest: FrameLimits = {
+  control: mebibyte + 64 * 1024,
+  payload: 4 * mebibyte + 64 * 1024,
+}
+export const limitsToGuest: FrameLimits = { control: 16 * mebibyte, payload: 4 * mebibyte }
 
 /** Pointer and keyboard as in RFB: the state of all buttons, and keysyms. */
 export const GuestInputEvent = z.discriminatedUnion('type', [

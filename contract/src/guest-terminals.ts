@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { TerminalId } from './ids.ts'
 import { OpenTerminal, Terminal, TerminalColumns, TerminalRows } from './terminals.ts'
+import { untrustedArray } from './text.ts'
 
 /** The agent's terminals; their bytes go over POST /terminal (guest-streams.ts). */
 export const guestTerminalRoutes = {
@@ -25,5 +26,7 @@ export const GuestTerminalSize = z.strictObject({
 })
 export type GuestTerminalSize = z.infer<typeof GuestTerminalSize>
 
-/** Newest first. */
-export const GuestTerminals = z.object({ data: z.array(Terminal) })
+export const GuestTerminal = Terminal.extend({ command: untrustedArray(z.string(), 4096) })
+
+/** Newest first, with their commands cut as in the API. */
+export const GuestTerminals = z.object({ data: untrustedArray(GuestTerminal, 64) })

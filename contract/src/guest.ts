@@ -19,6 +19,7 @@ import { DirectoryEntry, MovedFile, MoveFileBody } from './files.ts'
 import { guestProcessRoutes } from './guest-processes.ts'
 import { guestSecretRoutes } from './guest-secrets.ts'
 import { guestTerminalRoutes } from './guest-terminals.ts'
+import { untrustedArray } from './text.ts'
 
 /**
  * The protocol between the server and the agent inside a machine: HTTP/2 without TLS over the guest
@@ -117,10 +118,12 @@ export const GuestScreenshotQuery = z.strictObject({
 export const GuestClipboardQuery = z.strictObject({
   selection: ClipboardSelection.default('clipboard'),
 })
-export const GuestClipboard = z.object({ text: z.string() })
+/** Of at most 12 MiB as UTF-8. */
+export const GuestClipboard = z.object({ text: z.string().max(12 * 1024 * 1024) })
 
 export const GuestExec = ExecBody
-export const GuestExecResult = ExecResult
+const execOutput = z.string().max(1024 * 1024)
+export const GuestExecResult = ExecResult.extend({ stdout: execOutput, stderr: execOutput })
 
 export const GuestListQuery = z.strictObject({
   path: z.string(),
@@ -129,8 +132,8 @@ export const GuestListQuery = z.strictObject({
   after: z.base64url().optional(),
 })
 export const GuestFileList = z.object({
-  path: z.string(),
-  data: z.array(DirectoryEntry),
+  path: z.string().max(4096),
+  data: untrustedArray(DirectoryEntry, 100),
   /** The page's last name, as base64url of its bytes; null on the last page. */
   next: z.base64url().nullable(),
 })

@@ -7,7 +7,9 @@ import { NoContent, text, Timestamp } from './text.ts'
 export const Process = z
   .object({
     id: ProcessId,
-    command: z.array(z.string()),
+    command: z
+      .array(z.string())
+      .describe('A list shows the first 64 arguments, and 4,096 characters of them together.'),
     user: z.string(),
     cwd: z.string(),
     state: z.enum(['running', 'exited']),

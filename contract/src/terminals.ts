@@ -10,7 +10,9 @@ export const TerminalRows = z.int().min(1).max(1000)
 export const Terminal = z
   .object({
     id: TerminalId,
-    command: z.array(z.string()),
+    command: z
+      .array(z.string())
+      .describe('A list shows the first 64 arguments, and 4,096 characters of them together.'),
     user: z.string(),
     cwd: z.string(),
     cols: TerminalColumns,

@@ -1,6 +1,7 @@
 import { encodeControl, FrameReader } from '@computer/contract/guest-frames'
 import {
   frameKind,
+  limitsFromGuest,
   ScreenFromGuest,
   type GuestInputEvent,
   type ScreenToGuest,
@@ -31,7 +32,7 @@ export class ScreenViewer implements Disposable {
     this.stream = ours
     open(theirs)
     if (options.isDeaf) return
-    const reader = new FrameReader()
+    const reader = new FrameReader(limitsFromGuest)
     ours.on('data', (chunk: Buffer) => {
       const frames = [...reader.push(chunk)]
       this.#handled = this.#handled.then(async () => {

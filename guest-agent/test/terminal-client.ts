@@ -1,4 +1,5 @@
 import { encodeControl, encodeFrame, FrameReader } from '@computer/contract/guest-frames'
+import { limitsFromGuest } from '@computer/contract/guest-streams'
 import type { Duplex } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 
@@ -15,7 +16,7 @@ export class TerminalClient {
   }
 
   read(): void {
-    const reader = new FrameReader()
+    const reader = new FrameReader(limitsFromGuest)
     this.stream.on('data', (chunk: Buffer) => {
       for (const { kind, payload } of reader.push(chunk)) {
         if (kind === 1) this.#chunks.push(Buffer.from(payload))

@@ -11,6 +11,7 @@ const small = {
   gigabyte: { mebibytes: 384 },
   deep: { snapshots: 5 },
   full: { rounds: 2 },
+  hostile: { rounds: 1_000 },
 }
 export type SoakName = keyof typeof small
 
@@ -22,6 +23,7 @@ const full: typeof small = {
   gigabyte: { mebibytes: 1024 },
   deep: { snapshots: 50 },
   full: { rounds: 10 },
+  hostile: { rounds: 20_000 },
 }
 
 /** Sizes of this run: COMPUTER_SOAK is `full` in `npm run soak`, COMPUTER_SOAK_SIZE overrides one, as JSON. */

@@ -11,6 +11,7 @@ import { test, type TestContext } from 'node:test'
 import type { MachineDriver } from '../src/drivers/machine-driver.ts'
 import { GuestChannels, type GuestRef } from '../src/guest/channels.ts'
 import { createGuestClient } from '../src/guest/client.ts'
+import { GuestUnavailable } from '../src/guest/errors.ts'
 import { until } from './fake-machine.ts'
 
 const ref: GuestRef = { id: 'mch_00000000000000000000000001', generation: 1, run: 'first' }
@@ -31,6 +32,23 @@ test('closing does not wait for an agent that reads nothing', async (t) => {
   const upload = agent.guests.writeFile(ref, { path: 'x' }, Buffer.alloc(8 * 1024 * 1024))
   const broken = assert.rejects(upload, { name: 'GuestUnavailable' })
   await agent.guests[Symbol.asyncDispose]()
+  await broken
+})
+
+test('an agent that ends its side of the connection does not end this process', async (t) => {
+  const agent = startAgent(t, (stream, path) => {
+    if (path === '/health') respond(stream, healthy)
+  })
+  await agent.guests.health(ref)
+  const waiting = agent.guests.usage(ref)
+  const broken = assert.rejects(waiting, { name: 'GuestUnavailable' })
+  agent.endOutput()
+  for (let turn = 0; turn < 20; turn++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    await agent.guests.health(ref).catch((error: unknown) => {
+      assert.ok(error instanceof GuestUnavailable)
+    })
+  }
   await broken
 })
 
@@ -183,7 +201,14 @@ function startAgent(t: TestContext, serve: (stream: ServerHttp2Stream, path: str
   const pause = () => {
     for (const wire of wires) wire._write = () => {}
   }
-  return { driver, guests, sessions, pause, waiting: [] as ServerHttp2Stream[] }
+  /** The agent ends its side of every connection, and the ends of ours take their time. */
+  const endOutput = () => {
+    for (const wire of wires) {
+      wire._final = () => {}
+      wire.push(null)
+    }
+  }
+  return { driver, guests, sessions, pause, endOutput, waiting: [] as ServerHttp2Stream[] }
 }
 
 function respond(stream: ServerHttp2Stream, body: string, head: Record<string, unknown> = {}) {

@@ -17,6 +17,7 @@ import { openAuthSession } from '../src/domain/accounts/auth-sessions.ts'
 import { ensureOwner } from '../src/domain/operator/bootstrap.ts'
 import { registerImage } from '../src/domain/disks/images.ts'
 import { createFakeEngine } from './fake-engine/engine.ts'
+import type { GuestChannelOptions } from '../src/guest/channels.ts'
 import { createGuestClient } from '../src/guest/client.ts'
 import { newId } from '../src/ids.ts'
 import { addKey } from '../src/domain/secrets/keyring-file.ts'
@@ -41,6 +42,7 @@ export async function startTestServer(
   t: Lifetime,
   options: {
     readonly worker?: boolean
+    readonly guests?: GuestChannelOptions
     readonly plan?: string
     /** Times that the test depends on. */
     readonly timing?: Partial<Timing>
@@ -62,7 +64,7 @@ export async function startTestServer(
   await changes.listen()
   const engine = createFakeEngine()
   const driver = engine.driver()
-  const guests = createGuestClient(driver)
+  const guests = createGuestClient(driver, options.guests)
   const principals = createPrincipalCache(changes)
   const timing = { ...testTiming, ...options.timing }
   const app: App = { config, timing, db, changes, log, principals, driver, guests }

@@ -3,6 +3,7 @@ import type { GuestStartProcess } from '@computer/contract/guest-processes'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { argvFor, resolveCommand } from '../exec/command.ts'
+import { shownCommand } from '../exec/shown-command.ts'
 import { makeLogin, type LoginOptions } from '../exec/environment.ts'
 import { startCommand } from '../exec/run.ts'
 import { AgentError } from '../errors.ts'
@@ -42,7 +43,9 @@ export class Processes {
   }
 
   list(): ProcessInfo[] {
-    return [...this.#processes.values()].map(({ info }) => info).toReversed()
+    return [...this.#processes.values()]
+      .map(({ info }) => ({ ...info, command: shownCommand(info.command) }))
+      .toReversed()
   }
 
   find(id: string): BackgroundProcess {

@@ -1,3 +1,4 @@
+import { limitsFromGuest } from '@computer/contract/guest-streams'
 import type { Clipboard } from '../desktop/clipboard.ts'
 import { extensionRequest } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
@@ -16,7 +17,7 @@ export function watchClipboard(
   const { x, root, fixes, atoms } = session
   const reader = new LatestReader(async () => {
     const text = await clipboard.readForeign('clipboard')
-    return text && Buffer.byteLength(text) <= maxBytes ? text : undefined
+    return text && Buffer.byteLength(JSON.stringify(text)) <= maxBytes ? text : undefined
   }, onText)
   const selectChanges = (mask: number) =>
     x.send(extensionRequest(fixes.opcode, 2, [root, atoms.CLIPBOARD, mask]))
@@ -35,4 +36,5 @@ export function watchClipboard(
   }
 }
 
-const maxBytes = 1024 * 1024
+/** As JSON, beside the rest of its control frame. */
+const maxBytes = limitsFromGuest.control - 1024

@@ -1,5 +1,10 @@
 import { encodeControl, FrameReader } from '@computer/contract/guest-frames'
-import { frameKind, ScreenToGuest, type ScreenFromGuest } from '@computer/contract/guest-streams'
+import {
+  frameKind,
+  limitsToGuest,
+  ScreenToGuest,
+  type ScreenFromGuest,
+} from '@computer/contract/guest-streams'
 import type { Duplex } from 'node:stream'
 
 /** The latest version of each tile, framed for the wire. */
@@ -90,7 +95,7 @@ export class ScreenStream {
   }
 
   #readFrames(): void {
-    const reader = new FrameReader()
+    const reader = new FrameReader(limitsToGuest)
     this.#stream.on('data', (chunk: Buffer) => {
       try {
         for (const { kind, payload } of reader.push(chunk)) {

@@ -1,6 +1,6 @@
 import type { Terminal as TerminalInfo } from '@computer/contract'
 import { encodeControl, encodeFrame, FrameReader } from '@computer/contract/guest-frames'
-import { frameKind, TerminalToGuest } from '@computer/contract/guest-streams'
+import { frameKind, limitsToGuest, TerminalToGuest } from '@computer/contract/guest-streams'
 import type { Duplex } from 'node:stream'
 import { TailBuffer } from '../exec/tail-buffer.ts'
 import { AgentError } from '../errors.ts'
@@ -9,7 +9,6 @@ import { endSession } from './posix-session.ts'
 
 const replayBytes = 256 * 1024
 /** The limit for a frame from a client. */
-const maxFrameBytes = 4 * 1024 * 1024
 const hangupGraceMs = 2_000
 
 type TerminalStart = Omit<TerminalInfo, 'created_at' | 'attached'> & {
@@ -104,7 +103,7 @@ export class Terminal {
   }
 
   #readFrames(stream: Duplex): void {
-    const reader = new FrameReader(maxFrameBytes)
+    const reader = new FrameReader(limitsToGuest)
     stream.on('data', (chunk: Buffer) => {
       try {
         for (const { kind, payload } of reader.push(chunk)) {

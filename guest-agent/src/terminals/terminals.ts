@@ -2,6 +2,7 @@ import type { Terminal as TerminalInfo } from '@computer/contract'
 import type { GuestOpenTerminal } from '@computer/contract/guest-terminals'
 import { argvFor, resolveCommand } from '../exec/command.ts'
 import { makeLogin, type LoginOptions } from '../exec/environment.ts'
+import { shownCommand } from '../exec/shown-command.ts'
 import { AgentError } from '../errors.ts'
 import { Terminal } from './terminal.ts'
 
@@ -32,7 +33,7 @@ export class Terminals {
 
   list(): TerminalInfo[] {
     return this.#running()
-      .map(({ info }) => info)
+      .map(({ info }) => ({ ...info, command: shownCommand(info.command) }))
       .toReversed()
   }
 

@@ -482,6 +482,8 @@ export interface Principal {
 /** A command that runs in the background. */
 export interface Process {
   id: string
+
+  /** A list shows the first 64 arguments, and 4,096 characters of them together. */
   command: string[]
   user: string
   cwd: string
@@ -620,6 +622,8 @@ export type TemplateState = 'building' | 'ready' | 'error'
 
 export interface Terminal {
   id: string
+
+  /** A list shows the first 64 arguments, and 4,096 characters of them together. */
   command: string[]
   user: string
   cwd: string

@@ -8,8 +8,14 @@ import type {
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import { sendInput } from '../domain/control/input.ts'
-import { getDisplay, readClipboard, takeScreenshot } from '../domain/guests/desktop.ts'
+import {
+  getDisplay,
+  openScreenshot,
+  readClipboard,
+  takeScreenshot,
+} from '../domain/guests/desktop.ts'
 import { ApiError } from '../errors.ts'
+import { exactLength } from './exact-length.ts'
 import { BytesResponse, type Routes } from './route.ts'
 
 /** The parts of an input call besides its action. */
@@ -48,15 +54,18 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
       return display
     },
     screenshot: async (actor, { params, query, wantsBytes, signal }) => {
-      const shot = await takeScreenshot(app, actor, params.machine_id, query, { signal })
-      const { width, height, bytes } = shot
+      const machineId = params.machine_id
       if (wantsBytes) {
-        return new BytesResponse(bytes, {
+        const shot = await openScreenshot(app, actor, machineId, query, { signal })
+        return new BytesResponse(exactLength(shot.stream, shot.size), {
+          'content-length': shot.size,
           'content-type': contentTypes[query.format],
-          'x-display-width': width,
-          'x-display-height': height,
+          'x-display-width': shot.width,
+          'x-display-height': shot.height,
         })
       }
+      const shot = await takeScreenshot(app, actor, machineId, query, { signal })
+      const { width, height, bytes } = shot
       const image = bytes.toString('base64')
       return { image, format: query.format, display: { width, height } }
     },

@@ -29,6 +29,6 @@ export function exactLength(source: Readable, length: number): Readable {
 }
 
 function tooShort(): GuestUnavailable {
-  const message = 'the machine sent less of the file than it announced'
+  const message = 'the machine sent less than it announced'
   return new GuestUnavailable(message, { sent: true })
 }

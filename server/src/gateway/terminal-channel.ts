@@ -40,15 +40,15 @@ export function mountTerminalChannel(
       const stream = await attaching
       if (!stream) return
       connection.onClose(() => stream[Symbol.dispose]())
-      for await (const message of stream) {
+      await stream.read((message) => {
         if ('payload' in message) {
           connection.sendPayload(message.payload)
-          if (!connection.hasRoom) await connection.drained()
+          if (!connection.hasRoom) return connection.drained()
         } else if (message.control.type === 'exit') {
           connection.sendControl(message.control)
-          return connection.close(1000, 'the command has exited')
+          connection.close(1000, 'the command has exited')
         }
-      }
+      })
       await closeWithoutExit(app, connection, ref.id)
     },
   })

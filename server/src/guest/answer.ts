@@ -1,8 +1,10 @@
 import { GuestError, type ErrorCode } from '@computer/contract'
 import { z } from 'zod'
-import { readBody } from './body.ts'
+import { useBody } from './body.ts'
 import type { GuestAnswer } from './channel.ts'
 import { GuestRefusal, GuestUnavailable } from './errors.ts'
+import { parseBody } from './long-answers.ts'
+import { nameOfLongAnswer, parseApart } from './parse-apart.ts'
 
 /**
  * Root in a machine can replace the agent, so answers are untrusted: one that does not match the
@@ -11,6 +13,8 @@ import { GuestRefusal, GuestUnavailable } from './errors.ts'
 
 const maxRefusalBytes = 64 * 1024
 const maxMessageLength = 1000
+/** Parsing so much takes a few milliseconds. */
+const maxInlineBytes = 512 * 1024
 /** The error codes that the agent may return. All others are reserved to the server. */
 const refusalCodes: readonly ErrorCode[] = [
   'invalid_request',
@@ -24,8 +28,14 @@ const refusalCodes: readonly ErrorCode[] = [
 ]
 
 const ScreenshotHeaders = z.object({
-  'x-display-width': z.coerce.number().int().min(1).max(65_535),
-  'x-display-height': z.coerce.number().int().min(1).max(65_535),
+  'x-display-width': z.coerce.number().int().min(1).max(16_384),
+  'x-display-height': z.coerce.number().int().min(1).max(16_384),
+  // An 8K screen of noise has 130 MB.
+  'content-length': z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(256 * 1024 * 1024),
 })
 const FileHeaders = z.object({
   'x-file-size': z.coerce.number().int().min(0),
@@ -35,26 +45,35 @@ const FileHeaders = z.object({
 /** Throws GuestRefusal unless the answer is a success. */
 export async function acceptAnswer(answer: GuestAnswer): Promise<void> {
   if (answer.status >= 200 && answer.status < 300) return
-  const { error } = parseAnswer(GuestError, await readBody(answer, maxRefusalBytes))
+  const { error } = await useBody(answer, maxRefusalBytes, (body) => parseAnswer(GuestError, body))
   if (!refusalCodes.includes(error.code)) throw nonsense()
-  throw new GuestRefusal({ ...error, message: error.message.slice(0, maxMessageLength) })
+  throw new GuestRefusal({
+    ...error,
+    message: error.message.slice(0, maxMessageLength).toWellFormed(),
+  })
 }
 
-export function parseAnswer<S extends z.ZodType>(schema: S, body: Buffer): z.output<S> {
-  let value: unknown
+/** Long answers are parsed apart, so that they hold nothing else up. */
+export async function parseAnswer<S extends z.ZodType>(
+  schema: S,
+  body: Buffer,
+): Promise<z.output<S>> {
+  const longAnswer = nameOfLongAnswer(schema)
   try {
-    value = body.length === 0 ? {} : JSON.parse(body.toString())
+    if (longAnswer === undefined || body.length <= maxInlineBytes) return parseBody(schema, body)
+    return (await parseApart(longAnswer, body)) as z.output<S>
   } catch (cause) {
     throw nonsense(cause)
   }
-  const result = schema.safeParse(value)
-  if (!result.success) throw nonsense(result.error)
-  return result.data
 }
 
-export function parseScreenshotHeaders(answer: GuestAnswer): { width: number; height: number } {
+export function parseScreenshotHeaders(answer: GuestAnswer) {
   const headers = parseHeaders(ScreenshotHeaders, answer)
-  return { width: headers['x-display-width'], height: headers['x-display-height'] }
+  return {
+    width: headers['x-display-width'],
+    height: headers['x-display-height'],
+    size: headers['content-length'],
+  }
 }
 
 export function parseFileHeaders(answer: GuestAnswer): { path: string; size: number } {

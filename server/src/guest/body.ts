@@ -2,19 +2,38 @@ import { Transform, type Readable } from 'node:stream'
 import type { GuestAnswer } from './channel.ts'
 import { GuestUnavailable } from './errors.ts'
 
-/** Reads the whole body into memory, up to a limit: the agent is not trusted. */
-export async function readBody(answer: GuestAnswer, maxBytes: number): Promise<Buffer> {
+/** Shorter bodies need no reservation: the requests in flight bound them. */
+const shortBytes = 64 * 1024
+
+/** Uses the whole body in memory. It fails beyond `maxBytes`: the agent is not trusted. */
+export async function useBody<T>(
+  answer: GuestAnswer,
+  maxBytes: number,
+  use: (body: Buffer) => T | Promise<T>,
+): Promise<T> {
+  const bytes = promisedBytes(answer) ?? maxBytes
+  if (bytes > maxBytes) throw tooLong(maxBytes)
+  if (bytes <= shortBytes) return use(await readBody(answer, bytes))
+  const giveBack = await answer.memory.take(bytes)
+  try {
+    return await use(await readBody(answer, bytes))
+  } finally {
+    giveBack()
+  }
+}
+
+/** Copies the body together, because its chunks may be single bytes. */
+async function readBody(answer: GuestAnswer, maxBytes: number): Promise<Buffer> {
   const { stream } = answer
-  const chunks: Buffer[] = []
+  const body = Buffer.allocUnsafe(maxBytes)
   let size = 0
   await new Promise<void>((resolve, reject) => {
     // A short answer may have ended before its body was asked for.
     if (stream.readableEnded) return resolve()
     if (stream.destroyed) return reject(unavailable(stream.errored))
     stream.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      chunks.push(chunk)
-      if (size > maxBytes) stream.destroy(tooLong(maxBytes))
+      if (size + chunk.length > maxBytes) return stream.destroy(tooLong(maxBytes))
+      size += chunk.copy(body, size)
     })
     stream.once('end', resolve)
     stream.once('close', () => {
@@ -22,7 +41,7 @@ export async function readBody(answer: GuestAnswer, maxBytes: number): Promise<B
     })
   })
   if (!isWhole(answer, size)) throw brokenOff()
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
+  return body.subarray(0, size)
 }
 
 /** The body as a stream. Unlike the bare stream it fails if the answer was cut short. */
@@ -50,10 +69,16 @@ export function streamBody(answer: GuestAnswer): Readable {
   return stream.pipe(body)
 }
 
-function isWhole({ headers, stream }: GuestAnswer, size: number): boolean {
+function isWhole(answer: GuestAnswer, size: number): boolean {
+  if (answer.stream.aborted) return false
+  return (promisedBytes(answer) ?? size) === size
+}
+
+function promisedBytes({ headers }: GuestAnswer): number | undefined {
   const promised = headers['content-length']
-  if (stream.aborted) return false
-  return promised === undefined || Number(promised) === size
+  if (promised === undefined) return undefined
+  if (/^\d{1,15}$/.test(promised)) return Number(promised)
+  throw brokenOff()
 }
 
 function unavailable(error: Error | null): Error {

@@ -1,12 +1,12 @@
 import type { guestRoutes } from '@computer/contract'
 import type { z } from 'zod'
 import { acceptAnswer, parseAnswer } from './answer.ts'
-import { readBody } from './body.ts'
+import { useBody } from './body.ts'
 import type { GuestAnswer, GuestRequest } from './channel.ts'
 import type { GuestChannels, GuestRef } from './channels.ts'
 
 export const answerTimeoutMs = 15_000
-export const maxJsonBytes = 1024 * 1024
+export const maxJsonBytes = 512 * 1024
 
 export type CallOptions = { readonly signal?: AbortSignal | undefined }
 
@@ -44,8 +44,8 @@ export function createCalls(channels: Pick<GuestChannels, 'request'>) {
     request: Partial<GuestRequest> & { readonly query?: Query } = {},
     maxBytes = maxJsonBytes,
   ): Promise<z.output<S>> =>
-    call(ref, route, request, async (answer) =>
-      parseAnswer(schema, await readBody(answer, maxBytes)),
+    call(ref, route, request, (answer) =>
+      useBody(answer, maxBytes, (body) => parseAnswer(schema, body)),
     )
 
   return { call, callJson }

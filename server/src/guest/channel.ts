@@ -7,7 +7,9 @@ import {
   type IncomingHttpHeaders,
 } from 'node:http2'
 import type { Duplex, Readable } from 'node:stream'
+import { AnswerMemory } from './answer-memory.ts'
 import { GuestUnavailable } from './errors.ts'
+import { limitWork } from './work-budget.ts'
 
 /** Limit of requests in flight to one machine from this process. Urgent ones are exempt. */
 const maxInFlight = 256
@@ -15,6 +17,8 @@ const frameBytes = 256 * 1024
 const usualStreamWindowBytes = 2 * 1024 * 1024
 const sessionWindowBytes = 16 * 1024 * 1024
 const pingTimeoutMs = 5_000
+/** For two of the longest answers. */
+const answerMemoryBytes = 64 * 1024 * 1024
 
 export type GuestRequest = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -36,6 +40,7 @@ export type GuestAnswer = {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly stream: ClientHttp2Stream
+  readonly memory: AnswerMemory
 }
 
 /** One HTTP/2 session with the agent of one boot of a machine. */
@@ -45,6 +50,7 @@ export class GuestChannel {
   onIdle: () => void = () => {}
   readonly #session: ClientHttp2Session
   readonly #duplex: Duplex
+  readonly #memory = new AnswerMemory(answerMemoryBytes)
   #lastProcessedStream = Infinity
   #probing = false
 
@@ -54,6 +60,12 @@ export class GuestChannel {
     timeoutMs: number,
     streamWindowBytes = usualStreamWindowBytes,
   ): Promise<GuestChannel> {
+    const work = limitWork(duplex)
+    // Before HTTP/2 hears of the end: Node ends the process when it writes while the stream shuts down.
+    duplex.once('end', () => {
+      session.destroy()
+      duplex.destroy()
+    })
     const session = connect('http://guest', {
       createConnection: () => duplex,
       settings: {
@@ -64,6 +76,7 @@ export class GuestChannel {
       peerMaxConcurrentStreams: 2 * maxInFlight,
       maxSessionMemory: 128,
     })
+    work.measure()
     const channel = new GuestChannel(session, duplex)
     const gone = new AbortController()
     const timer = setTimeout(() => {
@@ -128,7 +141,7 @@ export class GuestChannel {
       stream.once('response', (headers) => {
         answered = true
         if (request.duplex) endTimer()
-        resolve({ status: headers[':status'] ?? 0, headers, stream })
+        resolve({ status: headers[':status'] ?? 0, headers, stream, memory: this.#memory })
       })
       stream.on('error', (error) => {
         failure = error

@@ -27,10 +27,10 @@ import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { MachineDriver } from '../drivers/machine-driver.ts'
 import { parseFileHeaders, parseScreenshotHeaders } from './answer.ts'
-import { readBody, streamBody } from './body.ts'
+import { streamBody, useBody } from './body.ts'
 import { answerTimeoutMs, createCalls, maxJsonBytes, type CallOptions } from './call.ts'
 import { GuestChannels, type GuestChannelOptions, type GuestRef } from './channels.ts'
-import { GuestUnavailable } from './errors.ts'
+import { GuestRefusal, GuestUnavailable } from './errors.ts'
 import { processCalls } from './processes.ts'
 import { secretCalls } from './secrets.ts'
 import { terminalCalls } from './terminals.ts'
@@ -41,7 +41,7 @@ const maxExecBytes = 2 * 6 * mebibyte + maxJsonBytes
 const maxClipboardBytes = 4 * 6 * mebibyte + maxJsonBytes
 /** A hundred entries, each with its path and link target. */
 const maxListBytes = 100 * 6 * 3 * 4096
-const maxScreenshotBytes = 64 * mebibyte
+const maxHeldImageBytes = 16 * mebibyte
 
 const inputTimeoutMs = 60_000
 const streamSilenceMs = 60_000
@@ -50,7 +50,7 @@ const deleteTimeoutMs = 600_000
 /** Time for the agent to kill the command and answer, beyond the command's own limit. */
 const execGraceMs = 10_000
 
-export type GuestImage = { readonly bytes: Buffer; readonly width: number; readonly height: number }
+export type GuestImage<Content> = { readonly width: number; readonly height: number } & Content
 export type GuestFile<Content> = { readonly path: string; readonly size: number } & Content
 
 /**
@@ -91,11 +91,25 @@ export function createGuestClient(
       ref: GuestRef,
       query: Partial<z.output<typeof GuestScreenshotQuery>>,
       { signal }: CallOptions = {},
-    ): Promise<GuestImage> =>
-      call(ref, guestRoutes.screenshot, { query, signal }, async (answer) => {
-        const geometry = parseScreenshotHeaders(answer)
-        return { ...geometry, bytes: await readBody(answer, maxScreenshotBytes) }
+    ): Promise<GuestImage<{ readonly bytes: Buffer }>> =>
+      call(ref, guestRoutes.screenshot, { query, signal }, (answer) => {
+        const { width, height, size } = parseScreenshotHeaders(answer)
+        if (size > maxHeldImageBytes) throw tooLongToHold()
+        return useBody(answer, size, (bytes) => ({ width, height, bytes }))
       }),
+
+    /** The caller reads the stream to its end or destroys it. It fails if the image is cut short. */
+    openScreenshot: (
+      ref: GuestRef,
+      query: Partial<z.output<typeof GuestScreenshotQuery>>,
+      { signal }: CallOptions = {},
+    ): Promise<GuestImage<{ readonly size: number; readonly stream: Readable }>> => {
+      const request = { query, signal, streams: true, timeoutMs: answerTimeoutMs }
+      return call(ref, guestRoutes.screenshot, request, async (answer) => ({
+        ...parseScreenshotHeaders(answer),
+        stream: streamBody(answer),
+      }))
+    },
 
     input: (ref: GuestRef, input: z.input<typeof GuestInput>, { signal }: CallOptions = {}) => {
       const body = encodeJson(input)
@@ -150,7 +164,7 @@ export function createGuestClient(
     ): Promise<GuestFile<{ readonly bytes: Buffer }>> =>
       call(ref, guestRoutes.readFile, { query, signal }, async (answer) => ({
         ...parseFileHeaders(answer),
-        bytes: await readBody(answer, query.length),
+        bytes: await useBody(answer, query.length, (bytes) => bytes),
       })),
 
     /** A refused stream is left partly read; the caller disposes of it. */
@@ -207,6 +221,12 @@ export function createGuestClient(
 }
 
 type PathQuery<S extends z.ZodType> = Partial<z.output<S>> & { readonly path: string }
+
+function tooLongToHold(): GuestRefusal {
+  const message =
+    'the image is longer than 16 MiB: ask for its bytes with accept: image/*, or for a jpeg'
+  return new GuestRefusal({ code: 'unsupported_operation', message })
+}
 
 function encodeJson(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value))

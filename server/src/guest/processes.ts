@@ -1,8 +1,8 @@
 import {
   GuestLog,
+  GuestProcess,
   GuestProcesses,
   guestProcessRoutes,
-  Process,
   type GuestLogQuery,
   type GuestProcessInput,
   type GuestProcessQuery,
@@ -16,8 +16,8 @@ import type { CallJson, CallOptions } from './call.ts'
 const mebibyte = 1024 * 1024
 /** The longest range in base 64, and its frame. */
 const maxLogBytes = 6 * mebibyte
-/** A hundred exited processes and 256 running ones, each with its command. */
-const maxListBytes = 64 * mebibyte
+/** A hundred exited processes and 256 running ones, each with 4,096 characters of its command. */
+const maxListBytes = 16 * mebibyte
 /** Time for the agent to answer, beyond the requested wait. */
 const answerMs = 15_000
 
@@ -27,7 +27,13 @@ export function processCalls(callJson: CallJson) {
   const routes = guestProcessRoutes
   return {
     startProcess: (ref: GuestRef, request: GuestStartProcess, { signal }: CallOptions = {}) =>
-      callJson(ref, routes.startProcess, Process, { body: encode(request), signal }, maxLogBytes),
+      callJson(
+        ref,
+        routes.startProcess,
+        GuestProcess,
+        { body: encode(request), signal },
+        maxLogBytes,
+      ),
 
     async listProcesses(ref: GuestRef, { signal }: CallOptions = {}) {
       const list = await callJson(
@@ -42,7 +48,7 @@ export function processCalls(callJson: CallJson) {
 
     readProcess: (ref: GuestRef, query: GuestProcessQuery, { signal }: CallOptions = {}) => {
       const request = { query, signal, timeoutMs: query.wait * 1000 + answerMs }
-      return callJson(ref, routes.readProcess, Process, request, maxLogBytes)
+      return callJson(ref, routes.readProcess, GuestProcess, request, maxLogBytes)
     },
 
     readProcessLog: (ref: GuestRef, query: GuestLogQuery, { signal }: CallOptions = {}) => {

@@ -1,8 +1,17 @@
-import { encodeControl, encodeFrame, frameKind, FrameReader } from '@computer/contract'
+import {
+  encodeControl,
+  encodeFrame,
+  frameKind,
+  FrameReader,
+  limitsFromGuest,
+} from '@computer/contract'
 import type { ClientHttp2Stream } from 'node:http2'
 import type { z } from 'zod'
 import { acceptAnswer } from './answer.ts'
 import type { GuestChannels, GuestRef } from './channels.ts'
+import { parseJson } from './json.ts'
+
+const maxControlValues = 100
 
 /** A message from the agent: a control message of the stream's schema, or payload. */
 export type GuestMessage<Control> = { readonly control: Control } | { readonly payload: Buffer }
@@ -11,7 +20,7 @@ export type GuestMessage<Control> = { readonly control: Control } | { readonly p
  * A stream to the agent (contract, guest-streams.ts), open until either side ends it. Messages come in
  * order; while they are not read, flow control holds the agent back, so none pile up here.
  */
-export class GuestStream<Control> implements AsyncIterable<GuestMessage<Control>>, Disposable {
+export class GuestStream<Control> implements Disposable {
   readonly #stream: ClientHttp2Stream
   readonly #schema: z.ZodType<Control>
 
@@ -54,20 +63,46 @@ export class GuestStream<Control> implements AsyncIterable<GuestMessage<Control>
     })
   }
 
-  /** Ends with the stream, cleanly or not. Throws at an invalid message: the agent is untrusted. */
-  async *[Symbol.asyncIterator](): AsyncIterator<GuestMessage<Control>> {
-    const reader = new FrameReader()
-    try {
-      for await (const chunk of this.#stream as AsyncIterable<Buffer>) {
-        for (const { kind, payload } of reader.push(chunk)) {
-          if (kind === frameKind.payload) yield { payload }
-          else yield { control: this.#schema.parse(JSON.parse(payload.toString('utf8'))) }
-        }
-      }
-    } catch (error) {
-      if (!this.#stream.errored && !this.#stream.aborted) throw error
-    } finally {
-      this.#stream.destroy()
+  /**
+   * Hands the messages over, in order, until the stream ends, cleanly or not. If the listener returns a
+   * promise, the next message waits for it. Throws at an invalid message: the agent is untrusted.
+   */
+  async read(listener: (message: GuestMessage<Control>) => Promise<void> | void): Promise<void> {
+    const stream = this.#stream
+    const reader = new FrameReader(limitsFromGuest)
+    let failure: { readonly error: unknown } | undefined
+    let taking: Promise<void> | undefined
+    if (!stream.destroyed) {
+      const closed = new Promise((resolve) => stream.once('close', resolve))
+      stream.once('end', () => stream.destroy())
+      // Messages are handled within the event, so that their cost is counted (work-budget.ts).
+      stream.on('data', (chunk: Buffer) => {
+        taking = this.#take(reader.push(chunk), listener).catch((error: unknown) => {
+          failure = { error }
+          stream.destroy()
+        })
+      })
+      await closed
+    }
+    await taking
+    if (failure) throw failure.error
+  }
+
+  async #take(
+    frames: ReturnType<FrameReader['push']>,
+    listener: (message: GuestMessage<Control>) => Promise<void> | void,
+  ): Promise<void> {
+    for (const { kind, payload } of frames) {
+      if (this.#stream.destroyed) return
+      const message =
+        kind === frameKind.payload
+          ? { payload }
+          : { control: this.#schema.parse(parseJson(payload, maxControlValues)) }
+      const handled = listener(message)
+      if (!handled) continue
+      this.#stream.pause()
+      await handled
+      this.#stream.resume()
     }
   }
 

@@ -1,7 +1,7 @@
 import {
+  GuestTerminal,
   GuestTerminals,
   guestTerminalRoutes,
-  Terminal,
   TerminalFromGuest,
   guestStreams,
   type GuestOpenTerminal,
@@ -14,13 +14,21 @@ import type { CallJson, CallOptions } from './call.ts'
 import { openGuestStream } from './streams.ts'
 
 const openTimeoutMs = 15_000
+/** With the longest command that the kernel starts. */
+const maxTerminalBytes = 6 * 1024 * 1024
 
 /** The agent's terminals as functions of the guest client. */
 export function terminalCalls(callJson: CallJson) {
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value))
   return {
     openTerminal: (ref: GuestRef, request: GuestOpenTerminal, { signal }: CallOptions = {}) =>
-      callJson(ref, guestTerminalRoutes.openTerminal, Terminal, { body: encode(request), signal }),
+      callJson(
+        ref,
+        guestTerminalRoutes.openTerminal,
+        GuestTerminal,
+        { body: encode(request), signal },
+        maxTerminalBytes,
+      ),
 
     async listTerminals(ref: GuestRef, { signal }: CallOptions = {}) {
       const route = guestTerminalRoutes.listTerminals
@@ -29,13 +37,22 @@ export function terminalCalls(callJson: CallJson) {
 
     /** Works as well just after the terminal's command has exited. */
     readTerminal: (ref: GuestRef, id: TerminalId, { signal }: CallOptions = {}) =>
-      callJson(ref, guestTerminalRoutes.readTerminal, Terminal, { query: { id }, signal }),
+      callJson(
+        ref,
+        guestTerminalRoutes.readTerminal,
+        GuestTerminal,
+        { query: { id }, signal },
+        maxTerminalBytes,
+      ),
 
     resizeTerminal: (ref: GuestRef, request: GuestTerminalSize, { signal }: CallOptions = {}) =>
-      callJson(ref, guestTerminalRoutes.resizeTerminal, Terminal, {
-        body: encode(request),
-        signal,
-      }),
+      callJson(
+        ref,
+        guestTerminalRoutes.resizeTerminal,
+        GuestTerminal,
+        { body: encode(request), signal },
+        maxTerminalBytes,
+      ),
 
     async killTerminal(ref: GuestRef, id: TerminalId, { signal }: CallOptions = {}) {
       const body = encode({ id })

@@ -39,7 +39,9 @@ export async function callGuest<T>(call: () => Promise<T>): Promise<T> {
 export function asApiError(error: unknown): unknown {
   if (error instanceof GuestRefusal) {
     const retryable = error.code === 'compute_unavailable'
-    return new ApiError(error.code, error.message, {
+    // A failure inside a machine is none of this server.
+    const code = error.code === 'internal_error' ? 'compute_unavailable' : error.code
+    return new ApiError(code, error.message, {
       cause: error,
       ...(retryable && { retryAfter: 1 }),
     })

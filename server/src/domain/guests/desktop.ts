@@ -29,6 +29,17 @@ export function takeScreenshot(
   return askGuest(app, actor, id, (ref) => app.guests.screenshot(ref, query, options))
 }
 
+/** The caller reads the stream to its end or destroys it. */
+export function openScreenshot(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  query: Parameters<GuestClient['openScreenshot']>[1],
+  options: CallOptions,
+) {
+  return askGuest(app, actor, id, (ref) => app.guests.openScreenshot(ref, query, options))
+}
+
 export function readClipboard(
   app: Guests,
   actor: Actor,

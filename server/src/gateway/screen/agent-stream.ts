@@ -90,11 +90,11 @@ export class AgentStream implements Disposable {
       this.#lastFrame = 0
       this.#acknowledgedFrame = 0
       this.framebuffer.discardPending()
-      for await (const message of stream) {
+      await stream.read((message) => {
         if (signal.aborted) return
         if ('payload' in message) this.framebuffer.addTile(readTile(message.payload))
         else this.#take(message.control)
-      }
+      })
     } finally {
       signal.removeEventListener('abort', end)
       if (this.#stream === stream) this.#stream = null

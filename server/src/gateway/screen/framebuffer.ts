@@ -1,8 +1,15 @@
 import { TileError, type Geometry, type Tile } from '../rfb/tile.ts'
-import { isEqual, TileSet, type TileKey } from './tile-set.ts'
+import {
+  isEqual,
+  maxScreenBytes,
+  maxTiles,
+  requireBody,
+  TileSet,
+  type TileKey,
+} from './tile-set.ts'
 
-/** No screen is larger in either direction. */
-const maxSide = 16_384
+/** The largest size that a display can be given (contract, ResizeBody) is 8K. */
+const [maxSide, maxPixels] = [16_384, 7680 * 4320]
 
 /** The effect of a frame on the shown screen. */
 export type FramebufferChange = {
@@ -24,6 +31,7 @@ export class Framebuffer {
   #pending: TileSet | null = null
   #frame: Tile[] = []
   #frameArea = 0
+  #frameBytes = 0
 
   /** Null before the first complete screen. */
   get geometry(): Geometry | null {
@@ -40,7 +48,8 @@ export class Framebuffer {
 
   setGeometry(geometry: Geometry): void {
     const { width, height } = geometry
-    if (Math.min(width, height) < 1 || Math.max(width, height) > maxSide) {
+    const isTooLarge = Math.max(width, height) > maxSide || width * height > maxPixels
+    if (Math.min(width, height) < 1 || isTooLarge) {
       throw new TileError(`a screen of ${width}x${height}`)
     }
     this.#pending = new TileSet(geometry)
@@ -49,10 +58,16 @@ export class Framebuffer {
 
   addTile(tile: Tile): void {
     const { width, height } = this.#target.geometry
-    this.#frame.push(tile)
+    requireBody(tile)
+    // Copied, because the body shares memory with everything that arrived together with it.
+    this.#frame.push({ ...tile, body: Buffer.from(tile.body) })
     this.#frameArea += tile.width * tile.height
     // A frame contains each tile at most once.
-    if (this.#frameArea > width * height) throw new TileError('a frame larger than the screen')
+    this.#frameBytes += tile.body.length
+    const isTooLong = this.#frame.length > maxTiles || this.#frameBytes > maxScreenBytes
+    if (isTooLong || this.#frameArea > width * height) {
+      throw new TileError('a frame larger than the screen')
+    }
   }
 
   endFrame(): FramebufferChange {
@@ -90,5 +105,6 @@ export class Framebuffer {
   #clearFrame(): void {
     this.#frame = []
     this.#frameArea = 0
+    this.#frameBytes = 0
   }
 }

@@ -4,7 +4,9 @@ import { TileError, type Geometry, type Tile } from '../rfb/tile.ts'
 export type TileKey = number
 
 /** An 8K screen has about a thousand tiles of 256x128. */
-const maxTiles = 4096
+export const maxTiles = 4096
+/** The bodies of a screen together. Noise on an 8K screen is twice that as pixels, but is sent as JPEG. */
+export const maxScreenBytes = 64 * 1024 * 1024
 /** A Tight body is at most slightly longer than its pixels. */
 const bytesPerPixel = 4
 const bytesPerTile = 1024
@@ -17,6 +19,7 @@ export class TileSet {
   readonly geometry: Geometry
   readonly #tiles = new Map<TileKey, Tile>()
   #area = 0
+  #bytes = 0
 
   constructor({ width, height }: Geometry) {
     this.geometry = { width, height }
@@ -44,11 +47,10 @@ export class TileSet {
     const isWithin = x + width <= this.geometry.width && y + height <= this.geometry.height
     if (!isWithin) throw new TileError('a tile outside the screen')
     if (area > this.geometry.width * this.geometry.height) throw new TileError('overlapping tiles')
-    if (body.length > bytesPerTile + bytesPerPixel * width * height) {
-      throw new TileError(`${body.length} bytes for a tile of ${width}x${height}`)
-    }
-    // Copied, because the body shares memory with everything that arrived together with it.
-    this.#tiles.set(key, { x, y, width, height, body: Buffer.from(body) })
+    this.#bytes += body.length - (before?.body.length ?? 0)
+    if (this.#bytes > maxScreenBytes)
+      throw new TileError(`a screen of more than ${maxScreenBytes} bytes`)
+    this.#tiles.set(key, tile)
     if (this.#tiles.size > maxTiles) throw new TileError('too many tiles')
     this.#area = area
     return key
@@ -58,4 +60,10 @@ export class TileSet {
 export function isEqual(a: Tile | undefined, b: Tile | undefined): boolean {
   if (!a || !b) return false
   return a.width === b.width && a.height === b.height && a.body.equals(b.body)
+}
+
+/** Throws TileError unless the body may be as long as it is. */
+export function requireBody({ width, height, body }: Tile): void {
+  if (body.length <= bytesPerTile + bytesPerPixel * width * height) return
+  throw new TileError(`${body.length} bytes for a tile of ${width}x${height}`)
 }

@@ -3,6 +3,7 @@ import {
   encodeFrame,
   frameKind,
   FrameReader,
+  limitsToGuest,
   ScreenToGuest,
   type ScreenFromGuest,
 } from '@computer/contract'
@@ -136,7 +137,7 @@ class FakeScreenStream {
     this.#stream = stream
     this.#desktop = desktop
     this.#source = source
-    const reader = new FrameReader()
+    const reader = new FrameReader(limitsToGuest)
     stream.on('data', (chunk: Buffer) => {
       for (const { payload } of reader.push(chunk)) {
         this.#take(ScreenToGuest.parse(JSON.parse(payload.toString())))
