@@ -25,6 +25,8 @@ export type Timing = {
   readonly bodyMs: number
   /** An upload fails after this long without a byte. */
   readonly uploadSilenceMs: number
+  /** A response ends after its reader took nothing for this long. */
+  readonly responseSilenceMs: number
   readonly stepRetry: Backoff
   readonly captureRetry: Backoff
   readonly removalRetry: Backoff
@@ -47,6 +49,7 @@ export const timing: Timing = {
   sweepMs: 2_000,
   bodyMs: 30_000,
   uploadSilenceMs: 60_000,
+  responseSilenceMs: 120_000,
   stepRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
   captureRetry: { firstMs: 2_000, factor: 4, maxMs: 30_000 },
   removalRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },

@@ -18,6 +18,7 @@ export const testTiming: Timing = {
   sweepMs: 250,
   bodyMs: 30_000,
   uploadSilenceMs: 60_000,
+  responseSilenceMs: 120_000,
   stepRetry: retry,
   captureRetry: retry,
   removalRetry: retry,

@@ -40,8 +40,13 @@ export function createApi(
   options: { readonly authenticate?: Authenticate } = {},
 ): FastifyInstance {
   const http = createHttp(app)
+  const identify = options.authenticate ?? ((request) => authenticate(app, request))
   const hooks: RouteHooks = {
-    authenticate: options.authenticate ?? ((request) => authenticate(app, request)),
+    async authenticate(request) {
+      const actor = await identify(request)
+      request.organizationId = actor.organizationId
+      return actor
+    },
     admit(request) {
       refuseForeignOrigin(app.config, request)
       return callerOf(request)

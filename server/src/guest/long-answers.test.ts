@@ -31,7 +31,7 @@ test('JSON of more values than any answer has is refused before it is parsed', (
   ]) {
     assert.throws(
       () => parseBody(GuestProcesses, Buffer.from(body)),
-      /^Error: JSON with \d+ values$/,
+      /^Error: JSON with more than 50000 values$/,
     )
   }
 })

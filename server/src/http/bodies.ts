@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { PassThrough, type Readable } from 'node:stream'
 import type { App } from '../app.ts'
 import { ApiError } from '../errors.ts'
+import { hasTooManyValues } from '../json-values.ts'
 
 /*
  * How request bodies arrive. Routes admit their callers before (api/route.ts), so that nothing of a
@@ -25,13 +26,14 @@ export function addBodyParsers(http: FastifyInstance, { timing }: Pick<App, 'tim
       const { bodyLimit } = request.routeOptions
       const announced = Number(request.headers['content-length'] ?? 0)
       if (announced > bodyLimit) throw tooLarge(bodyLimit)
-      const text = await readText(payload, { maxBytes: bodyLimit, timeoutMs: bodyMs })
-      if (text === '') return undefined
-      const body = await new Promise<unknown>((resolve, reject) => {
-        void parseJson(request, text, (error, value) => (error ? reject(error) : resolve(value)))
+      const bytes = await readBytes(payload, { maxBytes: bodyLimit, timeoutMs: bodyMs })
+      if (bytes.length === 0) return undefined
+      if (hasTooManyValues(bytes, maxValues)) throw tooManyValues()
+      return new Promise<unknown>((resolve, reject) => {
+        const done = (error: Error | null, value?: unknown) =>
+          error ? reject(error) : resolve(value)
+        void parseJson(request, bytes.toString(), done)
       })
-      requireFewValues(body)
-      return body
     },
   )
   http.addContentTypeParser(
@@ -53,10 +55,10 @@ export function addBodyParsers(http: FastifyInstance, { timing }: Pick<App, 'tim
 }
 
 /** Reads into one buffer, because many small chunks take far more memory than their bytes. */
-function readText(
+function readBytes(
   payload: Readable,
   { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
-): Promise<string> {
+): Promise<Buffer> {
   let bytes = Buffer.allocUnsafe(Math.min(firstBufferBytes, maxBytes))
   let size = 0
   const append = (chunk: Buffer) => {
@@ -81,7 +83,7 @@ function readText(
       if (size + chunk.length > maxBytes) settle(() => reject(tooLarge(maxBytes)))
       else append(chunk)
     })
-    payload.once('end', () => settle(() => resolve(bytes.toString('utf8', 0, size))))
+    payload.once('end', () => settle(() => resolve(bytes.subarray(0, size))))
     payload.once('error', (error) => settle(() => reject(brokenOff(error))))
     payload.once('close', () => settle(() => reject(brokenOff())))
     if (payload.destroyed) settle(() => reject(brokenOff()))
@@ -108,19 +110,8 @@ function limitSilence(payload: Readable, silenceMs: number): Readable {
   return payload.pipe(upload)
 }
 
-/** Counts before the body is compared with its schema, which would report every bad value. */
-function requireFewValues(body: unknown): void {
-  const unread = [body]
-  for (let count = 0; unread.length > 0;) {
-    const value = unread.pop()
-    if (typeof value !== 'object' || value === null) continue
-    const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
-    count += members.length
-    if (count > maxValues) {
-      throw refused(`the body has more than ${maxValues} values; split the call`)
-    }
-    for (const member of members) unread.push(member)
-  }
+function tooManyValues(): ApiError {
+  return refused(`the body has more than ${maxValues} values; split the call`)
 }
 
 function tooLarge(maxBytes: number): ApiError {

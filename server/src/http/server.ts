@@ -14,6 +14,7 @@ import { ApiError } from '../errors.ts'
 import { newUlid } from '../ids.ts'
 import { addBodyParsers } from './bodies.ts'
 import { parseQuery } from './query.ts'
+import { limitResponses } from './responses.ts'
 
 const maxHeaderBytes = 16 * 1024
 /** More than a server has clients; below what its descriptors and memory allow. */
@@ -62,6 +63,7 @@ export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): Fastify
   })
 
   addBodyParsers(http, app)
+  limitResponses(http, app)
 
   http.setNotFoundHandler(async (request) => {
     throw noRoute(request)
