@@ -92,7 +92,7 @@ export const kernelChecks: readonly Check[] = [
       }
       if (low.length === 0) return ok('high enough that no machine can use up what all share')
       return warn(
-        `one machine can use up what all share, because limits are too low: ${low.join(', ')}`,
+        `too low, so that machines can fail or use up what all share: ${low.join(', ')}`,
         'Restart the server. If it cannot raise them, as in a container, set them on the host to the ' +
           'numbers in parentheses, and run the server with CAP_SYS_RESOURCE.',
       )
