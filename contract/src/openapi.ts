@@ -104,6 +104,11 @@ export function openApiDocument(
           description: 'true if this is the stored response of an earlier call with the same key.',
           schema: { type: 'string', enum: ['true'] },
         },
+        ContentRange: {
+          description:
+            'The range and the size of the file: bytes FIRST-LAST/SIZE, or bytes */SIZE.',
+          schema: { type: 'string' },
+        },
       },
       responses: errorResponses(catalog),
       schemas: catalog.components,
@@ -183,6 +188,7 @@ function operation(
       ...(endpoint.alsoStatus && {
         [endpoint.alsoStatus]: success(catalog, id, endpoint, endpoint.alsoStatus),
       }),
+      ...rangeResponses(catalog, id),
       ...Object.fromEntries(
         Object.entries(errorStatus).map(([code, status]) => [
           String(status),
@@ -250,6 +256,28 @@ function success(
     ...(endpoint.bytes && { [endpoint.bytes]: { schema: {} } }),
   }
   return { description, headers, content }
+}
+
+/** Of endpoints that read the header range. */
+function rangeResponses(catalog: SchemaCatalog, id: string): Record<string, OpenApiResponse> {
+  if (!catalog.properties(`${id} headers`).some(({ name }) => name === 'range')) return {}
+  const headers = {
+    'x-request-id': { $ref: '#/components/headers/RequestId' },
+    'content-range': { $ref: '#/components/headers/ContentRange' },
+  }
+  const error = { 'application/json': { schema: catalog.get('error') } }
+  return {
+    206: {
+      description: 'The requested range of the bytes.',
+      headers,
+      content: { 'application/octet-stream': { schema: {} } },
+    },
+    416: {
+      description: '`invalid_request`: The range begins past the end of the file.',
+      headers,
+      content: error,
+    },
+  }
 }
 
 function errorResponses(catalog: SchemaCatalog): Record<string, OpenApiResponse> {
