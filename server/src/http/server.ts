@@ -19,6 +19,10 @@ import { limitResponses } from './responses.ts'
 const maxHeaderBytes = 16 * 1024
 /** More than a server has clients; below what its descriptors and memory allow. */
 const maxConnections = 20_000
+/** The longest part of a path that can be an id, decoded. */
+const maxParamLength = 256
+/** Characters of a requested path that an error repeats. */
+const maxShownPath = 200
 
 /** Fastify with the limits, request ids, body parsers and error envelope of the API, without routes. */
 export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): FastifyInstance {
@@ -29,7 +33,7 @@ export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): Fastify
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: false,
     genReqId: () => `req_${newUlid()}`,
-    routerOptions: { querystringParser: parseQuery, maxParamLength: 256 },
+    routerOptions: { querystringParser: parseQuery, maxParamLength },
     http: {
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: 10_000,
@@ -80,7 +84,9 @@ export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): Fastify
 }
 
 function noRoute({ method, url }: FastifyRequest): ApiError {
-  return new ApiError('not_found', `there is no ${method} ${url.split('?')[0]}; see /docs`)
+  const path = url.split('?')[0]!
+  const shown = path.length <= maxShownPath ? path : `${path.slice(0, maxShownPath)}…`
+  return new ApiError('not_found', `there is no ${method} ${shown}; see /docs`)
 }
 
 /** Closes gracefully, and aborts the requests that are still open after the grace period. */
@@ -139,6 +145,8 @@ function toApiError(error: FastifyError): ApiError {
 const refusals: Record<string, string> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'send content-type: application/json',
   FST_ERR_CTP_INVALID_JSON_BODY: 'the body is not JSON',
+  FST_ERR_BAD_URL: 'the path of the URL is not valid; percent-encode it as UTF-8',
+  FST_ERR_MAX_PARAM_LENGTH: `a part of the path has more than ${maxParamLength} characters`,
 }
 
 /** Malformed HTTP and oversized headers never become a request, so reply on the socket. */
