@@ -100,6 +100,20 @@ test('after a refusal that did not wait for the body, the connection serves the 
   }
 })
 
+test('refused bodies leave nothing behind on a connection that stays open', async (t) => {
+  const connected = once(server.http.server, 'connection')
+  const client = await open(t, url)
+  const [socket] = (await connected) as [Socket]
+  const json = { 'content-type': 'application/json', 'content-length': 2 }
+  for (let count = 0; count < 20; count += 1) {
+    // The rest of the body follows the refusal.
+    client.write(head('POST', '/v1/machines', json) + '{')
+    refused(await answerOf(client), 401, 'unauthenticated')
+    await write(client, Buffer.from('}'))
+  }
+  assert.ok(socket.listenerCount('close') < 10, `${socket.listenerCount('close')} listeners`)
+})
+
 test('a JSON body that stalls ends with an error and a closed connection', async (t) => {
   const { address, key } = await startWith(t, { bodyMs: 200 })
   const json = { 'content-type': 'application/json', 'content-length': 60_000 }

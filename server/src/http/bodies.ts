@@ -50,7 +50,8 @@ export function addBodyParsers(http: FastifyInstance, { timing }: Pick<App, 'tim
     const timer = setTimeout(() => {
       if (!raw.complete) socket.destroy()
     }, bodyMs)
-    socket.once('close', () => clearTimeout(timer))
+    // Not the socket's, which lives through many requests.
+    raw.once('close', () => clearTimeout(timer))
   })
 }
 
