@@ -15,6 +15,7 @@ const soaks: Readonly<
   Record<SoakName, { readonly files: readonly string[]; readonly hours: number }>
 > = {
   lifecycle: { files: ['server/test/lifecycle-model.test.ts'], hours: 0.5 },
+  requests: { files: ['server/test/requests/requests.test.ts'], hours: 2 },
   flipping: { files: ['guest-agent/test/files-flipping.test.ts'], hours: 1 },
   gigabyte: { files: ['e2e/files.test.ts', 'e2e/cli.test.ts'], hours: 0.5 },
   deep: { files: ['e2e/disks.test.ts'], hours: 0.5 },

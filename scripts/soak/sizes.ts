@@ -7,6 +7,7 @@ const small = {
   faults: { operations: 30, kills: 10 },
   flipping: { tries: 10_000 },
   lifecycle: { rounds: 150 },
+  requests: { count: 20_000 },
   // Several times what a process may hold of it, so that holding it all shows.
   gigabyte: { mebibytes: 384 },
   deep: { snapshots: 5 },
@@ -20,6 +21,7 @@ const full: typeof small = {
   faults: { operations: 600, kills: 200 },
   flipping: { tries: 1_000_000 },
   lifecycle: { rounds: 1_000 },
+  requests: { count: 200_000 },
   gigabyte: { mebibytes: 1024 },
   deep: { snapshots: 50 },
   full: { rounds: 10 },

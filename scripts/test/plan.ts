@@ -51,6 +51,7 @@ const seconds: Readonly<Record<string, number>> = {
   'e2e/faults/faults.test.ts': 118,
   'e2e/disks.test.ts': 109,
   'server/test/crash-steps-restore.test.ts': 91,
+  'server/test/requests/requests.test.ts': 80,
   'e2e/cli.test.ts': 74,
   'server/test/crash-steps-restore-at-rest.test.ts': 71,
   'e2e/host.test.ts': 69,
