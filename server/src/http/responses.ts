@@ -1,5 +1,6 @@
 import type { OrganizationId } from '@computer/contract'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { Socket } from 'node:net'
 import type { App } from '../app.ts'
 import { ApiError } from '../errors.ts'
 
@@ -39,9 +40,13 @@ export function limitResponses(http: FastifyInstance, { timing }: Pick<App, 'tim
   })
 }
 
-/** What the caller does not read for so long, it does not get. */
+/**
+ * What the caller does not read for so long, it does not get. A response that waits for an earlier one
+ * on its connection has no socket yet, and shares the fate of the earlier one.
+ */
 function closeWhenSilent({ raw }: FastifyReply, silenceMs: number): void {
-  raw.setTimeout(silenceMs, () => raw.socket?.destroy())
+  const { socket } = raw
+  if (socket instanceof Socket) raw.setTimeout(silenceMs, () => socket.destroy())
 }
 
 /** Streams are held back by their reader, so they wait elsewhere. */
