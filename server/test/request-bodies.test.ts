@@ -1,7 +1,6 @@
-import { ErrorEnvelope } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { text } from 'node:stream/consumers'
 import { after, test, type TestContext } from 'node:test'
@@ -9,7 +8,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createHttp } from '../src/http/server.ts'
 import { goodPassword } from './browser.ts'
-import { startTestServer, type Answer } from './harness.ts'
+import { startTestServer } from './harness.ts'
+import { answerOf, disconnect, head, open, parseAnswer, refused, write } from './raw-client.ts'
 
 /* What strangers can make the server hold, parse and say by the bodies that they send. */
 
@@ -240,69 +240,11 @@ const chunkedBytes = {
   'content-type': 'application/octet-stream',
   'transfer-encoding': 'chunked',
 }
-const clients = new Set<Socket>()
-
-function disconnect(): void {
-  for (const client of clients) client.destroy()
-  clients.clear()
-}
-
 async function startWith(t: TestContext, timing: { bodyMs: number; uploadSilenceMs?: number }) {
   // Before the server ends, which waits for its connections.
   t.after(disconnect)
   const other = await startTestServer(t, { timing })
   return { address: await other.listen(), key: other.key, machine: await other.machine() }
-}
-
-async function open(t: TestContext, to: URL): Promise<Socket> {
-  const socket = connect(Number(to.port), to.hostname)
-  clients.add(socket)
-  t.after(disconnect)
-  socket.setTimeout(20_000, () =>
-    socket.destroy(new Error('the server neither answers nor closes')),
-  )
-  await once(socket, 'connect')
-  return socket
-}
-
-function head(method: string, path: string, headers: Readonly<Record<string, unknown>>): string {
-  const lines = Object.entries({ host: url.host, ...headers }).map(
-    ([name, value]) => `${name}: ${value}`,
-  )
-  return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
-}
-
-async function write(socket: Socket, bytes: Buffer): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    socket.write(bytes, (error) => (error ? reject(error) : resolve()))
-  })
-}
-
-type Refusal = Pick<Answer, 'status' | 'body'>
-
-/** The first response, on a connection that may stay open. */
-async function answerOf(socket: Socket): Promise<Refusal> {
-  let received = ''
-  for (;;) {
-    const [chunk] = (await once(socket, 'data')) as [Buffer]
-    received += chunk.toString()
-    const [top, body] = received.split('\r\n\r\n')
-    const length = /^content-length: (\d+)/im.exec(top!)?.[1]
-    if (body !== undefined && Buffer.byteLength(body) === Number(length))
-      return parseAnswer(received)
-  }
-}
-
-function parseAnswer(received: string): Refusal {
-  const [top, body] = received.split('\r\n\r\n') as [string, string]
-  return { status: Number(top.split(' ')[1]), body: JSON.parse(body) }
-}
-
-function refused(answer: Refusal, status: number, code: string, message = /./): ErrorEnvelope {
-  const envelope = ErrorEnvelope.strict().parse(answer.body)
-  assert.deepEqual([answer.status, envelope.error.code], [status, code])
-  assert.match(envelope.error.message, message)
-  return envelope
 }
 
 /** The memory in use for buffers, without what only waits for the garbage collector. */
