@@ -85,6 +85,15 @@ export function readGuestMemory(initPid: number): { processesMb: number; working
   }
 }
 
+/** The processor time that a machine has used since its boot. Supports control groups v1 and v2. */
+export function readGuestCpuMs(initPid: number): number {
+  const legacy = /^\S+ (\S+) cgroup \S*\bcpuacct\b/m.exec(readOrEmpty('/proc/mounts'))?.[1]
+  const path = groupOf(initPid)
+  if (legacy) return Number(readFileSync(`${legacy}${path}/cpuacct.usage`, 'utf8')) / 1e6
+  const stat = readFileSync(`/sys/fs/cgroup${path}/cpu.stat`, 'utf8')
+  return Number(/^usage_usec (\d+)$/m.exec(stat)?.[1] ?? NaN) / 1e3
+}
+
 /** The control group of the machine that a process belongs to; empty for processes of the host. */
 function groupOf(pid: number): string {
   const groups = readOrEmpty(`/proc/${pid}/cgroup`)

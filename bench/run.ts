@@ -2,6 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { openIncus } from './incus.ts'
+import { bench as attacks } from './rows/r12-attacks.ts'
+import { bench as hostileAgent } from './rows/r20-hostile-agent.ts'
 import { bench as create } from './rows/s01-create.ts'
 import { bench as firstClick } from './rows/s04-first-click.ts'
 import { bench as fork } from './rows/s05-fork.ts'
@@ -53,6 +55,8 @@ const benches: readonly Bench[] = [
   authenticatedRead,
   events,
   footprint,
+  attacks,
+  hostileAgent,
 ]
 
 const { values: options, positionals: names } = parseArgs({

@@ -4,12 +4,12 @@ import { after, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { AddressInfo } from 'node:net'
-import { ErrorEnvelope } from '@computer/contract'
-import { createRandom, type Random } from '../../e2e/harness/random.ts'
+import { createRandom } from '../../e2e/harness/random.ts'
 import { soakSeed, soakSize } from '../../scripts/soak/sizes.ts'
 import { startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
 import { startHostileAgent, type HostileAgent } from './hostile/agent.ts'
+import { callHostile } from './hostile/calls.ts'
 
 /*
  * Root in a machine has replaced the agent by a program that answers anything to anything. Its owner calls
@@ -22,7 +22,7 @@ const server = await startTestServer({ after }, { guests: { openTimeoutMs: 200 }
 const gateway = await startTestGateway({ after }, server.app)
 await server.http.listen({ host: '127.0.0.1', port: 0 })
 const origin = `http://127.0.0.1:${(server.http.server.address() as AddressInfo).port}`
-const headers = { authorization: `Bearer ${server.key}` }
+const origins = { api: origin, gateway: gateway.origin, key: server.key }
 
 test(`a hostile agent harms nobody but its machine in ${rounds} rounds (seed ${seed})`, async (t) => {
   const random = createRandom(seed)
@@ -54,7 +54,7 @@ test(`a hostile agent harms nobody but its machine in ${rounds} rounds (seed ${s
     const attack = async () => {
       for (const round of remaining) {
         const own = random.fork(`round ${round}`)
-        const answer = await own.pick(attacks)({ ...own.pick(machines), random: own })
+        const answer = await callHostile(origins, own.pick(machines), own)
         answers.set(answer, (answers.get(answer) ?? 0) + 1)
       }
     }
@@ -82,73 +82,6 @@ test(`a hostile agent harms nobody but its machine in ${rounds} rounds (seed ${s
 
 const attacksAtOnce = 10
 const machineCount = 5
-
-type Attack = { readonly id: string; readonly sessionId: string; readonly random: Random }
-
-/** Calls of the machine's owner, who does not wait for what never ends. */
-const attacks: readonly ((attack: Attack) => Promise<number | string>)[] = [
-  ({ id }) => request('GET', `/v1/machines/${id}/processes`),
-  ({ id }) => request('GET', `/v1/machines/${id}/terminals`),
-  ({ id }) => request('GET', `/v1/machines/${id}/files?path=/`),
-  ({ id }) => request('GET', `/v1/machines/${id}/files/content?path=/x`),
-  ({ id }) => request('GET', `/v1/machines/${id}/files/content?path=/x`, undefined, bytes),
-  ({ id }) => request('GET', `/v1/machines/${id}/screenshot`),
-  ({ id }) => request('GET', `/v1/machines/${id}/screenshot`, undefined, { accept: 'image/*' }),
-  ({ id }) => request('GET', `/v1/machines/${id}/clipboard`),
-  ({ id }) => request('GET', `/v1/machines/${id}/display`),
-  ({ id }) => request('GET', `/v1/machines/${id}/usage-now`),
-  ({ id }) => request('POST', `/v1/machines/${id}/exec`, { command: ['true'] }),
-  ({ id }) => request('POST', `/v1/machines/${id}/processes`, { command: ['true'] }),
-  ({ id }) => request('POST', `/v1/machines/${id}/terminals`, {}),
-  ({ id, sessionId }) =>
-    request('POST', `/v1/machines/${id}/mouse/move`, { x: 1, y: 1 }, { 'x-session-id': sessionId }),
-  ({ id, sessionId }) =>
-    request('POST', `/v1/machines/${id}/input-lease`, { session_id: sessionId, force: true }),
-  ({ id, random }) => watch(`/v1/machines/${id}/screen`, random),
-  ({ id, random }) => watch(`/v1/machines/${id}/terminals/trm_${'0'.repeat(26)}`, random),
-]
-const bytes = { accept: 'application/octet-stream' }
-const patienceMs = 500
-
-async function request(
-  method: string,
-  path: string,
-  body?: object,
-  more: Record<string, string> = {},
-): Promise<number | string> {
-  const signal = AbortSignal.timeout(patienceMs)
-  try {
-    const answer = await fetch(origin + path, {
-      method,
-      signal,
-      headers: { ...headers, ...more, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    const content = Buffer.from(await answer.arrayBuffer())
-    if (answer.status >= 400) requireEnvelope(answer.status, content)
-    return answer.status
-  } catch (error) {
-    if (error instanceof assert.AssertionError) throw error
-    return signal.aborted ? 'gave up' : 'cut off'
-  }
-}
-
-function requireEnvelope(status: number, content: Buffer): void {
-  const { error } = ErrorEnvelope.parse(JSON.parse(content.toString()))
-  assert.notEqual(error.code, 'internal_error', error.message)
-  assert.ok(error.message.length < 2_000 && status < 500 + 4, error.message)
-}
-
-async function watch(path: string, random: Random): Promise<number | string> {
-  try {
-    const client = await gateway.connect(path, { headers })
-    await Promise.race([client.closed, pause(random.below(patienceMs))])
-    client.socket.terminate()
-    return 'watched'
-  } catch {
-    return 'refused'
-  }
-}
 
 /** Another machine, its agent and its row. */
 async function useAsUsual(id: string): Promise<void> {

@@ -6,7 +6,8 @@ import { streamAnything } from './streams.ts'
 
 /* An agent that root in a machine has replaced: it answers anything to anything. */
 
-const [name, seed] = process.argv.slice(2)
+/** A path, or a name of the abstract namespace, which leaves no file behind. */
+const [address = '', seed] = process.argv.slice(2)
 const random = createRandom(Number(seed))
 let connections = 0
 
@@ -16,7 +17,7 @@ createServer((socket) => {
   const isHttp = own.below(16) > 0
   if (isHttp) serve(socket, own)
   else own.pick(rudeness)(socket, own)
-}).listen(`\0${name}`, () => process.send!('listening'))
+}).listen(address.startsWith('/') ? address : `\0${address}`, () => process.send?.('listening'))
 
 // Errors of a peer that ends its streams are expected here.
 process.on('uncaughtException', () => {})

@@ -10,7 +10,6 @@ export type HostileAgent = Awaited<ReturnType<typeof startHostileAgent>>
 
 /** A hostile agent in a process of its own. `connect` opens a stream to it, as the engine does. */
 export async function startHostileAgent(seed: number) {
-  // A name of the abstract namespace leaves no file behind.
   const name = `computer-hostile-agent-${randomUUID()}`
   const entry = fileURLToPath(new URL('agent-main.ts', import.meta.url))
   const child = fork(entry, [name, String(seed)])

@@ -1,0 +1,65 @@
+import { startOutside } from '../../e2e/attacks/outside.ts'
+import { attacks, internet } from '../attacks.ts'
+import { compareTimes, useMachine, whoLives } from '../bystander.ts'
+import { createMachine, deleteMachine, polling, withMachine } from '../machine.ts'
+import { findInit, readGuestCpuMs } from '../processes.ts'
+import { time } from '../rounds.ts'
+import type { Bench, BenchContext, FigureRow } from '../row.ts'
+
+/** What root of one machine can do to those who use another. */
+export const bench: Bench = {
+  name: 'r12-attacks',
+  title: 'calls of others beside an attacker',
+  run: async (context) => {
+    using _ = await startOutside([internet])
+    return withMachine(context.api, 'r12', async ({ id }) => {
+      await context.api.waitForDesktop(id, polling)
+      const rows: FigureRow[] = []
+      for (const [name, script] of Object.entries(attacks)) {
+        context.say(name)
+        rows.push(...(await measure(context, id, name, script)))
+      }
+      return rows
+    })
+  },
+}
+
+async function measure(
+  context: BenchContext,
+  victim: string,
+  name: string,
+  script: string,
+): Promise<FigureRow[]> {
+  const { api, incus } = context
+  const attacker = await createMachine(api, 'r12-attacker')
+  try {
+    await api.waitForDesktop(attacker.id, polling)
+    const instance = await incus.instanceOf(attacker.id)
+    const init = await findInit(incus, instance.project, instance.name)
+    const before = await whoLives(context, victim)
+    const quiet = await useMachine(context, victim)
+
+    const started = readGuestCpuMs(init)
+    const launch = 'cat > /run/attack; setsid sh /run/attack </dev/null >/dev/null 2>&1 &'
+    await api.run(attacker.id, ['sh', '-c', launch], { user: 'root', stdin: script })
+    const { ms, result: attacked } = await time(() => useMachine(context, victim))
+    const cpuMs = readGuestCpuMs(init) - started
+    if (cpuMs < 0.05 * ms) throw new Error(`${name}: it did nothing`)
+
+    await api.ok('POST', `/v1/machines/${attacker.id}/stop`, { force: true })
+    const after = await whoLives(context, victim)
+    if (after !== before) throw new Error(`${name}: ${before} became ${after}`)
+    return [
+      ...compareTimes('R12', name, quiet, attacked),
+      {
+        kind: 'figure',
+        id: 'R12',
+        what: `${name}: processors that the attacker uses`,
+        value: (cpuMs / ms) * 100,
+        unit: '% CPU',
+      },
+    ]
+  } finally {
+    await deleteMachine(api, attacker.id)
+  }
+}
