@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createRandom } from '../e2e/harness/random.ts'
 import {
   callHostile,
@@ -12,18 +13,20 @@ import {
  */
 const callsAtOnce = 10
 
-process.once('message', async ({ origins, target }: { origins: Origins; target: Target }) => {
-  const outcomes = new Map<Outcome, number>()
-  let isOver = false
-  process.once('message', () => (isOver = true))
-  const play = async (lane: number) => {
-    const random = createRandom(lane)
-    for (let count = 0; !isOver; count++) {
-      const outcome = await callHostile(origins, target, random.fork(String(count)))
-      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
-    }
+const [{ origins, target }] = (await once(process, 'message')) as [
+  { readonly origins: Origins; readonly target: Target },
+]
+const outcomes = new Map<Outcome, number>()
+let isOver = false
+process.once('message', () => (isOver = true))
+await Promise.all(Array.from({ length: callsAtOnce }, (_, lane) => play(lane)))
+process.send!([...outcomes])
+process.disconnect()
+
+async function play(lane: number): Promise<void> {
+  const random = createRandom(lane)
+  for (let count = 0; !isOver; count++) {
+    const outcome = await callHostile(origins, target, random.fork(String(count)))
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
   }
-  await Promise.all(Array.from({ length: callsAtOnce }, (_, lane) => play(lane)))
-  process.send!([...outcomes])
-  process.disconnect()
-})
+}

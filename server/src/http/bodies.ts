@@ -1,9 +1,11 @@
 import { largeBodyLimit, showBodyLimit } from '@computer/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ServerResponse } from 'node:http'
 import { PassThrough, type Readable } from 'node:stream'
 import type { App } from '../app.ts'
 import { ApiError } from '../errors.ts'
 import { hasTooManyValues } from '../json-values.ts'
+import { OrganizationMemory } from './organization-memory.ts'
 
 /*
  * How request bodies arrive. Routes admit their callers before (api/route.ts), so that nothing of a
@@ -15,10 +17,23 @@ import { hasTooManyValues } from '../json-values.ts'
 /** More values than any valid body has: each one may become an error to report. */
 const maxValues = 10_000
 const firstBufferBytes = 16 * 1024
+/** What the bodies of one organization's callers may take, from their first byte until the response. */
+const maxBytesOfOrganization = 64 * 1024 * 1024
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set before the body is read. */
+    response?: ServerResponse
+  }
+}
 
 export function addBodyParsers(http: FastifyInstance, { timing }: Pick<App, 'timing'>): void {
   const { bodyMs, uploadSilenceMs } = timing
   const parseJson = http.getDefaultJsonParser('error', 'error')
+  const memory = new OrganizationMemory(maxBytesOfOrganization)
+  http.addHook('preParsing', async (request, reply) => {
+    request.response = reply.raw
+  })
   http.removeAllContentTypeParsers()
   http.addContentTypeParser(
     'application/json',
@@ -26,7 +41,11 @@ export function addBodyParsers(http: FastifyInstance, { timing }: Pick<App, 'tim
       const { bodyLimit } = request.routeOptions
       const announced = Number(request.headers['content-length'] ?? 0)
       if (announced > bodyLimit) throw tooLarge(bodyLimit)
-      const bytes = await readBytes(payload, { maxBytes: bodyLimit, timeoutMs: bodyMs })
+      const bytes = await readBytes(payload, {
+        maxBytes: bodyLimit,
+        timeoutMs: bodyMs,
+        take: (size) => memory.take(request, size, request.response!),
+      })
       if (bytes.length === 0) return undefined
       if (hasTooManyValues(bytes, maxValues)) throw tooManyValues()
       return new Promise<unknown>((resolve, reject) => {
@@ -55,16 +74,22 @@ export function addBodyParsers(http: FastifyInstance, { timing }: Pick<App, 'tim
   })
 }
 
+type Reading = {
+  readonly maxBytes: number
+  readonly timeoutMs: number
+  /** Asked for memory beyond the first buffer; false if there is none. */
+  readonly take: (bytes: number) => boolean
+}
+
 /** Reads into one buffer, because many small chunks take far more memory than their bytes. */
-function readBytes(
-  payload: Readable,
-  { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
-): Promise<Buffer> {
+function readBytes(payload: Readable, { maxBytes, timeoutMs, take }: Reading): Promise<Buffer> {
   let bytes = Buffer.allocUnsafe(Math.min(firstBufferBytes, maxBytes))
   let size = 0
   const append = (chunk: Buffer) => {
     if (size + chunk.length > bytes.length) {
-      const larger = Buffer.allocUnsafe(Math.min(maxBytes, 2 * (size + chunk.length)))
+      const length = Math.min(maxBytes, 2 * (size + chunk.length))
+      if (!take(length - bytes.length)) throw tooMany()
+      const larger = Buffer.allocUnsafe(length)
       bytes.copy(larger, 0, 0, size)
       bytes = larger
     }
@@ -81,8 +106,12 @@ function readBytes(
       settle(() => reject(late(timeoutMs)))
     }, timeoutMs)
     payload.on('data', (chunk: Buffer) => {
-      if (size + chunk.length > maxBytes) settle(() => reject(tooLarge(maxBytes)))
-      else append(chunk)
+      try {
+        if (size + chunk.length > maxBytes) throw tooLarge(maxBytes)
+        append(chunk)
+      } catch (error) {
+        settle(() => reject(error))
+      }
     })
     payload.once('end', () => settle(() => resolve(bytes.subarray(0, size))))
     payload.once('error', (error) => settle(() => reject(brokenOff(error))))
@@ -118,6 +147,15 @@ function tooManyValues(): ApiError {
 function tooLarge(maxBytes: number): ApiError {
   const advice = maxBytes < largeBodyLimit ? '' : '; send large files as bytes'
   return refused(`the body is larger than ${showBodyLimit(maxBytes)}${advice}`)
+}
+
+function tooMany(): ApiError {
+  const limit = showBodyLimit(maxBytesOfOrganization)
+  return new ApiError(
+    'rate_limited',
+    `the bodies that callers of this organization send at once are larger than ${limit}; send them one after the other`,
+    { retryAfter: 1 },
+  )
 }
 
 function late(timeoutMs: number): ApiError {

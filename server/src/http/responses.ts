@@ -1,8 +1,8 @@
-import type { OrganizationId } from '@computer/contract'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { Socket } from 'node:net'
 import type { App } from '../app.ts'
 import { ApiError } from '../errors.ts'
+import { OrganizationMemory } from './organization-memory.ts'
 
 /*
  * How responses leave. A caller may ask for much and read nothing of it. Its connection is closed after a
@@ -14,28 +14,12 @@ const maxWaitingBytes = 64 * mebibyte
 /** Shorter ones fit into the buffers of the connection. */
 const shortBytes = 64 * 1024
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Set once the caller is authenticated. */
-    organizationId?: OrganizationId
-  }
-}
-
 export function limitResponses(http: FastifyInstance, { timing }: Pick<App, 'timing'>): void {
-  const waiting = new Map<OrganizationId, number>()
-  http.addHook('onSend', async ({ organizationId }, reply, payload) => {
+  const waiting = new OrganizationMemory(maxWaitingBytes)
+  http.addHook('onSend', async (request, reply, payload) => {
     closeWhenSilent(reply, timing.responseSilenceMs)
     const bytes = lengthOf(payload)
-    if (organizationId === undefined || bytes <= shortBytes) return payload
-    const before = waiting.get(organizationId) ?? 0
-    // One response of any length is always sent.
-    if (before > 0 && before + bytes > maxWaitingBytes) throw tooMuch()
-    waiting.set(organizationId, before + bytes)
-    reply.raw.once('close', () => {
-      const left = waiting.get(organizationId)! - bytes
-      if (left === 0) waiting.delete(organizationId)
-      else waiting.set(organizationId, left)
-    })
+    if (bytes > shortBytes && !waiting.take(request, bytes, reply.raw)) throw tooMuch()
     return payload
   })
 }
