@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { chmod, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { readConfig } from '../../server/src/config.ts'
@@ -101,6 +102,15 @@ until [ -s /run/held ] || ! kill -0 $!; do sleep 0.05; done; cat /run/held`
     await shell(attacker, `test -d ${folder} && ! ls ${folder}/qgroups`)
     const again = folder.replace('/sys', '/mnt')
     await shell(attacker, `mount -t sysfs none /mnt && test -d ${again} && ! ls ${again}/qgroups`)
+  })
+
+  test('what a machine writes to its console takes little of the disk of the host', async () => {
+    const { attacker, engine, shell } = attacked
+    await shell(attacker, 'head -c 100M /dev/zero | tr "\\0" x > /dev/console')
+    const logs = join(engine.engineDir, 'logs', `${project}_${nameOf(attacker)}`)
+    const { stdout } = await promisify(execFile)('du', ['--summarize', '--bytes', logs])
+    const bytes = Number.parseInt(stdout, 10)
+    assert.ok(bytes > 0 && bytes < 2 * 1024 * 1024, String(bytes))
   })
 
   for (const { kind, count, limit } of shared) {
