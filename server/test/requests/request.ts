@@ -30,7 +30,7 @@ export function makeRequest(
   if (path.startsWith('/v1/machines/') && random.fraction() < 0.05) path = path.slice('/v1'.length)
   if (isOdd()) path = random.pick(oddPaths)(path)
   const query = makeQuery(source, operation, isUpload)
-  const method = isOdd() ? random.pick(methods) : operation.method
+  const method = isOdd() ? random.pick(oddMethods(operation)) : operation.method
   const { body, type } = makeBody(source, operation, isUpload)
   const headers: Record<string, string> = { ...caller.headers }
   if (type !== null) headers['content-type'] = type
@@ -50,6 +50,12 @@ export function makeRequest(
 }
 
 const methods = ['HEAD', 'OPTIONS', 'PATCH', 'PUT', 'DELETE', 'POST', 'GET']
+
+/** A read of a machine does not become its deletion: the place's workhorse must go on running. */
+function oddMethods({ operationId }: Operation): readonly string[] {
+  return operationId.startsWith('machines.') ? methods.filter((one) => one !== 'DELETE') : methods
+}
+
 const oddSegments = [
   '%2e%2e',
   '..',
