@@ -48,10 +48,10 @@ function needsEngine(path: string): boolean {
 /** Files that take 15 s or more with all lanes running on two cores. The summary of a run shows today's. */
 const seconds: Readonly<Record<string, number>> = {
   'server/test/incus-driver.test.ts': 124,
+  'server/test/requests/requests.test.ts': 120,
   'e2e/faults/faults.test.ts': 118,
   'e2e/disks.test.ts': 109,
   'server/test/crash-steps-restore.test.ts': 91,
-  'server/test/requests/requests.test.ts': 80,
   'e2e/cli.test.ts': 74,
   'server/test/crash-steps-restore-at-rest.test.ts': 71,
   'e2e/host.test.ts': 69,

@@ -84,6 +84,8 @@ const fields = {
     'lines=1-2',
     'bytes=0-0,2-3',
   ],
+  x: [0, 5, 639],
+  y: [0, 5, 479],
   key: ['enter', 'a', 'ctrl', 'no-such-key'],
   offset: [0, 1, 5, 2 ** 40],
   content: ['', 'text', 'dGV4dA==', 'x'.repeat(20_000)],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
-import { after, test } from 'node:test'
+import { after, test, type TestContext } from 'node:test'
 import { createRandom, type Random } from '../../../e2e/harness/random.ts'
 import { soakSeed, soakSize } from '../../../scripts/soak/sizes.ts'
 import { startTestServer } from '../harness.ts'
@@ -40,56 +40,63 @@ const document = readDocument(served.body)
 const { send, close } = createSender(server.http, base)
 after(close)
 
-test(`requests from the document, by every kind of caller (seed ${seed})`, async (t) => {
-  await untilQuiet(server, vault)
-  const before = await digestOf(server, vault)
-  const leaks = createLeakCheck(places)
-  const tally = new Map<string, number>()
-  const costs = new Map<string, number>()
-  const problems = new Set<string>()
-  const succeeded = new Set<string>()
-  let next = 0
-  const play = async () => {
-    for (let number = next++; number < count; number = next++) {
-      if (number % tendEvery === 0) {
-        await tend(server, home)
-        await tend(server, stranger)
-        leaks.learn()
-      }
-      const { caller, operation, request } = await requestOf(number)
-      leaks.noteSent(caller, request)
-      let answer: RawAnswer | undefined
-      try {
-        const [began, beganAt] = [performance.now(), new Date()]
-        answer = await send(request, addressOf(random.fork(`address ${number}`)))
-        const id = operation.operationId
-        costs.set(id, (costs.get(id) ?? 0) + performance.now() - began)
-        checkAnswer(document, caller, request, answer)
-        leaks.check(caller, request, answer)
-        if (answer.status === 503) {
-          assert.ok(await wasUnavailable(server, request, beganAt), 'the machine was available')
-        }
-      } catch (error) {
-        const problem = `${operation.operationId}: ${error instanceof Error ? error.message : error}`
-        if (!problems.has(problem)) t.diagnostic(describe(number, caller, request, answer))
-        problems.add(problem)
-        if (problems.size === enoughProblems) next = count
-      }
-      if ((answer?.status ?? 500) < 300) succeeded.add(operation.operationId)
-      const key = `${caller.kind} ${String(answer?.status ?? 'no answer')[0]}xx`
-      tally.set(key, (tally.get(key) ?? 0) + 1)
+/** Of one test, which ends well within the time limit of a test on a busy host. */
+const partSize = 2_500
+const leaks = createLeakCheck(places)
+const tally = new Map<string, number>()
+const problems = new Set<string>()
+const succeeded = new Set<string>()
+await untilQuiet(server, vault)
+const untouched = await digestOf(server, vault)
+
+for (let first = 0; first < count; first += partSize) {
+  const end = Math.min(first + partSize, count)
+  const name = `requests ${first} to ${end - 1} from the document, by every kind of caller`
+  test(`${name} (seed ${seed})`, async (t) => {
+    let next = first
+    const isOver = () => next >= end || problems.size >= enoughProblems
+    const play = async () => {
+      while (!isOver()) await check(next++, t)
     }
-  }
-  await Promise.all(Array.from({ length: atOnce }, play))
+    await Promise.all(Array.from({ length: atOnce }, play))
+    assert.deepEqual([...problems], [])
+  })
+}
+
+test('the requests have changed no row of another organization', async (t) => {
   const counts = [...tally].sort().map(([kind, number]) => `${kind} ${number}`)
   t.diagnostic(`${count} requests with seed ${seed}: ${counts.join(', ')}`)
   const never = document.operations.filter(({ operationId }) => !succeeded.has(operationId))
   t.diagnostic(`never succeeded: ${never.map(({ operationId }) => operationId).join(', ')}`)
-  const slowest = [...costs].sort((a, b) => b[1] - a[1]).slice(0, 12)
-  t.diagnostic(slowest.map(([id, ms]) => `${id} ${Math.round(ms)}`).join(', '))
-  assert.deepEqual([...problems], [])
-  assert.deepEqual(await digestOf(server, vault), before, 'rows of another organization changed')
+  assert.deepEqual(await digestOf(server, vault), untouched)
 })
+
+async function check(number: number, t: TestContext): Promise<void> {
+  if (number % tendEvery === 0) {
+    await tend(server, home)
+    await tend(server, stranger)
+    leaks.learn()
+  }
+  const { caller, operation, request } = await requestOf(number)
+  leaks.noteSent(caller, request)
+  const beganAt = new Date()
+  let answer: RawAnswer | undefined
+  try {
+    answer = await send(request, addressOf(random.fork(`address ${number}`)))
+    checkAnswer(document, caller, request, answer)
+    leaks.check(caller, request, answer)
+    if (answer.status === 503) {
+      assert.ok(await wasUnavailable(server, request, beganAt), 'the machine was available')
+    }
+  } catch (error) {
+    const problem = `${operation.operationId}: ${error instanceof Error ? error.message : error}`
+    if (!problems.has(problem)) t.diagnostic(describe(number, caller, request, answer))
+    problems.add(problem)
+  }
+  if ((answer?.status ?? 500) < 300) succeeded.add(operation.operationId)
+  const key = `${caller.kind} ${String(answer?.status ?? 'no answer')[0]}xx`
+  tally.set(key, (tally.get(key) ?? 0) + 1)
+}
 
 /** Those that hash a password, or copy a disk, or start one of the agent's processes, cost far more. */
 const costly: Readonly<Record<string, number>> = {
@@ -101,8 +108,8 @@ const costly: Readonly<Record<string, number>> = {
   'machines.fork': 0.25,
   'machines.start': 0.5,
   'machines.restart': 0.5,
-  'snapshots.create': 0.3,
-  'templates.create': 0.5,
+  'snapshots.create': 0.15,
+  'templates.create': 0.2,
   'exec.run': 0.4,
   'terminals.open': 0.4,
   'processes.start': 0.4,
