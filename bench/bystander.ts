@@ -19,8 +19,7 @@ export async function useMachine({ api, plan }: BenchContext, id: string): Promi
   const times: Times = { screenshots: [], reads: [], commands: [] }
   for (let round = 0; round < plan.fast.rounds; round++) {
     const next = delay(everyMs)
-    const headers = { accept: 'image/jpeg' }
-    const shot = await time(() => api.call('GET', `${path}/screenshot`, undefined, headers))
+    const shot = await time(() => takeJpeg(api, path))
     if (shot.result.status !== 200 || shot.result.bytes.readUInt16BE() !== 0xffd8) {
       throw new Error(`a screenshot failed with ${shot.result.status}`)
     }
@@ -34,6 +33,10 @@ export async function useMachine({ api, plan }: BenchContext, id: string): Promi
     await next
   }
   return times
+}
+
+function takeJpeg(api: BenchContext['api'], path: string) {
+  return api.call('GET', `${path}/screenshot?format=jpeg`, undefined, { accept: 'image/jpeg' })
 }
 
 /** Changes when a process of the server, or the agent of the machine, is another one. */
