@@ -22,7 +22,7 @@ export const attacks: Readonly<Record<string, string>> = {
 
 function takeAgainAndAgain(kind: string, count: number): string {
   const take = `setsid ${python(hold, kind, String(count))} & taker=$!`
-  return `while true; do ${take}; sleep 5; kill -9 -- -$taker; done`
+  return `while true; do ${take}; sleep 1; kill -9 -- -$taker; done`
 }
 
 function forever(command: string): string {
