@@ -14,10 +14,37 @@ export const serverProcesses = ['api', 'gateway', 'worker', 'postgres', 'engine'
 /** The rate of the calls, which are steady so that slow ones do not hide what slows them. */
 const everyMs = 25
 
-export async function useMachine({ api, plan }: BenchContext, id: string): Promise<Times> {
+/** How many times quiet and attacked calls take turns, so that neither has the quieter host. */
+const turns = 3
+
+/**
+ * Makes the calls in turns: without the attack, and while it goes on. `attack` does its work while another
+ * attacks.
+ */
+export async function compareInTurns(
+  context: BenchContext,
+  id: string,
+  attack: (work: () => Promise<void>) => Promise<void>,
+): Promise<{ readonly quiet: Times; readonly attacked: Times; readonly attackedMs: number }> {
+  const [quiet, attacked] = [noTimes(), noTimes()]
+  let attackedMs = 0
+  for (let turn = 0; turn < turns; turn++) {
+    await useMachine(context, id, quiet)
+    await attack(async () => {
+      const { ms } = await time(() => useMachine(context, id, attacked))
+      attackedMs += ms
+    })
+  }
+  return { quiet, attacked, attackedMs }
+}
+
+function noTimes(): Times {
+  return { screenshots: [], reads: [], commands: [] }
+}
+
+async function useMachine({ api, plan }: BenchContext, id: string, times: Times): Promise<void> {
   const path = `/v1/machines/${id}`
-  const times: Times = { screenshots: [], reads: [], commands: [] }
-  for (let round = 0; round < plan.fast.rounds; round++) {
+  for (let round = 0; round < plan.fast.rounds / turns; round++) {
     const next = delay(everyMs)
     const shot = await time(() => takeJpeg(api, path))
     if (shot.result.status !== 200 || shot.result.bytes.readUInt16BE() !== 0xffd8) {
@@ -32,7 +59,6 @@ export async function useMachine({ api, plan }: BenchContext, id: string): Promi
     times.commands.push(command.ms)
     await next
   }
-  return times
 }
 
 function takeJpeg(api: BenchContext['api'], path: string) {

@@ -1,11 +1,12 @@
 import { build } from 'esbuild'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { constants, setPriority } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { eventually } from '../../e2e/harness/polling.ts'
 import { readServerPid } from '../../e2e/harness/processes.ts'
-import { compareTimes, serverProcesses, useMachine, whoLives } from '../bystander.ts'
+import { compareInTurns, compareTimes, serverProcesses, whoLives } from '../bystander.ts'
 import { polling, withMachine } from '../machine.ts'
 import { readTree } from '../processes.ts'
 import type { Bench, BenchContext, FigureRow } from '../row.ts'
@@ -14,11 +15,13 @@ const agentEntry = fileURLToPath(
   new URL('../../server/test/hostile/agent-main.ts', import.meta.url),
 )
 const owner = fileURLToPath(new URL('../hostile-owner.ts', import.meta.url))
+/** After which the processes of the server have grown as far as they do. */
+const warmups = 3
 const socket = '/run/computer/agent.sock'
 
 /**
  * Root of one machine has replaced its agent by a program that answers anything to anything, and its owner
- * calls it in every way. The first run warms the server up; the memory before the second is what the server
+ * calls it in every way. The first runs warm the server up; the memory before the last is what the server
  * usually has.
  */
 export const bench: Bench = {
@@ -32,16 +35,22 @@ export const bench: Bench = {
         await api.waitForDesktop(id, polling)
         const before = await whoLives(context, victim)
         const { sessionId } = await api.takeLease(id)
-        const quiet = await useMachine(context, victim)
         say('replacing the agent')
         await replaceAgent(context, id)
         const target = { id, sessionId }
+        const outcomes = new Set<string | number>()
+        const attack = async (work: () => Promise<void>) => {
+          for (const one of await besideOwner(context, target, work)) outcomes.add(one)
+        }
         say('warming up')
-        await besideOwner(context, target, () => useMachine(context, victim))
+        for (let times = 0; times < warmups; times++) {
+          await compareInTurns(context, victim, attack)
+        }
         const usual = await readMemory(context)
         say('calling a hostile agent')
-        const attacked = await besideOwner(context, target, () => useMachine(context, victim))
+        const { quiet, attacked } = await compareInTurns(context, victim, attack)
         const held = await readMemory(context)
+        if (outcomes.size < 4) throw new Error(`all calls ended alike: ${[...outcomes].join()}`)
         const after = await whoLives(context, victim)
         if (after !== before) throw new Error(`${before} became ${after}`)
         return [
@@ -72,28 +81,28 @@ exec /opt/computer/bin/node /run/hostile.mjs ${socket} 20`
   await eventually('the agent is another one', isGone, polling)
 }
 
-/** Resolves to the result of `work`, during which the owner has called. */
-async function besideOwner<T>(
+/** Does its work while the owner calls, and resolves to how these calls ended. */
+async function besideOwner(
   { api }: BenchContext,
   target: { readonly id: string; readonly sessionId: string },
-  work: () => Promise<T>,
-): Promise<T> {
+  work: () => Promise<void>,
+): Promise<(string | number)[]> {
   const { gateway_url: gateway } = await api.ok<{ gateway_url: string }>('GET', '/v1/auth/me')
   const child = fork(owner)
+  // Owners have computers of their own; here it gets what the host has left.
+  setPriority(child.pid!, constants.priority.PRIORITY_LOW)
   const failed = once(child, 'exit').then(([code]) => {
     throw new Error(`the owner has ended with ${code}`)
   })
   failed.catch(() => {})
   child.send({ origins: { api: api.baseUrl, gateway, key: api.key }, target })
   try {
-    const result = await Promise.race([work(), failed])
+    await Promise.race([work(), failed])
     child.send('end')
     const [outcomes] = (await Promise.race([once(child, 'message'), failed])) as [
       [string | number, number][],
     ]
-    if (outcomes.length < 3)
-      throw new Error(`the calls all ended alike: ${JSON.stringify(outcomes)}`)
-    return result
+    return outcomes.map(([outcome]) => outcome)
   } finally {
     child.kill()
   }

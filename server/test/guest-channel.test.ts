@@ -25,6 +25,28 @@ test('a call to an agent that never responds fails as not sent', async (t) => {
   assert.equal(guests.channels.size, 0)
 })
 
+test('an agent that hangs up again and again is connected to four times, then calls wait', async () => {
+  let connections = 0
+  const rude: Driver = {
+    connect: async () => {
+      connections++
+      const [ours, theirs] = duplexPair()
+      theirs.destroy()
+      return ours
+    },
+  }
+  const guests = createGuestClient(rude)
+  const unreachable = { name: 'GuestUnavailable', sent: false }
+  for (let count = 0; count < 4; count++) await assert.rejects(guests.health(ref), unreachable)
+  const fifth = assert.rejects(guests.health(ref), unreachable)
+  const other = guests.health({ ...ref, run: `${ref.run} again` })
+  await assert.rejects(other, unreachable)
+  assert.equal(connections, 5)
+  await guests[Symbol.asyncDispose]()
+  await fifth
+  assert.equal(connections, 5)
+})
+
 test('closing does not wait for an agent that reads nothing', async (t) => {
   const agent = startAgent(t, (stream) => respond(stream, healthy))
   await agent.guests.health(ref)

@@ -1,6 +1,7 @@
 import type { MachineDriver, MachineRef } from '../drivers/machine-driver.ts'
 import { GuestChannel, type GuestAnswer, type GuestRequest } from './channel.ts'
 import { GuestUnavailable } from './errors.ts'
+import { Openings, type OpeningLimit } from './openings.ts'
 
 /**
  * One boot of a machine. `run` changes whenever the machine is started (the row counts its boots), so
@@ -12,6 +13,7 @@ export type GuestChannelOptions = {
   /** How long an unused channel stays open. */
   readonly idleMs?: number
   readonly openTimeoutMs?: number
+  readonly openings?: OpeningLimit
   /** How much of each unread stream is buffered here. */
   readonly streamWindowBytes?: number
 }
@@ -23,7 +25,8 @@ export type GuestChannelOptions = {
  * Sessions open on first use, and concurrent callers share the opening. A session that fails is dropped
  * at once and the next call opens another. Between two calls a session may die unnoticed, so a request
  * that fails on a reused session is retried once on a new one, if the agent provably did not act on it
- * or it only reads. All other failures are left to the caller.
+ * or it only reads. All other failures are left to the caller. An agent that ends its sessions again and
+ * again waits for new ones, because the host pays for each.
  */
 export class GuestChannels implements AsyncDisposable {
   readonly #driver: Pick<MachineDriver, 'connect'>
@@ -31,11 +34,13 @@ export class GuestChannels implements AsyncDisposable {
   readonly #openTimeoutMs: number
   readonly #streamWindowBytes: number | undefined
   readonly #channels = new Map<string, Promise<GuestChannel>>()
+  readonly #openings: Openings
   #disposed = false
 
   constructor(driver: Pick<MachineDriver, 'connect'>, options: GuestChannelOptions = {}) {
     this.#driver = driver
     this.#idleMs = options.idleMs ?? 60_000
+    this.#openings = new Openings(options.openings)
     this.#openTimeoutMs = options.openTimeoutMs ?? 10_000
     this.#streamWindowBytes = options.streamWindowBytes
   }
@@ -64,6 +69,7 @@ export class GuestChannels implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#disposed = true
+    this.#openings.end()
     const opened = await Promise.allSettled(this.#channels.values())
     const closing = opened.map(async (result) => {
       if (result.status === 'rejected') return
@@ -87,7 +93,7 @@ export class GuestChannels implements AsyncDisposable {
       if (this.#channels.get(key) === known) this.#channels.delete(key)
       return this.#channel(ref, signal)
     }
-    const opening = this.#open(ref)
+    const opening = this.#open(ref, key)
     this.#channels.set(key, opening)
     const forget = () => {
       if (this.#channels.get(key) === opening) this.#channels.delete(key)
@@ -96,7 +102,8 @@ export class GuestChannels implements AsyncDisposable {
     return { channel: await abortable(opening, signal), reused: false }
   }
 
-  async #open(ref: GuestRef): Promise<GuestChannel> {
+  async #open(ref: GuestRef, key: string): Promise<GuestChannel> {
+    await this.#openings.wait(key)
     const duplex = await this.#connect(ref)
     return GuestChannel.open(duplex, this.#openTimeoutMs, this.#streamWindowBytes)
   }

@@ -84,7 +84,8 @@ async function watch({ gateway, key }: Origins, path: string, random: Random): P
   })
   try {
     const client = new GatewayClient(socket)
-    await client.opened
+    const isOpen = client.opened.then(() => true)
+    if (!(await Promise.race([isOpen, pause(patienceMs, false)]))) return 'gave up'
     await Promise.race([client.closed, pause(random.below(patienceMs))])
     return 'watched'
   } catch {
