@@ -37,6 +37,9 @@ export type Lifetime = { after(end: () => void | Promise<void>): void }
 
 let postgres: ReturnType<typeof startMigratedPostgres> | undefined
 
+/** Machines of the fake engine boot in no time, so their agents are connected to as often. */
+const anyNumber = { most: 1_000, withinMs: 1_000 }
+
 /** A whole server over the fake engine with a database of its own, ended with the test. */
 export async function startTestServer(
   t: Lifetime,
@@ -64,7 +67,7 @@ export async function startTestServer(
   await changes.listen()
   const engine = createFakeEngine()
   const driver = engine.driver()
-  const guests = createGuestClient(driver, options.guests)
+  const guests = createGuestClient(driver, { openings: anyNumber, ...options.guests })
   const principals = createPrincipalCache(changes)
   const timing = { ...testTiming, ...options.timing }
   const app: App = { config, timing, db, changes, log, principals, driver, guests }

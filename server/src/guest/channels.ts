@@ -105,6 +105,7 @@ export class GuestChannels implements AsyncDisposable {
   async #open(ref: GuestRef, key: string): Promise<GuestChannel> {
     await this.#openings.wait(key)
     const duplex = await this.#connect(ref)
+    this.#openings.count(key)
     return GuestChannel.open(duplex, this.#openTimeoutMs, this.#streamWindowBytes)
   }
 

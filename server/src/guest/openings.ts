@@ -18,12 +18,12 @@ export class Openings {
     this.#limit = limit
   }
 
-  /** Resolves when another may be opened, which then counts. */
+  /** Resolves when another may be opened. */
   async wait(key: string): Promise<void> {
     const { most, withinMs } = this.#limit
     for (;;) {
       const times = this.#times.get(key) ?? []
-      if (times.length < most) return this.#count(key, times)
+      if (times.length < most) return
       // Timers may be a little early.
       const ms = Math.max(1, times[0]! + withinMs - performance.now())
       await pause(ms, undefined, { signal: this.#ended.signal }).catch((cause: unknown) => {
@@ -32,12 +32,9 @@ export class Openings {
     }
   }
 
-  /** Refuses all that wait. */
-  end(): void {
-    this.#ended.abort()
-  }
-
-  #count(key: string, times: number[]): void {
+  /** Counts one that has been opened. A machine that cannot be reached yet is not counted against. */
+  count(key: string): void {
+    const times = this.#times.get(key) ?? []
     times.push(performance.now())
     this.#times.set(key, times)
     const forget = () => {
@@ -45,5 +42,10 @@ export class Openings {
       if (times.length === 0) this.#times.delete(key)
     }
     setTimeout(forget, this.#limit.withinMs).unref()
+  }
+
+  /** Refuses all that wait. */
+  end(): void {
+    this.#ended.abort()
   }
 }
