@@ -84,8 +84,9 @@ type Rule = { readonly action: string; readonly state: string; readonly destinat
 
 /**
  * What is not on the internet: private use, loopback, link-local, carrier NAT, protocol assignments,
- * documentation, benchmarks, multicast, reserved (IANA's special-purpose registry). Metadata services of
- * clouds are in link-local, 192.0.0.0/24 (Oracle) and at 168.63.129.16 (Azure).
+ * benchmarks, multicast, reserved (IANA's special-purpose registry). Metadata services of clouds are in
+ * link-local, 192.0.0.0/24 (Oracle) and at 168.63.129.16 (Azure). Ranges for documentation stay open:
+ * nothing of a cloud or a host is there, and closed networks use them for what stands for the internet.
  */
 const closedRanges = [
   '0.0.0.0/8',
@@ -96,12 +97,9 @@ const closedRanges = [
   '169.254.0.0/16',
   '172.16.0.0/12',
   '192.0.0.0/24',
-  '192.0.2.0/24',
   '192.88.99.0/24',
   '192.168.0.0/16',
   '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
 ]
