@@ -5,7 +5,7 @@ import { createMachine, deleteMachine, polling, withMachine } from '../machine.t
 import { findInit, readGuestCpuMs } from '../processes.ts'
 import type { Bench, BenchContext, FigureRow } from '../row.ts'
 
-/** What root of one machine can do to those who use another. */
+/** Root of one machine attacks what machines share, and another machine is used as usual. */
 export const bench: Bench = {
   name: 'r12-attacks',
   title: 'calls of others beside an attacker',

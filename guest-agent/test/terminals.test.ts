@@ -159,25 +159,20 @@ test('killing ends every process inside, including those that ignore the hangup'
   assert.throws(() => terminals.find(id), { code: 'not_found' })
 })
 
-test('a process may handle the hangup and exit by itself', async () => {
-  const script = 'trap "echo bye; exit 9" HUP; echo up; while :; do sleep 0.05; done'
-  const id = open({ command: ['bash', '-c', script] })
-  const client = attach(id)
-  await client.until(/up/)
-  await terminals.kill(id)
-  assert.equal(await client.exit, 9)
-  assert.match(client.text, /bye/)
-})
-
-test('what a process starts to handle the hangup is not hung up', async () => {
-  const script = 'trap "sleep 0.2; echo bye; exit 9" HUP; echo up; while :; do sleep 0.05; done'
-  const id = open({ command: ['bash', '-c', script] })
-  const client = attach(id)
-  await client.until(/up/)
-  await terminals.kill(id)
-  assert.equal(await client.exit, 9)
-  assert.match(client.text, /bye/)
-})
+for (const [name, work] of [
+  ['a process may handle the hangup and exit by itself', 'echo bye'],
+  ['what a process starts to handle the hangup is not hung up', 'sleep 0.2; echo bye'],
+] as const) {
+  test(name, async () => {
+    const script = `trap "${work}; exit 9" HUP; echo up; while :; do sleep 0.05; done`
+    const id = open({ command: ['bash', '-c', script] })
+    const client = attach(id)
+    await client.until(/up/)
+    await terminals.kill(id)
+    assert.equal(await client.exit, 9)
+    assert.match(client.text, /bye/)
+  })
+}
 
 test('a terminal that is killed while its command starts is hung up, and not killed', async () => {
   const hangup = 128 + 1

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { GuestUnavailable } from './errors.ts'
 
-/** Of one machine, at most `most` in any `withinMs`. */
+/** Connections to one machine are opened at most `most` times in any `withinMs`. */
 export type OpeningLimit = { readonly most: number; readonly withinMs: number }
 
 /**

@@ -103,7 +103,7 @@ export async function clearAttemptsAnywhere(
     .execute()
 }
 
-/** Who is counted, and where, if each place counts by itself. */
+/** The subject that is counted, such as an email, and its place if each place counts by itself. */
 type Subject = readonly [subject: string, place?: string]
 
 const digestBytes = 16

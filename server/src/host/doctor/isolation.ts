@@ -1,6 +1,6 @@
 import { ok, warn, type Check } from './check.ts'
 
-/** What confines machines beyond the least that a server needs. */
+/** The checks of what confines machines, beyond the least that a server needs. */
 export const isolationChecks: readonly Check[] = [
   {
     name: 'AppArmor',
