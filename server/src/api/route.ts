@@ -90,8 +90,8 @@ export type RouteHooks = {
 
 /**
  * Serves a group of endpoints. Read `onRequest` and `handler` to know all that happens to a request. The
- * caller is admitted before the body is read, so that nobody else can make the server hold one, and
- * again when it has arrived, because permissions may have been revoked meanwhile.
+ * caller is admitted before a body is read, so that nobody else can make the server hold one, and again
+ * when it has arrived, because permissions may have been revoked meanwhile.
  */
 export function mount<Endpoints extends Record<string, Endpoint>>(
   http: FastifyInstance,
@@ -103,13 +103,14 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
     const run = routes[name]! as unknown as AnyHandler
     const handle = endpoint.method === 'GET' ? run : withWriteHook(hooks, run)
 
-    const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
-      // Responses are private to the caller, and some contain secrets.
-      void reply.header('cache-control', 'no-store')
-      if (endpoint.method === 'GET') return
+    const admit = async (request: FastifyRequest) => {
       if (endpoint.requires === 'public') hooks.admit(request)
       else await authorize(hooks, endpoint, await hooks.authenticate(request))
     }
+    const admitBeforeBody = async (request: FastifyRequest) => {
+      if (hasBody(request)) await admit(request)
+    }
+    const onRequest = endpoint.method === 'GET' ? [keepPrivate] : [keepPrivate, admitBeforeBody]
 
     const handler = async (request: FastifyRequest, reply: FastifyReply) => {
       if (endpoint.requires === 'public') {
@@ -139,6 +140,17 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
 }
 
 type AnyHandler = (caller: Caller, input: object) => Promise<unknown>
+
+/** Responses are private to the caller, and some contain secrets. */
+function keepPrivate(_request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  void reply.header('cache-control', 'no-store')
+  done()
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
+  return length !== '0' || encoding !== undefined
+}
 
 function withWriteHook({ onWrite }: RouteHooks, run: AnyHandler): AnyHandler {
   if (!onWrite) return run

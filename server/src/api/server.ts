@@ -40,6 +40,7 @@ export function createApi(
   options: { readonly authenticate?: Authenticate } = {},
 ): FastifyInstance {
   const http = createHttp(app)
+  http.decorateRequest('organizationId')
   const identify = options.authenticate ?? ((request) => authenticate(app, request))
   const hooks: RouteHooks = {
     async authenticate(request) {

@@ -1,6 +1,6 @@
 import { largeBodyLimit, showBodyLimit } from '@computer/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PassThrough, type Readable } from 'node:stream'
 import type { App } from '../app.ts'
 import { ApiError } from '../errors.ts'
@@ -31,8 +31,10 @@ export function addBodyParsers(http: FastifyInstance, { timing }: Pick<App, 'tim
   const { bodyMs, uploadSilenceMs } = timing
   const parseJson = http.getDefaultJsonParser('error', 'error')
   const memory = new OrganizationMemory(maxBytesOfOrganization)
-  http.addHook('preParsing', async (request, reply) => {
+  http.decorateRequest('response')
+  http.addHook('onRequest', (request, reply, done) => {
     request.response = reply.raw
+    done()
   })
   http.removeAllContentTypeParsers()
   http.addContentTypeParser(
@@ -60,18 +62,22 @@ export function addBodyParsers(http: FastifyInstance, { timing }: Pick<App, 'tim
     async (_request: FastifyRequest, payload: Readable) => limitSilence(payload, uploadSilenceMs),
   )
 
-  http.addHook('onResponse', async ({ raw }) => {
+  http.addHook('onResponse', ({ raw }, _reply, done) => {
     // Undefined for injected requests of tests.
-    if (raw.complete !== false) return
-    const { socket } = raw
-    raw.unpipe()
-    raw.resume()
-    const timer = setTimeout(() => {
-      if (!raw.complete) socket.destroy()
-    }, bodyMs)
-    // Not the socket's, which lives through many requests.
-    raw.once('close', () => clearTimeout(timer))
+    if (raw.complete === false) discardRest(raw, bodyMs)
+    done()
   })
+}
+
+function discardRest(request: IncomingMessage, timeoutMs: number): void {
+  const { socket } = request
+  request.unpipe()
+  request.resume()
+  const timer = setTimeout(() => {
+    if (!request.complete) socket.destroy()
+  }, timeoutMs)
+  // Not the socket's, which lives through many requests.
+  request.once('close', () => clearTimeout(timer))
 }
 
 type Reading = {

@@ -16,21 +16,21 @@ const shortBytes = 64 * 1024
 
 export function limitResponses(http: FastifyInstance, { timing }: Pick<App, 'timing'>): void {
   const waiting = new OrganizationMemory(maxWaitingBytes)
-  http.addHook('onSend', async (request, reply, payload) => {
+  http.addHook('onSend', (request, reply, payload, done) => {
     closeWhenSilent(reply, timing.responseSilenceMs)
     const bytes = lengthOf(payload)
-    if (bytes > shortBytes && !waiting.take(request, bytes, reply.raw)) throw tooMuch()
-    return payload
+    if (bytes <= shortBytes || waiting.take(request, bytes, reply.raw)) done(null, payload)
+    else done(tooMuch())
   })
 }
 
 /**
- * What the caller does not read for so long, it does not get. A response that waits for an earlier one
- * on its connection has no socket yet, and shares the fate of the earlier one.
+ * What the caller does not read for so long, it does not get: Node closes connections that time out. A
+ * response that waits for an earlier one on its connection has no socket yet, and shares the fate of the
+ * earlier one.
  */
-function closeWhenSilent({ raw }: FastifyReply, silenceMs: number): void {
-  const { socket } = raw
-  if (socket instanceof Socket) raw.setTimeout(silenceMs, () => socket.destroy())
+function closeWhenSilent({ raw: { socket } }: FastifyReply, silenceMs: number): void {
+  if (socket instanceof Socket) socket.setTimeout(silenceMs)
 }
 
 /** Streams are held back by their reader, so they wait elsewhere. */

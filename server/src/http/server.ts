@@ -52,18 +52,17 @@ export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): Fastify
   })
   http.server.maxConnections = maxConnections
 
-  http.addHook('onRequest', async (request, reply) => {
+  http.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id)
+    done()
   })
   // Before a body is read for no route.
-  http.addHook('preParsing', async (request) => {
-    if (request.is404) throw noRoute(request)
+  http.addHook('preParsing', (request, _reply, _payload, done) => {
+    done(request.is404 ? noRoute(request) : null)
   })
-  http.addHook('onResponse', async (request, reply) => {
-    if (request.method === 'GET' && reply.statusCode < 500) return
-    const { statusCode: status, elapsedTime } = reply
-    const fields = { method: request.method, path: request.routeOptions.url, status }
-    request.log.info({ ...fields, ms: Math.round(elapsedTime) }, 'answered')
+  http.addHook('onResponse', (request, reply, done) => {
+    if (request.method !== 'GET' || reply.statusCode >= 500) logAnswer(request, reply)
+    done()
   })
 
   addBodyParsers(http, app)
@@ -81,6 +80,12 @@ export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): Fastify
     return sendError(reply, answer, request.id)
   })
   return http
+}
+
+function logAnswer(request: FastifyRequest, reply: FastifyReply): void {
+  const { statusCode: status, elapsedTime } = reply
+  const fields = { method: request.method, path: request.routeOptions.url, status }
+  request.log.info({ ...fields, ms: Math.round(elapsedTime) }, 'answered')
 }
 
 function noRoute({ method, url }: FastifyRequest): ApiError {
