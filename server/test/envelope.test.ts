@@ -209,6 +209,9 @@ test('headers of more than 16 KiB, and bytes that are not HTTP, get an error in 
     assert.match(error.message, message)
     assert.ok(head.includes(`x-request-id: ${error.request_id}`))
   }
+  const [head, body] = (await speak(big.replace('GET', 'HEAD'))).split('\r\n\r\n')
+  assert.match(head!, /^HTTP\/1\.1 400 /)
+  assert.equal(body, '', 'a response to HEAD has no body')
   const fits = `GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: ${'a'.repeat(15_000)}\r\n\r\n`
   assert.match(await speak(fits), /^HTTP\/1\.1 200 /)
 })

@@ -155,7 +155,7 @@ const refusals: Record<string, string> = {
 }
 
 /** Malformed HTTP and oversized headers never become a request, so reply on the socket. */
-function refuseBrokenHttp(error: Error & { code?: string }, socket: Socket): void {
+function refuseBrokenHttp(error: BrokenHttp, socket: Socket): void {
   if (!socket.writable) return
   const message =
     error.code === 'HPE_HEADER_OVERFLOW'
@@ -163,8 +163,14 @@ function refuseBrokenHttp(error: Error & { code?: string }, socket: Socket): voi
       : 'this is not an HTTP request'
   const id = `req_${newUlid()}`
   const body = JSON.stringify(envelope(new ApiError('invalid_request', message), id))
+  // The parser tells no method, and a response to HEAD has no body.
+  const { rawPacket } = error
+  const isHead = Buffer.isBuffer(rawPacket) && rawPacket.toString('latin1', 0, 5) === 'HEAD '
   socket.end(
     `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\n` +
-      `x-request-id: ${id}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+      `x-request-id: ${id}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n` +
+      (isHead ? '' : body),
   )
 }
+
+type BrokenHttp = Error & { readonly code?: string; readonly rawPacket?: unknown }
