@@ -36,8 +36,10 @@ export async function readCookie(api: ApiClient, id: string): Promise<string> {
 
 /** Closes the window, so that the browser writes its profile to the disk. */
 export async function closeBrowser(api: ApiClient, id: string): Promise<void> {
-  const window = ['search', '--onlyvisible', '--class', 'chromium', 'windowactivate', '--sync']
-  await api.run(id, ['xdotool', ...window, 'key', 'alt+F4'])
+  // A site is visited before the window is there. It is asked to close without keys, which need the focus.
+  await eventually('the browser has a window', () =>
+    api.run(id, ['sh', '-c', 'wmctrl -x -c chromium && echo asked']).catch(() => undefined),
+  )
   await eventually('the browser has ended', async () => {
     const left = await api.run(id, ['sh', '-c', 'pgrep -x chromium || true'])
     return left === ''
