@@ -184,7 +184,10 @@ async function create(call: Call, path: string, body: object) {
   return answer.body as { id: string }
 }
 
-/** Whether a machine that the request names was in transit at some time since then. */
+/**
+ * Whether a machine that the request names was in transit at some time since then. An event has its time
+ * before its transaction commits, so a request that begins in between still meets the state before it.
+ */
 export async function wasUnavailable(
   server: TestServer,
   { url, body = '' }: SentRequest,
@@ -195,7 +198,8 @@ export async function wasUnavailable(
     select from machines m where id in (${sql.join(ids)}) and (
       state in ('creating', 'starting', 'stopping') or exists (
         select from machine_events e
-        where e.machine_id = m.id and e.to_state is not null and e.occurred_at >= ${since}))
+        where e.machine_id = m.id and e.to_state is not null
+          and e.occurred_at >= ${since}::timestamptz - interval '1 second'))
   `.execute(server.app.db)
   return rows.length > 0
 }
