@@ -10,7 +10,7 @@ import { linkAddress, startOutside } from './outside.ts'
 
 /** An address of the internet. The host routes it to the test's own network. */
 const internet = '11.0.0.1'
-/** In a range for documentation, which closed networks use for what stands for the internet. */
+/** An address in a range for documentation, which closed networks use for what stands for the internet. */
 const documentation = '203.0.113.77'
 /** Metadata services and internals of clouds, and what is on no internet. */
 const special = ['168.63.129.16', '192.0.0.192', '192.88.99.77', '198.18.0.77', '198.19.255.77']

@@ -36,9 +36,12 @@ export async function readCookie(api: ApiClient, id: string): Promise<string> {
 
 /** Closes the window, so that the browser writes its profile to the disk. */
 export async function closeBrowser(api: ApiClient, id: string): Promise<void> {
-  // A site is visited before the window is there. It is asked to close without keys, which need the focus.
-  await eventually('the browser has a window', () =>
-    api.run(id, ['sh', '-c', 'wmctrl -x -c chromium && echo asked']).catch(() => undefined),
+  // The window may appear after the visit, and keys would reach it only once it has the focus.
+  await eventually('the window of the browser is asked to close', () =>
+    api.run(id, ['wmctrl', '-x', '-c', 'chromium']).then(
+      () => true,
+      () => false,
+    ),
   )
   await eventually('the browser has ended', async () => {
     const left = await api.run(id, ['sh', '-c', 'pgrep -x chromium || true'])

@@ -103,12 +103,10 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
     const run = routes[name]! as unknown as AnyHandler
     const handle = endpoint.method === 'GET' ? run : withWriteHook(hooks, run)
 
-    const admit = async (request: FastifyRequest) => {
-      if (endpoint.requires === 'public') hooks.admit(request)
-      else await authorize(hooks, endpoint, await hooks.authenticate(request))
-    }
     const admitBeforeBody = async (request: FastifyRequest) => {
-      if (hasBody(request)) await admit(request)
+      if (!hasBody(request)) return
+      if (endpoint.requires === 'public') hooks.admit(request)
+      else await authorize(hooks, endpoint, request)
     }
     const onRequest = endpoint.method === 'GET' ? [keepPrivate] : [keepPrivate, admitBeforeBody]
 
@@ -118,8 +116,7 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
         const input = { ...readInput(endpoint, request, reply), newId }
         return send(reply, endpoint, await handle(caller, input))
       }
-      const actor = await hooks.authenticate(request)
-      await authorize(hooks, endpoint, actor)
+      const actor = await authorize(hooks, endpoint, request)
       return auditRefusals(hooks, endpoint, actor, async () => {
         const input = readInput(endpoint, request, reply)
         if (!endpoint.creates) {
@@ -161,9 +158,14 @@ function withWriteHook({ onWrite }: RouteHooks, run: AnyHandler): AnyHandler {
   }
 }
 
-/** Refuses callers that lack what the endpoint requires. */
-function authorize(hooks: RouteHooks, endpoint: Endpoint, actor: Actor): Promise<void> {
-  return auditRefusals(hooks, endpoint, actor, async () => {
+/** Authenticates the caller. Refuses callers that lack what the endpoint requires. */
+async function authorize(
+  hooks: RouteHooks,
+  endpoint: Endpoint,
+  request: FastifyRequest,
+): Promise<Actor> {
+  const actor = await hooks.authenticate(request)
+  await auditRefusals(hooks, endpoint, actor, async () => {
     const { requires } = endpoint
     if (requires === 'public') return
     if (requires !== 'user') return requirePermission(actor, requires)
@@ -173,6 +175,7 @@ function authorize(hooks: RouteHooks, endpoint: Endpoint, actor: Actor): Promise
       'this requires a user who is signed in with a browser; API keys are not accepted',
     )
   })
+  return actor
 }
 
 async function auditRefusals<T>(

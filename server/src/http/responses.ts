@@ -25,9 +25,9 @@ export function limitResponses(http: FastifyInstance, { timing }: Pick<App, 'tim
 }
 
 /**
- * What the caller does not read for so long, it does not get: Node closes connections that time out. A
- * response that waits for an earlier one on its connection has no socket yet, and shares the fate of the
- * earlier one.
+ * Node closes the connection of a caller that reads nothing for so long, and the rest of the response is
+ * lost. A response that waits for an earlier one on its connection has no socket yet, and shares the fate
+ * of the earlier one.
  */
 function closeWhenSilent({ raw: { socket } }: FastifyReply, silenceMs: number): void {
   if (socket instanceof Socket) socket.setTimeout(silenceMs)
