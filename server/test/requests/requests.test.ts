@@ -10,7 +10,7 @@ import { readDocument } from './document.ts'
 import { knownValues } from './fields.ts'
 import { makeRequest, type SentRequest } from './request.ts'
 import { createSender } from './send.ts'
-import { digestOf, furnish, tend, untilQuiet, wasUnavailable } from './world.ts'
+import { digestOf, furnish, snapshotOf, tend, untilQuiet, wasUnavailable } from './world.ts'
 
 /*
  * Requests made from the OpenAPI document, valid ones and hostile ones, sent as every kind of caller. Every
@@ -79,14 +79,15 @@ async function check(number: number, t: TestContext): Promise<void> {
   }
   const { caller, operation, request } = await requestOf(number)
   leaks.noteSent(caller, request)
-  const beganAt = new Date()
+  const before = await snapshotOf(server)
   let answer: RawAnswer | undefined
   try {
     answer = await send(request, addressOf(random.fork(`address ${number}`)))
     checkAnswer(document, caller, request, answer)
     leaks.check(caller, request, answer)
     if (answer.status === 503) {
-      assert.ok(await wasUnavailable(server, request, beganAt), 'the machine was available')
+      const wasAway = await wasUnavailable(server, request, before)
+      assert.ok(wasAway, `the machine was available, and the answer is ${answer.text}`)
     }
   } catch (error) {
     const problem = `${operation.operationId}: ${error instanceof Error ? error.message : error}`

@@ -184,14 +184,20 @@ async function create(call: Call, path: string, body: object) {
   return answer.body as { id: string }
 }
 
+/** What the database shows now. */
+export async function snapshotOf(server: TestServer): Promise<string> {
+  const now = sql<{ now: string }>`select pg_current_snapshot()::text as now`
+  return (await now.execute(server.app.db)).rows[0]!.now
+}
+
 /**
- * Whether a machine that the request names was in transit at some time since then. An event has its time
- * before its transaction commits, so a request that begins in between still meets the state before it.
+ * Whether a machine that the request names was in transit at some time since the snapshot. An event has its
+ * time before its transaction commits, so it is the snapshot that tells what a request can have met.
  */
 export async function wasUnavailable(
   server: TestServer,
   { url, body = '' }: SentRequest,
-  since: Date,
+  since: string,
 ): Promise<boolean> {
   const ids = `${url} ${body.toString()}`.match(/mch_[0-9a-z]{26}/g) ?? ['']
   const { rows } = await sql`
@@ -199,7 +205,7 @@ export async function wasUnavailable(
       state in ('creating', 'starting', 'stopping') or exists (
         select from machine_events e
         where e.machine_id = m.id and e.to_state is not null
-          and e.occurred_at >= ${since}::timestamptz - interval '1 second'))
+          and not pg_visible_in_snapshot(e.xmin::text::xid8, ${since}::pg_snapshot)))
   `.execute(server.app.db)
   return rows.length > 0
 }
