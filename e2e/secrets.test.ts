@@ -72,6 +72,10 @@ test('services of users start after the delivery, even at the first boot', async
   const other = await server.api.ok('POST', '/v1/machines', { name: 'prepared' })
   const asRoot = (script: string) =>
     server.api.run(other.id, ['sh', '-c', script], { user: 'root' })
+  // This boot, which has no secret yet, must be over before there is a probe.
+  const booted = await asRoot(`systemctl is-system-running --wait; systemctl start user@1000
+    sudo -u agent XDG_RUNTIME_DIR=/run/user/1000 systemctl --user is-system-running --wait; true`)
+  assert.match(booted, /^(running|degraded)\n(running|degraded)\n$/)
   await asRoot(installProbes)
   await move(other.id, 'stop', 'stopped')
   await server.api.ok('PUT', `/v1/machines/${other.id}/secrets`, { name: 'TOKEN', value })
