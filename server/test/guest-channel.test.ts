@@ -103,6 +103,29 @@ test('a request times out alone: its channel stays open while the agent responds
   assert.equal(agent.sessions.length, 1)
 })
 
+test('a request does not time out because this process stood still', async (t) => {
+  let isAsked = false
+  const agent = startAgent(t, (stream, path) => {
+    isAsked ||= path === '/exec'
+    if (path === '/health') respond(stream, healthy)
+    else setTimeout(() => respond(stream, '{}'), 50)
+  })
+  const channels = new GuestChannels(agent.driver)
+  t.after(() => channels[Symbol.asyncDispose]())
+  const health = { method: 'GET', path: '/health', timeoutMs: 10_000 } as const
+  await channels.request(ref, health, async () => {})
+  const request = {
+    method: 'POST',
+    path: '/exec',
+    body: Buffer.from('{}'),
+    timeoutMs: 500,
+  } as const
+  const answer = channels.request(ref, request, async (head) => head.status)
+  await until(() => isAsked)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)
+  assert.equal(await answer, 200)
+})
+
 for (const [name, head, body] of [
   ['is not JSON', {}, 'hello'],
   ['has another shape', {}, '{"version":1}'],

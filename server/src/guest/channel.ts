@@ -9,6 +9,7 @@ import {
 import type { Duplex, Readable } from 'node:stream'
 import { AnswerMemory } from './answer-memory.ts'
 import { GuestUnavailable } from './errors.ts'
+import { startTimeLimit } from './time-limit.ts'
 import { limitWork } from './work-budget.ts'
 
 /** Limit of requests in flight to one machine from this process. Urgent ones are exempt. */
@@ -79,9 +80,9 @@ export class GuestChannel {
     work.measure()
     const channel = new GuestChannel(session, duplex)
     const gone = new AbortController()
-    const timer = setTimeout(() => {
+    const endLimit = startTimeLimit(timeoutMs, () => {
       gone.abort(new Error(`the agent was silent for ${timeoutMs} ms`))
-    }, timeoutMs)
+    })
     try {
       session.once('close', () => gone.abort(new Error('the agent hung up')))
       await once(session, 'remoteSettings', { signal: gone.signal })
@@ -91,7 +92,7 @@ export class GuestChannel {
       const cause = gone.signal.reason ?? error
       throw new GuestUnavailable('the machine does not answer', { sent: false, cause })
     } finally {
-      clearTimeout(timer)
+      endLimit()
     }
     return channel
   }
@@ -196,17 +197,16 @@ export class GuestChannel {
       stream.setTimeout(timeoutMs, expire)
       return () => {}
     }
-    const timer = setTimeout(expire, timeoutMs)
-    return () => clearTimeout(timer)
+    return startTimeLimit(timeoutMs, expire)
   }
 
   /** After a timeout, finds out whether only that request is slow or the agent is gone. */
   #probe(): void {
     if (this.#probing || this.closed) return
     this.#probing = true
-    const timer = setTimeout(() => this.destroy(), pingTimeoutMs)
+    const endLimit = startTimeLimit(pingTimeoutMs, () => this.destroy())
     this.#session.ping(() => {
-      clearTimeout(timer)
+      endLimit()
       this.#probing = false
     })
   }
