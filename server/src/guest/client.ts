@@ -34,6 +34,7 @@ import { GuestRefusal, GuestUnavailable } from './errors.ts'
 import { processCalls } from './processes.ts'
 import { secretCalls } from './secrets.ts'
 import { terminalCalls } from './terminals.ts'
+import { startTimeLimit } from './time-limit.ts'
 
 const mebibyte = 1024 * 1024
 /** A character of JSON takes at most six bytes: \u0000. */
@@ -197,15 +198,17 @@ export function createGuestClient(
       ref: GuestRef,
       { signal, timeoutMs = answerTimeoutMs }: CallOptions & { readonly timeoutMs?: number } = {},
     ) {
+      const message = `the machine did not flush its disk in ${timeoutMs} ms`
+      const late = new AbortController()
       // The time to open a channel counts too.
-      const limit = AbortSignal.timeout(timeoutMs)
-      const either = signal ? AbortSignal.any([signal, limit]) : limit
+      const endLimit = startTimeLimit(timeoutMs, () => {
+        late.abort(new GuestUnavailable(message, { sent: true }))
+      })
+      const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal
       try {
         await callJson(ref, guestRoutes.flush, z.object({}), { signal: either })
-      } catch (error) {
-        if (error !== limit.reason) throw error
-        const message = `the machine did not flush its disk in ${timeoutMs} ms`
-        throw new GuestUnavailable(message, { sent: true, cause: error })
+      } finally {
+        endLimit()
       }
     },
 

@@ -1,22 +1,20 @@
 const slices = 10
-const longestSliceMs = 1000
 
 /**
- * Calls back once the time is over, in which time that this process stood still hardly counts: a host that is
- * short of processors, or was paused, lets timers expire before the answers are read that have arrived.
- * Returns how to end the limit.
+ * Starts a limit that calls `onExpired` once the time is over, and returns a function that ends the limit. Time
+ * in which this process stood still counts as one slice at most: a host that is short of processors, or was
+ * paused, lets a timer expire before the answers are read that have arrived.
  */
 export function startTimeLimit(ms: number, onExpired: () => void): () => void {
-  let leftMs = ms
-  let timer: NodeJS.Timeout
-  const wait = () => {
-    const sliceMs = Math.min(leftMs, longestSliceMs, ms / slices)
-    timer = setTimeout(() => {
-      leftMs -= sliceMs
-      if (leftMs > 0) wait()
-      else onExpired()
-    }, sliceMs)
-  }
-  wait()
-  return () => clearTimeout(timer)
+  let slicesLeft = slices
+  const timer = setInterval(
+    () => {
+      slicesLeft -= 1
+      if (slicesLeft > 0) return
+      clearInterval(timer)
+      onExpired()
+    },
+    Math.ceil(ms / slices),
+  )
+  return () => clearInterval(timer)
 }
