@@ -10,7 +10,7 @@ import { readDocument } from './document.ts'
 import { knownValues } from './fields.ts'
 import { makeRequest, type SentRequest } from './request.ts'
 import { createSender } from './send.ts'
-import { digestOf, furnish, snapshotOf, tend, untilQuiet, wasUnavailable } from './world.ts'
+import { databaseSnapshot, digestOf, furnish, tend, untilQuiet, wasUnavailable } from './world.ts'
 
 /*
  * Requests made from the OpenAPI document, valid ones and hostile ones, sent as every kind of caller. Every
@@ -79,7 +79,7 @@ async function check(number: number, t: TestContext): Promise<void> {
   }
   const { caller, operation, request } = await requestOf(number)
   leaks.noteSent(caller, request)
-  const before = await snapshotOf(server)
+  const before = await databaseSnapshot(server)
   let answer: RawAnswer | undefined
   try {
     answer = await send(request, addressOf(random.fork(`address ${number}`)))

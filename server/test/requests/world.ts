@@ -184,15 +184,15 @@ async function create(call: Call, path: string, body: object) {
   return answer.body as { id: string }
 }
 
-/** What the database shows now. */
-export async function snapshotOf(server: TestServer): Promise<string> {
+/** Postgres' snapshot of the transactions whose rows a query sees now, as text. */
+export async function databaseSnapshot(server: TestServer): Promise<string> {
   const now = sql<{ now: string }>`select pg_current_snapshot()::text as now`
   return (await now.execute(server.app.db)).rows[0]!.now
 }
 
 /**
- * Whether a machine that the request names was in transit at some time since the snapshot. An event has its
- * time before its transaction commits, so it is the snapshot that tells what a request can have met.
+ * Whether a machine that the request names was in transit at some time since the database's snapshot. An event
+ * has its time before its transaction commits, so it is the snapshot that tells what a request can have met.
  */
 export async function wasUnavailable(
   server: TestServer,
