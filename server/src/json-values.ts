@@ -22,3 +22,12 @@ const backslash = '\\'.charCodeAt(0)
 const comma = ','.charCodeAt(0)
 const bracket = '['.charCodeAt(0)
 const brace = '{'.charCodeAt(0)
+
+/** The same text for values that differ only in the order of their keys. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, one: unknown) =>
+    typeof one === 'object' && one !== null && !Array.isArray(one)
+      ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : one,
+  )
+}

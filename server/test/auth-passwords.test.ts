@@ -27,6 +27,16 @@ test('a change needs the current password and ends all other sessions', async ()
   )
 })
 
+test('wrong current passwords are limited, and keep nobody from logging in', async () => {
+  const person = await server.signUp()
+  for (let tries = 0; tries < 10; tries++) {
+    assert.equal((await change(person, 'a wrong password')).status, 403)
+  }
+  const refused = await change(person, goodPassword)
+  assert.deepEqual([refused.status, refused.body.error.code], [429, 'rate_limited'])
+  assert.equal(await loginStatus(person, goodPassword), 200)
+})
+
 test('a login that verified the old password during a change is refused', async () => {
   const person = await server.signUp()
   const { password_hash } = await rowOf(await server.signUp())

@@ -46,6 +46,21 @@ test('malformed bodies are refused', async () => {
   assert.equal((await post(JSON.stringify({ machine_id: id }), charset)).status, 201)
 })
 
+test('null is no body, and for an optional field it means that it is not given', async () => {
+  const before = (await server.call('GET', '/v1/machines')).body.data.length
+  refused(await server.call('POST', '/v1/machines', 'null', json), 'invalid_request', /object/)
+  assert.equal((await server.call('GET', '/v1/machines')).body.data.length, before)
+
+  const optional = { name: null, template: null, metadata: null, start: false }
+  assert.equal((await server.call('POST', '/v1/machines', optional)).status, 201)
+  const required = await server.call('POST', '/v1/sessions', { machine_id: null })
+  refused(required, 'invalid_request', /machine_id/)
+  const unknown = await server.call('POST', '/v1/machines', { nothing: null })
+  refused(unknown, 'invalid_request', /nothing/)
+  const value = await server.call('POST', '/v1/machines', { metadata: { key: null } })
+  refused(value, 'invalid_request', /metadata.key/)
+})
+
 test('an empty body is read as an empty object', async () => {
   const created = await server.call('POST', '/v1/machines', '', json)
   assert.equal(created.status, 201)

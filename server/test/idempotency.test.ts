@@ -36,6 +36,15 @@ test('the same key replays the first response', async () => {
   }
 })
 
+test('the order of keys in a body makes no difference', async () => {
+  const headers = { 'idempotency-key': randomUUID(), 'content-type': 'application/json' }
+  const create = (body: string) => server.call('POST', '/v1/machines', body, headers)
+  const first = await create('{"start":false,"metadata":{"a":"1","b":"2"}}')
+  assert.equal(first.status, 201)
+  const second = await create('{"metadata":{"b":"2","a":"1"},"start":false}')
+  assert.deepEqual([second.status, second.body.id], [201, first.body.id])
+})
+
 test('fifty concurrent calls with one key create one machine', async () => {
   const before = await count('/v1/machines')
   const headers = { 'idempotency-key': randomUUID() }

@@ -185,6 +185,9 @@ test('a refusal by the plan contains the quota', async (t) => {
   const server = await startTestServer(t, { plan: 'free' })
   const large = await server.call('POST', '/v1/machines', { size: 'large' })
   assert.deepEqual([large.status, large.body.error.code], [402, 'quota_exceeded'])
+  assert.equal(large.body.error.quota, undefined)
+  const details = [{ field: 'size', message: 'must be at most small' }]
+  assert.deepEqual(large.body.error.details, details)
   await server.machine({ start: false })
   const second = await server.call('POST', '/v1/machines', { start: false })
   assert.equal(second.status, 402)

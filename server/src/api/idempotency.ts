@@ -12,6 +12,7 @@ import {
 } from '../domain/idempotency.ts'
 import { ApiError, conflict } from '../errors.ts'
 import { newId } from '../ids.ts'
+import { canonicalJson } from '../json-values.ts'
 
 /*
  * Idempotency keys (wire, Conventions). The first call with a key inserts a row and renews its claim
@@ -41,7 +42,7 @@ export function runOncePerKey(app: Pick<App, 'db' | 'log' | 'config'>): RunOnce 
     if (key === null) return work(newId)
 
     const id = digest([actor.organizationId, actor.principal.id, routeOf(request), key])
-    const bodyHash = digest([JSON.stringify(request.body ?? {})])
+    const bodyHash = digest([canonicalJson(request.body ?? {})])
     const sealingKey = deriveSealingKey(app, request, key)
     const claim = await claimKey(app.db, id, bodyHash)
     if (claim.sealed) {

@@ -6,7 +6,7 @@ import type { Actor, Caller, UserActor } from '../actor.ts'
 import { requirePermission } from '../domain/accounts/permissions.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { parse } from '../http/parse.ts'
+import { parse, withoutNulls } from '../http/parse.ts'
 import type { NewId, RunOnce, WireResponse } from './idempotency.ts'
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
@@ -204,7 +204,7 @@ function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyRe
   return {
     params: parseIf(endpoint.params, request.params, 'path'),
     query: upload ? undefined : parse(endpoint.query ?? nothing, request.query, 'query'),
-    body: upload ? undefined : parse(endpoint.body ?? nothing, request.body ?? {}, 'body'),
+    body: upload ? undefined : readBody(endpoint.body ?? nothing, request.body),
     headers: parseIf(endpoint.headers, request.headers, 'header'),
     upload,
     wantsBytes:
@@ -230,6 +230,11 @@ function toWireResponse(endpoint: Endpoint, result: unknown): WireResponse {
 }
 
 const nothing = z.strictObject({})
+
+/** No body counts as an empty one. */
+function readBody(schema: z.ZodType, body: unknown): unknown {
+  return parse(schema, body === undefined ? {} : withoutNulls(schema, body), 'body')
+}
 
 function parseIf(schema: z.ZodType | undefined, value: unknown, part: string): unknown {
   return schema && parse(schema, value, part)

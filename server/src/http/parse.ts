@@ -1,5 +1,5 @@
 import type { FieldError } from '@computer/contract'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 
 /** An error names this many fields at most; names of fields come from the caller. */
@@ -18,6 +18,28 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T 
   const more = all.length - details.length
   const rest = more > 0 ? ` (${more} more errors than details lists)` : ''
   throw new ApiError('invalid_request', `${where}: ${first.message}${rest}`, { details })
+}
+
+/** Leaves out optional fields that are null, which means that they are not given (wire, Additions). */
+export function withoutNulls(schema: z.ZodType, value: unknown): unknown {
+  const inner = unwrap(schema)
+  if (!(inner instanceof z.ZodObject) || !isRecord(value)) return value
+  const shape = inner.shape as Readonly<Record<string, z.ZodType>>
+  const given = Object.entries(value).flatMap(([key, one]) => {
+    const field = Object.hasOwn(shape, key) ? shape[key]! : undefined
+    if (field === undefined) return [[key, one]]
+    return one === null && field.isOptional() ? [] : [[key, withoutNulls(field, one)]]
+  })
+  return Object.fromEntries(given)
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+  const isWrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault
+  return isWrapped ? unwrap(schema.unwrap() as z.ZodType) : schema
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Fields are dotted paths. Each unknown field is a separate entry. */

@@ -72,12 +72,16 @@ export function requireRoom(entitlements: Entitlements, limit: QuotaLimit, curre
   )
 }
 
-/** A plan caps the size of machines (specification, Machine sizes). */
+/**
+ * A plan caps the size of machines (specification, Machine sizes). The closed set of limits has no word
+ * for the size, so the error names the field instead (docs/decisions/0019).
+ */
 export function requireSize(entitlements: Entitlements, size: MachineSize): void {
   if (sizeOrder.indexOf(size) <= sizeOrder.indexOf(entitlements.largestSize)) return
   throw new ApiError(
     'quota_exceeded',
     `plan ${entitlements.planId} allows machines up to ${entitlements.largestSize}, not ${size}`,
+    { details: [{ field: 'size', message: `must be at most ${entitlements.largestSize}` }] },
   )
 }
 

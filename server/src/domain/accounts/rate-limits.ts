@@ -31,6 +31,13 @@ export const knownNetworksLimit: EnforcedLimit = {
   windowMinutes: 60,
   refusal: '',
 }
+/** Wrong current passwords in a signed-in user's own session. Logins are not affected. */
+export const passwordChangeLimit: EnforcedLimit = {
+  kind: 'password_change',
+  max: 10,
+  windowMinutes: 15,
+  refusal: 'too many wrong passwords',
+}
 export const signupLimit: EnforcedLimit = {
   kind: 'signup',
   max: 10,
