@@ -73,6 +73,3 @@ export const Display = z
   })
   .meta({ id: 'Display' })
 export type Display = z.infer<typeof Display>
-
-export const ScreenshotFormat = z.enum(['png', 'jpeg', 'webp']).meta({ id: 'ScreenshotFormat' })
-export type ScreenshotFormat = z.infer<typeof ScreenshotFormat>

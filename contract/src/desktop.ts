@@ -9,20 +9,12 @@ import {
   KeyBody,
   MoveBody,
   ResizeBody,
-  ScreenshotFormat,
   ScrollBody,
   TypeBody,
 } from './desktop-actions.ts'
 import { endpoint, largeBodyLimit } from './endpoint.ts'
 import { MachineId, SessionId } from './ids.ts'
-
-export const Screenshot = z
-  .object({
-    image: z.string().describe('The image, in base64.'),
-    format: ScreenshotFormat,
-    display: z.object({ width: z.int(), height: z.int() }),
-  })
-  .meta({ id: 'Screenshot' })
+import { Screenshot, screenshotQuery } from './screenshots.ts'
 
 export const Clipboard = z
   .object({ text: z.string(), selection: ClipboardSelection })
@@ -43,7 +35,22 @@ const GrantHeaders = z.object({
     .describe('Fail with conflict unless the lease still has this fence.'),
 })
 
-/** An input route: requires the input lease and responds with an empty object. */
+/** What a `then=screenshot` waits for by default: an input shows its effect within 150 ms. */
+export const thenSettleMs = 200
+
+const InputQuery = z.strictObject({
+  // oxlint-disable-next-line unicorn/no-thenable -- a parameter of the URL, never awaited
+  then: z
+    .literal('screenshot')
+    .optional()
+    .describe(
+      'Answer a screenshot that shows the effect of the input. The other parameters say how it is ' +
+        `taken; settle_ms is ${thenSettleMs} by default.`,
+    ),
+  ...screenshotQuery,
+})
+
+/** An input route: requires the input lease and responds with an empty object, or a screenshot. */
 function input<const Path extends string, Body extends z.ZodType>(
   path: Path,
   summary: string,
@@ -56,9 +63,16 @@ function input<const Path extends string, Body extends z.ZodType>(
     requires: 'machines:control',
     params,
     headers: GrantHeaders,
+    query: InputQuery,
     body,
     status: 200,
-    response: z.object({}),
+    response: z.object({
+      screenshot: Screenshot.nullable()
+        .optional()
+        .describe(
+          'With then=screenshot. Null if the input was performed and no screenshot could be taken.',
+        ),
+    }),
   })
 }
 
@@ -89,16 +103,7 @@ export const desktop = {
     summary: 'Take a screenshot. With accept: image/*, the response body is the image itself.',
     requires: 'member',
     params,
-    query: z.strictObject({
-      format: ScreenshotFormat.default('png'),
-      quality: z.coerce
-        .number()
-        .int()
-        .min(1)
-        .max(100)
-        .default(80)
-        .describe('Compression quality of jpeg and webp. Ignored for png.'),
-    }),
+    query: z.strictObject(screenshotQuery),
     status: 200,
     response: Screenshot,
     bytes: 'image/*',

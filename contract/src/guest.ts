@@ -9,7 +9,6 @@ import {
   KeyBody,
   MoveBody,
   ResizeBody,
-  ScreenshotFormat,
   ScrollBody,
   TypeBody,
 } from './desktop-actions.ts'
@@ -19,6 +18,7 @@ import { DirectoryEntry, MovedFile, MoveFileBody } from './files.ts'
 import { guestProcessRoutes } from './guest-processes.ts'
 import { guestSecretRoutes } from './guest-secrets.ts'
 import { guestTerminalRoutes } from './guest-terminals.ts'
+import { screenshotQuery, ScreenshotFormat } from './screenshots.ts'
 import { untrustedArray } from './text.ts'
 
 /**
@@ -39,7 +39,10 @@ export const guestRoutes = {
   identity: { method: 'POST', path: '/identity' },
   fence: { method: 'POST', path: '/fence' },
   display: { method: 'GET', path: '/display' },
-  /** Bytes of the image; its size in x-display-width and x-display-height. */
+  /**
+   * Bytes of the image. Its size is in x-image-width and x-image-height, the display's in x-display-width
+   * and x-display-height; x-settled is true or false after a wait, and x-changing x,y,width,height.
+   */
   screenshot: { method: 'GET', path: '/screenshot' },
   input: { method: 'POST', path: '/input' },
   readClipboard: { method: 'GET', path: '/clipboard' },
@@ -112,9 +115,10 @@ export type GuestInput = z.infer<typeof GuestInput>
 export const GuestInputResult = z.object({ display: Display.optional() })
 
 export const GuestScreenshotQuery = z.strictObject({
+  ...screenshotQuery,
   format: ScreenshotFormat.default('png'),
-  quality: z.coerce.number().int().min(1).max(100).default(80),
 })
+export type GuestScreenshotQuery = z.infer<typeof GuestScreenshotQuery>
 export const GuestClipboardQuery = z.strictObject({
   selection: ClipboardSelection.default('clipboard'),
 })

@@ -9,7 +9,6 @@ import {
   GuestMove,
   GuestReadQuery,
   guestRoutes,
-  GuestScreenshotQuery,
   GuestWriteQuery,
 } from '@computer/contract/guest'
 import { GuestSecrets } from '@computer/contract/guest-secrets'
@@ -35,6 +34,7 @@ import { portRoutes } from './ports/routes.ts'
 import { processRoutes } from './processes/routes.ts'
 import { AgentError } from './errors.ts'
 import { LiveScreen } from './screen/live-screen.ts'
+import { screenshotRoute } from './screen/screenshot-route.ts'
 import { releaseBoot, isBootReleased } from './secrets/boot.ts'
 import { Secrets } from './secrets/secrets.ts'
 import type { Route, Routes } from './server.ts'
@@ -83,17 +83,7 @@ export function createRoutes(config: Config, fence: Fence): Routes {
       return { json: { fence: await fence.raise(request, () => releaseInput(desktop)) } }
     },
     display: async () => ({ json: await desktop.readState() }),
-    screenshot: async ({ query }) => {
-      const { format, quality } = parse(GuestScreenshotQuery, query)
-      const { screenshots } = await desktop.requireUp()
-      const { bytes, width, height } = await screenshots.take(format, quality)
-      const headers = {
-        'content-type': `image/${format}`,
-        'x-display-width': String(width),
-        'x-display-height': String(height),
-      }
-      return { bytes, headers }
-    },
+    ...screenshotRoute(desktop),
     input: async ({ body }) => ({
       json: await performInput(inputHost, await parseBody(GuestInput, body)),
     }),

@@ -1,17 +1,31 @@
 import type { Input } from './input.ts'
 import type { CallOptions } from './options.ts'
 import type { Query, Transport } from './transport.ts'
-import type { Display as Geometry, ScreenshotFormat } from './wire/records.ts'
+import type { Display as Geometry, Rectangle, ScreenshotFormat } from './wire/records.ts'
 
-export type ScreenshotOptions = CallOptions & Query<'GET /v1/machines/{machine_id}/screenshot'>
+type ScreenshotQuery = Query<'GET /v1/machines/{machine_id}/screenshot'>
 
-/** An image of the display. */
+export type ScreenshotOptions = CallOptions &
+  Omit<ScreenshotQuery, 'region' | 'ignore'> & {
+    /** A part of the display. Default: all of it. */
+    readonly region?: Rectangle | undefined
+    /** Where movement does not count for `settleMs`, such as a video. At most 16. */
+    readonly ignore?: readonly Rectangle[] | undefined
+  }
+
+/** An image of the display, or of a part of it. */
 export type Screenshot = {
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly format: ScreenshotFormat
-  /** Size of the display at that time, in pixels. */
+  /** Size of the image, in pixels. */
   readonly width: number
   readonly height: number
+  /** Size of the display at that time, in pixels. */
+  readonly display: { readonly width: number; readonly height: number }
+  /** With `settleMs`: whether the screen had settled before `timeoutMs` passed. */
+  readonly settled: boolean | null
+  /** Where the screen last moved, if it had not settled. */
+  readonly changing: Rectangle | null
 }
 
 /** The display of the desktop. */
@@ -38,8 +52,12 @@ export class Display {
     await this.#input.send('POST /v1/machines/{machine_id}/display/resize', body, options)
   }
 
-  async screenshot({ signal, ...query }: ScreenshotOptions = {}): Promise<Screenshot> {
-    const { format = 'png' } = query
+  async screenshot(options: ScreenshotOptions = {}): Promise<Screenshot> {
+    const { signal, region, ignore, ...rest } = options
+    const { format = 'png', settleMs = 0 } = rest
+    const query: ScreenshotQuery = { ...rest, format }
+    if (region) query.region = toText(region)
+    if (ignore?.length) query.ignore = ignore.map(toText).join(';')
     return this.#transport.bytes(
       'GET /v1/machines/{machine_id}/screenshot',
       { params: { machineId: this.#machineId }, query },
@@ -47,10 +65,26 @@ export class Display {
       async (response) => ({
         bytes: new Uint8Array(await response.arrayBuffer()),
         format,
-        width: Number(response.headers.get('x-display-width')),
-        height: Number(response.headers.get('x-display-height')),
+        width: Number(response.headers.get('x-image-width')),
+        height: Number(response.headers.get('x-image-height')),
+        display: {
+          width: Number(response.headers.get('x-display-width')),
+          height: Number(response.headers.get('x-display-height')),
+        },
+        settled: settleMs > 0 ? response.headers.get('x-screenshot-settled') === 'true' : null,
+        changing: toRectangle(response.headers.get('x-screenshot-changing')),
       }),
       { signal },
     )
   }
+}
+
+function toText({ x, y, width, height }: Rectangle): string {
+  return [x, y, width, height].join()
+}
+
+function toRectangle(text: string | null): Rectangle | null {
+  if (!text) return null
+  const [x, y, width, height] = text.split(',').map(Number)
+  return { x: x!, y: y!, width: width!, height: height! }
 }

@@ -2,6 +2,7 @@ import type { Display } from '@computer/contract'
 import { desktopDown } from '../errors.ts'
 import { getWindowAttributes } from '../x11/requests.ts'
 import { openSession, readWords, type XSession } from '../x11/session.ts'
+import { Settling } from '../screen/settling.ts'
 import { Clipboard } from './clipboard.ts'
 import { Keyboard } from './keyboard.ts'
 import { releaseStuckInput } from './stuck-input.ts'
@@ -12,6 +13,7 @@ import { Screenshots } from './screenshots.ts'
 export type DesktopSession = {
   readonly xSession: XSession
   readonly screenshots: Screenshots
+  readonly settling: Settling
   readonly pointer: Pointer
   readonly keyboard: Keyboard
   readonly clipboard: Clipboard
@@ -71,6 +73,7 @@ export class Desktop {
     return {
       xSession,
       screenshots: new Screenshots(xSession),
+      settling: new Settling(xSession),
       pointer: new Pointer(xSession),
       keyboard: new Keyboard(xSession),
       clipboard: new Clipboard(xSession),

@@ -1,11 +1,23 @@
 import type { ScreenshotFormat } from '@computer/contract'
+import { invalidRequest } from '../errors.ts'
 import { SerialQueue } from '../serial-queue.ts'
-import { extensionRequest, getImage } from '../x11/requests.ts'
+import { extensionRequest, getImage, type Rectangle } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
 import { loadSharp } from './image-library.ts'
 import { swapToRgb } from './pixels.ts'
 
-type Screenshot = { readonly bytes: Buffer; readonly width: number; readonly height: number }
+type Size = { readonly width: number; readonly height: number }
+type Screenshot = { readonly bytes: Buffer; readonly image: Size; readonly display: Size }
+
+export type ScreenshotOptions = {
+  readonly format: ScreenshotFormat
+  readonly quality: number
+  /** Default: the whole display. */
+  readonly region?: Rectangle | undefined
+  readonly scale?: number | undefined
+  /** In pixels. */
+  readonly maxWidth?: number | undefined
+}
 
 /**
  * Screenshots, taken one at a time. The X server reports (DAMAGE) whether anything was drawn since
@@ -25,19 +37,30 @@ export class Screenshots {
     this.#session = session
   }
 
-  take(format: ScreenshotFormat, quality: number): Promise<Screenshot> {
-    return this.#queue.run(() => this.#take(format, quality))
+  /** Refuses a region that is not inside the display. */
+  take(options: ScreenshotOptions): Promise<Screenshot> {
+    return this.#queue.run(() => this.#take(options))
   }
 
-  async #take(format: ScreenshotFormat, quality: number): Promise<Screenshot> {
+  async #take(options: ScreenshotOptions): Promise<Screenshot> {
     const frame = await this.#grab()
     const { width, height } = frame
-    const key = format === 'png' ? format : `${format} ${quality}`
+    const region = options.region ?? { x: 0, y: 0, width, height }
+    requireInside(region, frame)
+    const picture = { region, size: sizeOf(region, options) }
+    const { format, quality } = options
+    const key = JSON.stringify([picture, format, format === 'png' ? null : quality])
     const cached = this.#encoded.get(key)
-    if (cached) return { bytes: cached, width, height }
-    const bytes = await encode(frame, format, quality)
+    const bytes = cached ?? (await encode(frame, picture, { format, quality }))
+    if (!cached) this.#keep(key, bytes)
+    return { bytes, image: picture.size, display: { width, height } }
+  }
+
+  /** Of the images of one frame the last few are kept, as callers choose among many. */
+  #keep(key: string, bytes: Buffer): void {
+    const [oldest] = this.#encoded.keys()
+    if (this.#encoded.size >= maxEncoded && oldest !== undefined) this.#encoded.delete(oldest)
     this.#encoded.set(key, bytes)
-    return { bytes, width, height }
   }
 
   async #grab(): Promise<Frame> {
@@ -109,11 +132,41 @@ type Frame = {
 
 const replyHeaderBytes = 32
 
+const maxEncoded = 6
+
+/** A part of the frame, and the size of the image that shows it. */
+type Picture = { readonly region: Rectangle; readonly size: Size }
+
+export function requireInside({ x, y, width, height }: Rectangle, display: Size): void {
+  if (x + width <= display.width && y + height <= display.height) return
+  const region = [x, y, width, height].join()
+  throw invalidRequest(
+    `the region ${region} (x,y,width,height) reaches beyond the display, which is ` +
+      `${display.width}x${display.height}`,
+  )
+}
+
+function sizeOf({ width, height }: Rectangle, { scale, maxWidth }: ScreenshotOptions): Size {
+  const factor = Math.min(scale ?? 1, (maxWidth ?? width) / width)
+  // Rounded first: half of a third of a pixel must not make 427 of 428.
+  const scaled = (length: number) => Math.max(1, Math.floor(Number((length * factor).toFixed(6))))
+  return { width: scaled(width), height: scaled(height) }
+}
+
 /** Fast settings: better compression costs far more time than it saves in bytes (goals S8, S9). */
-async function encode(frame: Frame, format: ScreenshotFormat, quality: number): Promise<Buffer> {
+async function encode(
+  { width, height, rgb }: Frame,
+  { region, size }: Picture,
+  { format, quality }: Pick<ScreenshotOptions, 'format' | 'quality'>,
+): Promise<Buffer> {
   const { default: sharp } = await loadSharp()
-  const { width, height, rgb } = frame
   const image = sharp(rgb, { raw: { width, height, channels: 3 } })
+  if (region.width < width || region.height < height) {
+    image.extract({ left: region.x, top: region.y, width: region.width, height: region.height })
+  }
+  if (size.width < region.width || size.height < region.height) {
+    image.resize(size.width, size.height, { fit: 'fill' })
+  }
   switch (format) {
     case 'jpeg':
       return image.jpeg({ quality, optimiseCoding: false }).toBuffer()

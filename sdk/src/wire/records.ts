@@ -324,8 +324,8 @@ export interface MachineEvent {
   organizationId: string
   machineId: string
   sessionId: string | null
-  fromState: string | null
-  toState: string | null
+  fromState: MachineState | null
+  toState: MachineState | null
   message: string | null
 
   /** The position in the log of the machine, without gaps. */
@@ -537,16 +537,36 @@ export interface Quota {
   upgradeUrl: string | null
 }
 
+/** A part of the display, in pixels. */
+export interface Rectangle {
+  x: number
+  y: number
+  width: number
+  height: number
+}
+
 export type Role = 'owner' | 'admin' | 'member'
 
 export interface ScreenshotRecord {
   /** The image, in base64. */
   image: string
   format: ScreenshotFormat
+
+  /** The width of the image, in pixels. */
+  width: number
+
+  /** The height of the image, in pixels. */
+  height: number
   display: {
     width: number
     height: number
   }
+
+  /** Whether the screen had settled. Null without settle_ms. */
+  settled: boolean | null
+
+  /** Where the screen last moved if it had not settled. */
+  changing: Rectangle | null
 }
 
 export type ScreenshotFormat = 'png' | 'jpeg' | 'webp'

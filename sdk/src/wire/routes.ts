@@ -468,6 +468,7 @@ export interface Routes {
       body: {
         snapshotId: string
       }
+      creates: true
     }
     output: MachineRecord
   }
@@ -624,10 +625,22 @@ export interface Routes {
     input: {
       params: { machineId: string }
       query?: {
-        /** Default: "png". */
+        /** Default: the format that the accept header names first, or else png. */
         format?: ScreenshotFormat | undefined
         /** Compression quality of jpeg and webp. Ignored for png. Default: 80. */
         quality?: number | undefined
+        /** A part of the display as x,y,width,height in pixels, such as 0,0,640,400. Default: all of it. */
+        region?: string | undefined
+        /** The size of the image as a factor of the size of the region. Default: 1. */
+        scale?: number | undefined
+        /** Scale a wider image down to this width, in pixels. */
+        maxWidth?: number | undefined
+        /** Take the screenshot once nothing in the region has moved for this many milliseconds. Blinking text cursors and clocks do not count. Default: 0, which waits for nothing. */
+        settleMs?: number | undefined
+        /** The longest wait for settle_ms, in milliseconds. Then the screenshot is taken nevertheless. Default: 5000. */
+        timeoutMs?: number | undefined
+        /** Up to 16 rectangles in which movement does not count, such as a video: x,y,width,height in pixels of the display, separated by a semicolon. */
+        ignore?: string | undefined
       }
     }
     output: ScreenshotRecord
@@ -637,18 +650,61 @@ export interface Routes {
   'POST /v1/machines/{machine_id}/mouse/move': {
     input: {
       params: { machineId: string }
+      query?: {
+        /** Answer a screenshot that shows the effect of the input. The other parameters say how it is taken; settle_ms is 200 by default. */
+        then?: 'screenshot' | undefined
+        /** Default: the format that the accept header names first, or else png. */
+        format?: ScreenshotFormat | undefined
+        /** Compression quality of jpeg and webp. Ignored for png. Default: 80. */
+        quality?: number | undefined
+        /** A part of the display as x,y,width,height in pixels, such as 0,0,640,400. Default: all of it. */
+        region?: string | undefined
+        /** The size of the image as a factor of the size of the region. Default: 1. */
+        scale?: number | undefined
+        /** Scale a wider image down to this width, in pixels. */
+        maxWidth?: number | undefined
+        /** Take the screenshot once nothing in the region has moved for this many milliseconds. Blinking text cursors and clocks do not count. Default: 0, which waits for nothing. */
+        settleMs?: number | undefined
+        /** The longest wait for settle_ms, in milliseconds. Then the screenshot is taken nevertheless. Default: 5000. */
+        timeoutMs?: number | undefined
+        /** Up to 16 rectangles in which movement does not count, such as a video: x,y,width,height in pixels of the display, separated by a semicolon. */
+        ignore?: string | undefined
+      }
       body: {
         x: number
         y: number
       }
     }
-    output: object
+    output: {
+      /** With then=screenshot. Null if the input was performed and no screenshot could be taken. */
+      screenshot?: ScreenshotRecord | null | undefined
+    }
   }
 
   /** Click a mouse button, or only press or release it. Requires the input lease. */
   'POST /v1/machines/{machine_id}/mouse/click': {
     input: {
       params: { machineId: string }
+      query?: {
+        /** Answer a screenshot that shows the effect of the input. The other parameters say how it is taken; settle_ms is 200 by default. */
+        then?: 'screenshot' | undefined
+        /** Default: the format that the accept header names first, or else png. */
+        format?: ScreenshotFormat | undefined
+        /** Compression quality of jpeg and webp. Ignored for png. Default: 80. */
+        quality?: number | undefined
+        /** A part of the display as x,y,width,height in pixels, such as 0,0,640,400. Default: all of it. */
+        region?: string | undefined
+        /** The size of the image as a factor of the size of the region. Default: 1. */
+        scale?: number | undefined
+        /** Scale a wider image down to this width, in pixels. */
+        maxWidth?: number | undefined
+        /** Take the screenshot once nothing in the region has moved for this many milliseconds. Blinking text cursors and clocks do not count. Default: 0, which waits for nothing. */
+        settleMs?: number | undefined
+        /** The longest wait for settle_ms, in milliseconds. Then the screenshot is taken nevertheless. Default: 5000. */
+        timeoutMs?: number | undefined
+        /** Up to 16 rectangles in which movement does not count, such as a video: x,y,width,height in pixels of the display, separated by a semicolon. */
+        ignore?: string | undefined
+      }
       body?: {
         /** Default: the current position of the pointer. */
         at?: Point | undefined
@@ -666,13 +722,36 @@ export interface Routes {
         up?: boolean | undefined
       }
     }
-    output: object
+    output: {
+      /** With then=screenshot. Null if the input was performed and no screenshot could be taken. */
+      screenshot?: ScreenshotRecord | null | undefined
+    }
   }
 
   /** Drag: press a button, move the pointer and release the button. Requires the input lease. */
   'POST /v1/machines/{machine_id}/mouse/drag': {
     input: {
       params: { machineId: string }
+      query?: {
+        /** Answer a screenshot that shows the effect of the input. The other parameters say how it is taken; settle_ms is 200 by default. */
+        then?: 'screenshot' | undefined
+        /** Default: the format that the accept header names first, or else png. */
+        format?: ScreenshotFormat | undefined
+        /** Compression quality of jpeg and webp. Ignored for png. Default: 80. */
+        quality?: number | undefined
+        /** A part of the display as x,y,width,height in pixels, such as 0,0,640,400. Default: all of it. */
+        region?: string | undefined
+        /** The size of the image as a factor of the size of the region. Default: 1. */
+        scale?: number | undefined
+        /** Scale a wider image down to this width, in pixels. */
+        maxWidth?: number | undefined
+        /** Take the screenshot once nothing in the region has moved for this many milliseconds. Blinking text cursors and clocks do not count. Default: 0, which waits for nothing. */
+        settleMs?: number | undefined
+        /** The longest wait for settle_ms, in milliseconds. Then the screenshot is taken nevertheless. Default: 5000. */
+        timeoutMs?: number | undefined
+        /** Up to 16 rectangles in which movement does not count, such as a video: x,y,width,height in pixels of the display, separated by a semicolon. */
+        ignore?: string | undefined
+      }
       body: {
         /** Default: the current position of the pointer. */
         from?: Point | undefined
@@ -685,13 +764,36 @@ export interface Routes {
         steps?: number | undefined
       }
     }
-    output: object
+    output: {
+      /** With then=screenshot. Null if the input was performed and no screenshot could be taken. */
+      screenshot?: ScreenshotRecord | null | undefined
+    }
   }
 
   /** Scroll the mouse wheel. Requires the input lease. */
   'POST /v1/machines/{machine_id}/mouse/scroll': {
     input: {
       params: { machineId: string }
+      query?: {
+        /** Answer a screenshot that shows the effect of the input. The other parameters say how it is taken; settle_ms is 200 by default. */
+        then?: 'screenshot' | undefined
+        /** Default: the format that the accept header names first, or else png. */
+        format?: ScreenshotFormat | undefined
+        /** Compression quality of jpeg and webp. Ignored for png. Default: 80. */
+        quality?: number | undefined
+        /** A part of the display as x,y,width,height in pixels, such as 0,0,640,400. Default: all of it. */
+        region?: string | undefined
+        /** The size of the image as a factor of the size of the region. Default: 1. */
+        scale?: number | undefined
+        /** Scale a wider image down to this width, in pixels. */
+        maxWidth?: number | undefined
+        /** Take the screenshot once nothing in the region has moved for this many milliseconds. Blinking text cursors and clocks do not count. Default: 0, which waits for nothing. */
+        settleMs?: number | undefined
+        /** The longest wait for settle_ms, in milliseconds. Then the screenshot is taken nevertheless. Default: 5000. */
+        timeoutMs?: number | undefined
+        /** Up to 16 rectangles in which movement does not count, such as a video: x,y,width,height in pixels of the display, separated by a semicolon. */
+        ignore?: string | undefined
+      }
       body: {
         direction: 'up' | 'down' | 'left' | 'right'
 
@@ -702,13 +804,36 @@ export interface Routes {
         at?: Point | undefined
       }
     }
-    output: object
+    output: {
+      /** With then=screenshot. Null if the input was performed and no screenshot could be taken. */
+      screenshot?: ScreenshotRecord | null | undefined
+    }
   }
 
   /** Type text, which may hold any Unicode characters. Requires the input lease. */
   'POST /v1/machines/{machine_id}/keyboard/type': {
     input: {
       params: { machineId: string }
+      query?: {
+        /** Answer a screenshot that shows the effect of the input. The other parameters say how it is taken; settle_ms is 200 by default. */
+        then?: 'screenshot' | undefined
+        /** Default: the format that the accept header names first, or else png. */
+        format?: ScreenshotFormat | undefined
+        /** Compression quality of jpeg and webp. Ignored for png. Default: 80. */
+        quality?: number | undefined
+        /** A part of the display as x,y,width,height in pixels, such as 0,0,640,400. Default: all of it. */
+        region?: string | undefined
+        /** The size of the image as a factor of the size of the region. Default: 1. */
+        scale?: number | undefined
+        /** Scale a wider image down to this width, in pixels. */
+        maxWidth?: number | undefined
+        /** Take the screenshot once nothing in the region has moved for this many milliseconds. Blinking text cursors and clocks do not count. Default: 0, which waits for nothing. */
+        settleMs?: number | undefined
+        /** The longest wait for settle_ms, in milliseconds. Then the screenshot is taken nevertheless. Default: 5000. */
+        timeoutMs?: number | undefined
+        /** Up to 16 rectangles in which movement does not count, such as a video: x,y,width,height in pixels of the display, separated by a semicolon. */
+        ignore?: string | undefined
+      }
       body: {
         text: string
 
@@ -716,13 +841,36 @@ export interface Routes {
         delayMs?: number | undefined
       }
     }
-    output: object
+    output: {
+      /** With then=screenshot. Null if the input was performed and no screenshot could be taken. */
+      screenshot?: ScreenshotRecord | null | undefined
+    }
   }
 
   /** Press a key by name, or only press or release it. Requires the input lease. */
   'POST /v1/machines/{machine_id}/keyboard/key': {
     input: {
       params: { machineId: string }
+      query?: {
+        /** Answer a screenshot that shows the effect of the input. The other parameters say how it is taken; settle_ms is 200 by default. */
+        then?: 'screenshot' | undefined
+        /** Default: the format that the accept header names first, or else png. */
+        format?: ScreenshotFormat | undefined
+        /** Compression quality of jpeg and webp. Ignored for png. Default: 80. */
+        quality?: number | undefined
+        /** A part of the display as x,y,width,height in pixels, such as 0,0,640,400. Default: all of it. */
+        region?: string | undefined
+        /** The size of the image as a factor of the size of the region. Default: 1. */
+        scale?: number | undefined
+        /** Scale a wider image down to this width, in pixels. */
+        maxWidth?: number | undefined
+        /** Take the screenshot once nothing in the region has moved for this many milliseconds. Blinking text cursors and clocks do not count. Default: 0, which waits for nothing. */
+        settleMs?: number | undefined
+        /** The longest wait for settle_ms, in milliseconds. Then the screenshot is taken nevertheless. Default: 5000. */
+        timeoutMs?: number | undefined
+        /** Up to 16 rectangles in which movement does not count, such as a video: x,y,width,height in pixels of the display, separated by a semicolon. */
+        ignore?: string | undefined
+      }
       body: {
         /** An X keysym name, or an alias such as enter or ctrl. */
         key: string
@@ -734,19 +882,45 @@ export interface Routes {
         up?: boolean | undefined
       }
     }
-    output: object
+    output: {
+      /** With then=screenshot. Null if the input was performed and no screenshot could be taken. */
+      screenshot?: ScreenshotRecord | null | undefined
+    }
   }
 
   /** Press a key combination. Requires the input lease. */
   'POST /v1/machines/{machine_id}/keyboard/hotkey': {
     input: {
       params: { machineId: string }
+      query?: {
+        /** Answer a screenshot that shows the effect of the input. The other parameters say how it is taken; settle_ms is 200 by default. */
+        then?: 'screenshot' | undefined
+        /** Default: the format that the accept header names first, or else png. */
+        format?: ScreenshotFormat | undefined
+        /** Compression quality of jpeg and webp. Ignored for png. Default: 80. */
+        quality?: number | undefined
+        /** A part of the display as x,y,width,height in pixels, such as 0,0,640,400. Default: all of it. */
+        region?: string | undefined
+        /** The size of the image as a factor of the size of the region. Default: 1. */
+        scale?: number | undefined
+        /** Scale a wider image down to this width, in pixels. */
+        maxWidth?: number | undefined
+        /** Take the screenshot once nothing in the region has moved for this many milliseconds. Blinking text cursors and clocks do not count. Default: 0, which waits for nothing. */
+        settleMs?: number | undefined
+        /** The longest wait for settle_ms, in milliseconds. Then the screenshot is taken nevertheless. Default: 5000. */
+        timeoutMs?: number | undefined
+        /** Up to 16 rectangles in which movement does not count, such as a video: x,y,width,height in pixels of the display, separated by a semicolon. */
+        ignore?: string | undefined
+      }
       body: {
         /** Keys to press in this order. They are released in reverse. */
         keys: string[]
       }
     }
-    output: object
+    output: {
+      /** With then=screenshot. Null if the input was performed and no screenshot could be taken. */
+      screenshot?: ScreenshotRecord | null | undefined
+    }
   }
 
   /** Read the clipboard or the primary selection. */
@@ -914,11 +1088,19 @@ export interface Routes {
 
   /** List open terminals, newest first. */
   'GET /v1/machines/{machine_id}/terminals': {
-    input: { params: { machineId: string } }
+    input: {
+      params: { machineId: string }
+      query?: {
+        /** Default: 25. */
+        limit?: number | undefined
+        /** The next_cursor of the previous page. */
+        cursor?: string | undefined
+      }
+    }
     output: {
       data: Terminal[]
-      nextCursor: null
-      hasMore: false
+      nextCursor: string | null
+      hasMore: boolean
     }
   }
 
@@ -964,11 +1146,19 @@ export interface Routes {
 
   /** List processes, newest first: running ones and the last 100 that exited. */
   'GET /v1/machines/{machine_id}/processes': {
-    input: { params: { machineId: string } }
+    input: {
+      params: { machineId: string }
+      query?: {
+        /** Default: 25. */
+        limit?: number | undefined
+        /** The next_cursor of the previous page. */
+        cursor?: string | undefined
+      }
+    }
     output: {
       data: Process[]
-      nextCursor: null
-      hasMore: false
+      nextCursor: string | null
+      hasMore: boolean
     }
   }
 
@@ -1251,7 +1441,7 @@ export interface Routes {
 
   /** Create a token for one connection to the gateway, for clients that can send neither headers nor the cookie. */
   'POST /v1/gateway-tokens': {
-    input: object
+    input: { creates: true }
     output: {
       /** Connect with the subprotocol bearer.TOKEN, once, within 60 seconds. */
       token: string

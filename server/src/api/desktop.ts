@@ -1,9 +1,10 @@
-import type {
-  desktop,
-  GuestAction,
-  MachineId,
+import {
   ScreenshotFormat,
-  SessionId,
+  thenSettleMs,
+  type desktop,
+  type GuestAction,
+  type MachineId,
+  type SessionId,
 } from '@computer/contract'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
@@ -16,7 +17,7 @@ import {
 } from '../domain/guests/desktop.ts'
 import { ApiError } from '../errors.ts'
 import { exactLength } from './exact-length.ts'
-import { BytesResponse, type Routes } from './route.ts'
+import { BytesResponse, type Input, type Routes } from './route.ts'
 
 /** The parts of an input call besides its action. */
 type InputCall = {
@@ -28,6 +29,7 @@ type InputCall = {
   readonly signal: AbortSignal
 }
 
+const screenshotFormats = ScreenshotFormat.options
 const contentTypes: Record<ScreenshotFormat, string> = {
   png: 'image/png',
   jpeg: 'image/jpeg',
@@ -41,9 +43,10 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
     return sendInput(app, actor, params.machine_id, grant, action, signal)
   }
   /** Sends input whose result is not part of the response. */
-  const send = async (actor: Actor, input: InputCall, action: GuestAction) => {
+  const send = async (actor: Actor, input: InputCall & ThenQuery, action: GuestAction) => {
     await act(actor, input, action)
-    return {}
+    if (input.query.then === undefined) return {}
+    return { screenshot: await shootAfter(app, actor, input) }
   }
   return {
     display: (actor, { params }) => getDisplay(app, actor, params.machine_id),
@@ -53,21 +56,22 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
         throw new ApiError('internal_error', 'the agent did not report the new size of the display')
       return display
     },
-    screenshot: async (actor, { params, query, wantsBytes, signal }) => {
-      const machineId = params.machine_id
-      if (wantsBytes) {
-        const shot = await openScreenshot(app, actor, machineId, query, { signal })
-        return new BytesResponse(exactLength(shot.stream, shot.size), {
-          'content-length': shot.size,
-          'content-type': contentTypes[query.format],
-          'x-display-width': shot.width,
-          'x-display-height': shot.height,
-        })
-      }
-      const shot = await takeScreenshot(app, actor, machineId, query, { signal })
-      const { width, height, bytes } = shot
-      const image = bytes.toString('base64')
-      return { image, format: query.format, display: { width, height } }
+    screenshot: async (actor, { params, query, accept, wantsBytes, signal }) => {
+      const { machine_id: id } = params
+      const format = query.format ?? formatOf(accept)
+      if (!wantsBytes) return shoot(app, actor, id, { ...query, format }, signal)
+      const shot = await openScreenshot(app, actor, id, { ...query, format }, { signal })
+      const { width, height, display, settled, changing } = shot
+      return new BytesResponse(exactLength(shot.stream, shot.size), {
+        'content-length': shot.size,
+        'content-type': contentTypes[format],
+        'x-image-width': width,
+        'x-image-height': height,
+        'x-display-width': display.width,
+        'x-display-height': display.height,
+        ...(settled !== null && { 'x-screenshot-settled': String(settled) }),
+        ...(changing && { 'x-screenshot-changing': Object.values(changing).join() }),
+      })
     },
     move: (actor, input) => send(actor, input, { type: 'move', ...input.body }),
     click: (actor, input) => send(actor, input, { type: 'click', ...input.body }),
@@ -83,4 +87,37 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
       return input.body
     },
   }
+}
+
+type Guests = Pick<App, 'db' | 'guests'>
+type ScreenshotQuery = Input<typeof desktop.screenshot>['query']
+type ThenQuery = { readonly query: Input<typeof desktop.click>['query'] }
+
+async function shoot(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  query: ScreenshotQuery & { readonly format: ScreenshotFormat },
+  signal: AbortSignal,
+) {
+  const { bytes, ...shot } = await takeScreenshot(app, actor, id, query, { signal })
+  return { image: bytes.toString('base64'), format: query.format, ...shot }
+}
+
+/** The input has been performed, so a screenshot that fails must not make the call fail. */
+async function shootAfter(app: Guests, actor: Actor, input: InputCall & ThenQuery) {
+  const { then: _, format = 'png', settle_ms = thenSettleMs, ...query } = input.query
+  const options = { ...query, format, settle_ms }
+  return shoot(app, actor, input.params.machine_id, options, input.signal).catch(
+    (error: unknown) => {
+      if (error instanceof ApiError) return null
+      throw error
+    },
+  )
+}
+
+/** Of the images that a client accepts, the first; png if it accepts any. */
+function formatOf(accept: string): ScreenshotFormat {
+  const [first] = accept.split(/[,;]/, 1)
+  return screenshotFormats.find((format) => contentTypes[format] === first?.trim()) ?? 'png'
 }

@@ -20,6 +20,8 @@ export type Input<E extends Endpoint> = {
   readonly upload: { readonly bytes: Readable; readonly query: Parsed<E['uploads']> } | null
   /** The accept header asks for the response as bytes. */
   readonly wantsBytes: boolean
+  /** The accept header, or an empty string. */
+  readonly accept: string
   /** Returns a new id. An idempotent call that runs again after a crash gets the same id again. */
   readonly newId: NewId
   /** Aborted when the caller disconnects. */
@@ -207,6 +209,7 @@ function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyRe
     body: upload ? undefined : readBody(endpoint.body ?? nothing, request.body),
     headers: parseIf(endpoint.headers, request.headers, 'header'),
     upload,
+    accept,
     wantsBytes:
       endpoint.bytes !== undefined && accept.startsWith(endpoint.bytes.replace(/\*$/, '')),
     signal: disconnectSignal(reply),

@@ -27,9 +27,18 @@ const refusalCodes: readonly ErrorCode[] = [
   'internal_error',
 ]
 
+const pixels = z.coerce.number().int().min(1).max(16_384)
 const ScreenshotHeaders = z.object({
-  'x-display-width': z.coerce.number().int().min(1).max(16_384),
-  'x-display-height': z.coerce.number().int().min(1).max(16_384),
+  'x-display-width': pixels,
+  'x-display-height': pixels,
+  // An agent of an earlier version takes the whole display, in its size.
+  'x-image-width': pixels.optional(),
+  'x-image-height': pixels.optional(),
+  'x-settled': z.enum(['true', 'false']).optional(),
+  'x-changing': z
+    .string()
+    .regex(/^\d{1,5}(,\d{1,5}){3}$/)
+    .optional(),
   // An 8K screen of noise has 130 MB.
   'content-length': z.coerce
     .number()
@@ -69,9 +78,15 @@ export async function parseAnswer<S extends z.ZodType>(
 
 export function parseScreenshotHeaders(answer: GuestAnswer) {
   const headers = parseHeaders(ScreenshotHeaders, answer)
+  const settled = headers['x-settled']
+  const display = { width: headers['x-display-width'], height: headers['x-display-height'] }
+  const [x, y, width, height] = headers['x-changing']?.split(',').map(Number) ?? []
   return {
-    width: headers['x-display-width'],
-    height: headers['x-display-height'],
+    width: headers['x-image-width'] ?? display.width,
+    height: headers['x-image-height'] ?? display.height,
+    display,
+    settled: settled === undefined ? null : settled === 'true',
+    changing: x === undefined ? null : { x, y: y!, width: width!, height: height! },
     size: headers['content-length'],
   }
 }

@@ -51,8 +51,15 @@ const deleteTimeoutMs = 600_000
 /** Time for the agent to kill the command and answer, beyond the command's own limit. */
 const execGraceMs = 10_000
 
-export type GuestImage<Content> = { readonly width: number; readonly height: number } & Content
+export type GuestImage<Content> = Omit<ReturnType<typeof parseScreenshotHeaders>, 'size'> & Content
 export type GuestFile<Content> = { readonly path: string; readonly size: number } & Content
+
+type ScreenshotOptions = Partial<z.output<typeof GuestScreenshotQuery>>
+
+function screenshotRequest(query: ScreenshotOptions, signal: AbortSignal | undefined) {
+  const waitMs = query.settle_ms ? (query.timeout_ms ?? 0) : 0
+  return { query, signal, timeoutMs: answerTimeoutMs + waitMs }
+}
 
 /**
  * The agent's routes as functions. They throw GuestRefusal when the agent declines a request,
@@ -90,22 +97,22 @@ export function createGuestClient(
 
     screenshot: (
       ref: GuestRef,
-      query: Partial<z.output<typeof GuestScreenshotQuery>>,
+      query: ScreenshotOptions,
       { signal }: CallOptions = {},
     ): Promise<GuestImage<{ readonly bytes: Buffer }>> =>
-      call(ref, guestRoutes.screenshot, { query, signal }, (answer) => {
-        const { width, height, size } = parseScreenshotHeaders(answer)
+      call(ref, guestRoutes.screenshot, screenshotRequest(query, signal), (answer) => {
+        const { size, ...image } = parseScreenshotHeaders(answer)
         if (size > maxHeldImageBytes) throw tooLongToHold()
-        return useBody(answer, size, (bytes) => ({ width, height, bytes }))
+        return useBody(answer, size, (bytes) => ({ ...image, bytes }))
       }),
 
     /** The caller reads the stream to its end or destroys it. It fails if the image is cut short. */
     openScreenshot: (
       ref: GuestRef,
-      query: Partial<z.output<typeof GuestScreenshotQuery>>,
+      query: ScreenshotOptions,
       { signal }: CallOptions = {},
     ): Promise<GuestImage<{ readonly size: number; readonly stream: Readable }>> => {
-      const request = { query, signal, streams: true, timeoutMs: answerTimeoutMs }
+      const request = { ...screenshotRequest(query, signal), streams: true }
       return call(ref, guestRoutes.screenshot, request, async (answer) => ({
         ...parseScreenshotHeaders(answer),
         stream: streamBody(answer),

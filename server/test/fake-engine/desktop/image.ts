@@ -1,4 +1,6 @@
+import type { GuestScreenshotQuery } from '@computer/contract/guest'
 import { crc32, deflateSync } from 'node:zlib'
+import { GuestFault } from '../guest/fault.ts'
 import type { Screen } from './desktop.ts'
 
 /**
@@ -9,6 +11,32 @@ export function drawScreen(format: 'png' | 'jpeg' | 'webp', screen: Screen): Buf
   if (format === 'png') return drawPng(screen)
   return format === 'jpeg' ? drawJpeg(screen) : drawWebp(screen)
 }
+
+/** The screen as a picture of a part of it shows it, scaled. */
+export function showPart(
+  screen: Screen,
+  request: Pick<GuestScreenshotQuery, 'region' | 'scale' | 'max_width'>,
+): Screen {
+  const whole = [0, 0, screen.width, screen.height]
+  const [x, y, width, height] = (request.region?.split(',').map(Number) ?? whole) as Area
+  if (x + width > screen.width || y + height > screen.height) {
+    throw new GuestFault('invalid_request', 'the region is not inside the display')
+  }
+  const factor = Math.min(request.scale ?? 1, (request.max_width ?? width) / width)
+  const scaled = (length: number) => Math.max(1, Math.floor(Number((length * factor).toFixed(6))))
+  const { pointer } = screen
+  return {
+    ...screen,
+    width: scaled(width),
+    height: scaled(height),
+    pointer: {
+      x: Math.floor((pointer.x - x) * factor),
+      y: Math.floor((pointer.y - y) * factor),
+    },
+  }
+}
+
+type Area = [x: number, y: number, width: number, height: number]
 
 /** One bit a pixel: the ground, and a square where the pointer is. */
 function drawPng({ width, height, pointer, changes }: Screen): Buffer {

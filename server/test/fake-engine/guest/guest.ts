@@ -13,7 +13,7 @@ import {
 import type { ServerHttp2Session } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { FakeDesktop } from '../desktop/desktop.ts'
-import { drawScreen } from '../desktop/image.ts'
+import { drawScreen, showPart } from '../desktop/image.ts'
 import { FakeScreens } from '../desktop/screen.ts'
 import type { FakeDisk } from '../disk.ts'
 import { Gate, type Hold } from '../faults.ts'
@@ -146,11 +146,20 @@ export class FakeGuest {
         json({ fence: await desktop.setFence(parseJson(GuestFence, body)) }),
       [keyOf(guestRoutes.display)]: () => json(desktop.display),
       [keyOf(guestRoutes.screenshot)]: ({ query }) => {
-        const { format } = parse(GuestScreenshotQuery, query)
-        const { width, height } = desktop.display
-        const body = drawScreen(format, desktop.screen())
-        const type = { 'content-type': `image/${format}` }
-        return { headers: { ...type, 'x-display-width': width, 'x-display-height': height }, body }
+        const request = parse(GuestScreenshotQuery, query)
+        const { format, settle_ms: settleMs } = request
+        const { display } = desktop
+        const screen = showPart(desktop.screen(), request)
+        const headers = {
+          'content-type': `image/${format}`,
+          'x-image-width': screen.width,
+          'x-image-height': screen.height,
+          'x-display-width': display.width,
+          'x-display-height': display.height,
+          // Nothing moves on this screen by itself.
+          ...(settleMs && { 'x-settled': 'true' }),
+        }
+        return { headers, body: drawScreen(format, screen) }
       },
       [keyOf(guestRoutes.input)]: async ({ body }) =>
         json(await desktop.input(parseJson(GuestInput, body))),

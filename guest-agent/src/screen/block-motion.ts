@@ -1,0 +1,127 @@
+import type { Rectangle } from '../x11/requests.ts'
+import type { Frame } from './frame.ts'
+
+/**
+ * What moves on a screen, in blocks of 16×16 pixels. A block that returns to the content that it had
+ * before its last change is blinking, as a text cursor does; one that changes at even intervals of 0.4 s
+ * and more is a clock. Neither counts as motion, and nor does the change before that showed it.
+ */
+export class BlockMotion {
+  readonly width: number
+  readonly height: number
+  readonly #columns: number
+  readonly #blocks: (Block | undefined)[]
+
+  constructor({ width, height }: { readonly width: number; readonly height: number }) {
+    this.width = width
+    this.height = height
+    this.#columns = Math.ceil(width / blockSize)
+    this.#blocks = Array.from({ length: this.#columns * Math.ceil(height / blockSize) })
+  }
+
+  /** Takes over an area of the frame. `atMs` is null if the time of its changes is not known. */
+  update(frame: Frame, area: Rectangle, atMs: number | null): void {
+    for (const { index, block } of this.#touching(area)) {
+      const hash = hashOf(frame, block)
+      const known = this.#blocks[index]
+      if (known === undefined) this.#blocks[index] = newBlock(hash, atMs)
+      else if (known.hash !== hash) change(known, hash, atMs)
+    }
+  }
+
+  /** When anything last moved in `within` and outside of every rectangle of `ignored`, and where. */
+  last(
+    within: Rectangle,
+    ignored: readonly Rectangle[],
+  ): { readonly atMs: number; readonly where: Rectangle } | null {
+    let atMs = -Infinity
+    let where: Rectangle | null = null
+    for (const { index, block } of this.#touching(within)) {
+      const movedAtMs = this.#blocks[index]?.movedAtMs ?? -Infinity
+      if (movedAtMs < atMs || movedAtMs === -Infinity) continue
+      if (ignored.some((rectangle) => overlaps(rectangle, block))) continue
+      where = where && movedAtMs === atMs ? union(where, block) : block
+      atMs = movedAtMs
+    }
+    return where && { atMs, where }
+  }
+
+  *#touching({ x, y, width, height }: Rectangle) {
+    const right = Math.min(x + width, this.width)
+    const bottom = Math.min(y + height, this.height)
+    for (let top = y - (y % blockSize); top < bottom; top += blockSize) {
+      for (let left = x - (x % blockSize); left < right; left += blockSize) {
+        const block: Rectangle = {
+          x: left,
+          y: top,
+          width: Math.min(blockSize, this.width - left),
+          height: Math.min(blockSize, this.height - top),
+        }
+        yield { index: (top / blockSize) * this.#columns + left / blockSize, block }
+      }
+    }
+  }
+}
+
+type Block = {
+  hash: number
+  /** The content before the last change. */
+  formerHash: number | null
+  /** When the block last changed, and when the time before, on the clock of `performance`. */
+  changedAtMs: number | null
+  formerlyChangedAtMs: number | null
+  /** Null while the block is still, blinks or shows a clock. */
+  movedAtMs: number | null
+}
+
+const blockSize = 16
+/** Carets blink every 0.5 s or so. What changes more often is motion, however even it is. */
+const minTickMs = 400
+const tickTolerance = 0.2
+
+function newBlock(hash: number, movedAtMs: number | null): Block {
+  return {
+    hash,
+    formerHash: null,
+    changedAtMs: null,
+    formerlyChangedAtMs: null,
+    movedAtMs,
+  }
+}
+
+function change(block: Block, hash: number, atMs: number | null): void {
+  const isReturn = hash === block.formerHash
+  const isTick = isEven(block.formerlyChangedAtMs, block.changedAtMs, atMs)
+  block.formerHash = block.hash
+  block.hash = hash
+  block.formerlyChangedAtMs = block.changedAtMs
+  block.changedAtMs = atMs
+  block.movedAtMs = isReturn || isTick ? null : atMs
+}
+
+function isEven(first: number | null, second: number | null, third: number | null): boolean {
+  if (first === null || second === null || third === null) return false
+  const [former, latter] = [second - first, third - second]
+  return former >= minTickMs && Math.abs(latter - former) <= former * tickTolerance
+}
+
+/** FNV-1a over the pixels. */
+function hashOf({ pixels, width: stride }: Frame, { x, y, width, height }: Rectangle): number {
+  let hash = 0x811c9dc5
+  for (let row = y; row < y + height; row++) {
+    const start = row * stride + x
+    for (let i = start; i < start + width; i++) hash = Math.imul(hash ^ pixels[i]!, 0x01000193)
+  }
+  return hash
+}
+
+function overlaps(a: Rectangle, b: Rectangle): boolean {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height
+}
+
+function union(a: Rectangle, b: Rectangle): Rectangle {
+  const [x, y] = [Math.min(a.x, b.x), Math.min(a.y, b.y)]
+  const right = Math.max(a.x + a.width, b.x + b.width)
+  const bottom = Math.max(a.y + a.height, b.y + b.height)
+  return { x, y, width: right - x, height: bottom - y }
+}
