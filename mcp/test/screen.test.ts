@@ -93,3 +93,27 @@ test('a click lands at the display point under the given image point', async (t)
     return moves.at(-1)
   }
 })
+
+test('each action answers with a picture of the screen after it', async (t) => {
+  const machine = 'pictured'
+  await server.connect().machines.create({ name: machine })
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  const pictures = new Set<string>()
+  for (const [name, input, done] of [
+    [
+      'click',
+      { x: 10, y: 10 },
+      /^Clicked at \(10, 10\) on pictured\. The screen of pictured: 1280x800/,
+    ],
+    ['move_mouse', { x: 20, y: 20 }, /^Moved/],
+    ['drag', { from_x: 20, from_y: 20, to_x: 30, to_y: 30 }, /^Dragged/],
+    ['scroll', { x: 40, y: 40, direction: 'down' }, /^Scrolled/],
+    ['type_text', { text: 'text' }, /^Typed/],
+    ['press_keys', { keys: 'Return' }, /^Pressed/],
+  ] as const) {
+    const result = await mcp.call(name, { machine, ...input })
+    assert.match(textOf(result).replace('<image>\n', ''), done)
+    pictures.add(Buffer.from(imageOf(result).bytes).toString('base64'))
+  }
+  assert.equal(pictures.size, 6)
+})

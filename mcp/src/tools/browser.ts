@@ -1,6 +1,7 @@
 import type { Machine, Process } from '@computer/sdk'
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
+import { showEffect } from '../show-screen.ts'
 import { shorten } from '../text.ts'
 import { ToolError } from '../tool-error.ts'
 import { mutating, tool, type ToolCall, type Tool } from '../tool.ts'
@@ -14,8 +15,8 @@ export const browserTools: readonly Tool[] = [
     title: 'Open a page in the browser',
     description:
       'Open a URL in the browser on the screen of a machine, in a new tab if the browser is already ' +
-      'running. Use it to go to a page; then take a screenshot and click. To read a page or an API ' +
-      'without viewing it, run_command with curl is faster.',
+      'running. Use it to go to a page; the answer is a picture of the screen. To read a page or an ' +
+      'API without viewing it, run_command with curl is faster.',
     input: z.strictObject({
       machine,
       url: z
@@ -34,7 +35,7 @@ export const browserTools: readonly Tool[] = [
         const { content } = await found.processes.readLog(started.id, { stream: 'stderr', signal })
         throw new ToolError(`The browser did not start: ${shorten(content.trim(), 1000)}`)
       }
-      return `The browser of ${found.name} is opening ${url}. Take a screenshot to see it.`
+      return showEffect(call, found, `Opened ${url}`)
     },
   }),
 ]

@@ -79,7 +79,7 @@ export const commandTools: readonly Tool[] = [
     async run(call, input) {
       const found = await findMachine(call, input.machine)
       if (input.process) return readProcess(call, found, { ...input, id: input.process })
-      const all = await found.processes.list({ signal: call.signal })
+      const all = await found.processes.list({ signal: call.signal }).all()
       return all.map(describeProcess).join('\n') || 'There are no background processes.'
     },
   }),

@@ -2,11 +2,12 @@ import type { Machine } from '@computer/sdk'
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
 import { scaledSize, toDisplay, type Point } from '../images.ts'
+import { showEffect } from '../show-screen.ts'
 import { ToolError } from '../tool-error.ts'
-import { mutating, tool, type ToolCall, type Tool } from '../tool.ts'
+import { mutating, tool, type ToolCall, type Tool, type ToolResult } from '../tool.ts'
 
-const x = z.int().min(0).describe('Pixels from the left edge of the last screenshot.')
-const y = z.int().min(0).describe('Pixels from the top edge of the last screenshot.')
+const x = z.int().min(0).describe('Pixels from the left edge of the last picture.')
+const y = z.int().min(0).describe('Pixels from the top edge of the last picture.')
 const button = z.enum(['left', 'middle', 'right']).optional().describe('Default: left.')
 
 /** The effect of input is unknown: a click may submit a form or delete a file. */
@@ -17,8 +18,8 @@ export const inputTools: readonly Tool[] = [
     name: 'click',
     title: 'Click',
     description:
-      'Click at a point on the screen. Use it after a screenshot, and aim at the center of the target; ' +
-      'take another screenshot afterwards to see the effect.',
+      'Click at a point on the screen. Use it after a screenshot, and aim at the center of the target. ' +
+      'The answer is a picture of the screen afterwards.',
     input: z.strictObject({
       machine,
       x,
@@ -129,9 +130,9 @@ async function act(
   ref: string,
   done: string,
   send: (found: Machine) => Promise<void>,
-): Promise<string> {
+): Promise<ToolResult> {
   const found = await call.connection.leases.use(() => findMachine(call, ref), send)
-  return `${done} on ${found.name}. Take a screenshot to see the effect.`
+  return showEffect(call, found, done)
 }
 
 /** Maps points of the last screenshot to the display, unless its size has changed since. */
