@@ -131,8 +131,9 @@ test("a model's click lands on the pixel that it chose", async () => {
   const { display_width_px: width, display_height_px: height } = tool
   assert.ok(width < 1920 && height < 1200)
   const at = [700, 400] as const
+  const act = (input: unknown) => execute({ id: 'toolu_1', input })
   const seen = async () => {
-    const [shown] = await execute({ action: 'screenshot' })
+    const [shown] = (await act({ action: 'screenshot' })).content
     assert.ok(shown?.type === 'image')
     const picture = sharp(Buffer.from(shown.source.data, 'base64')).removeAlpha().raw()
     const { data, info } = await picture.toBuffer({ resolveWithObject: true })
@@ -147,8 +148,8 @@ test("a model's click lands on the pixel that it chose", async () => {
   await eventually('the model sees the window', async () => {
     return (await seen()) === '255,255,255'
   })
-  await execute({ action: 'left_click', coordinate: at })
-  await execute({ action: 'right_click', coordinate: [750, 425] })
+  await act({ action: 'left_click', coordinate: at })
+  await act({ action: 'right_click', coordinate: [750, 425] })
   const press = /ButtonPress[^]*?root:\((\d+),(\d+)\),\s+state \S+ button (\d)/g
   const presses = await eventually('both clicks arrived', async () => {
     const { content } = await machine.processes.readLog(id)
@@ -176,7 +177,7 @@ test('a terminal echoes, is resized, and ends with its command', async () => {
   connection.write('stty size; exit 7\r')
   await shows(/\r43 132\r\n/)
   assert.equal(await connection.exited, 7)
-  assert.deepEqual(await machine.terminals.list(), [])
+  assert.deepEqual(await machine.terminals.list().all(), [])
 })
 
 test('a restore undoes the changes since the snapshot', async () => {

@@ -39,8 +39,7 @@ export class Gateway {
     }
     const [url, { token }] = await Promise.all([
       this.#findUrl(),
-      // Repeatable: an unused token expires within a minute.
-      this.#transport.call('POST /v1/gateway-tokens', {}, { signal, isRepeatable: true }),
+      this.#transport.call('POST /v1/gateway-tokens', { creates: true }, { signal }),
     ])
     signal?.throwIfAborted()
     const socket = new Socket(new WebSocket(url + path, [`bearer.${token}`]), signal)

@@ -4,19 +4,25 @@ import type { MachineEvents } from './events.ts'
 import type { CallOptions } from './options.ts'
 import type { Body, CallInput } from './transport.ts'
 import { hadLostResponse } from './transport.ts'
-import type { MachineRecord } from './wire/records.ts'
+import type { MachineRecord, MachineState } from './wire/records.ts'
 
 type ChangeRoute = `POST /v1/machines/{machine_id}/${'start' | 'stop' | 'restart' | 'restore'}`
 
+/** States in which a machine is, or is about to be, where a call should bring it. */
+const reached: Readonly<Partial<Record<ChangeRoute, readonly MachineState[]>>> = {
+  'POST /v1/machines/{machine_id}/start': ['creating', 'starting', 'running'],
+  'POST /v1/machines/{machine_id}/stop': ['stopping', 'stopped'],
+}
+
 /**
- * Requests a state change. If a response was lost, a conflict on the retry means that the first request
- * already took effect.
+ * Requests a state change. A conflict is none if the machine already is where the call should bring it, or if
+ * a response was lost, because the first request took effect then.
  */
 export async function changeMachine<R extends ChangeRoute>(
   client: Client,
   machineId: string,
   route: R,
-  input: { readonly body?: Body<R> },
+  input: { readonly body?: Body<R>; readonly creates?: true },
   { signal }: CallOptions,
 ): Promise<MachineRecord> {
   const params = { machineId }
@@ -27,10 +33,11 @@ export async function changeMachine<R extends ChangeRoute>(
       isRepeatable: true,
     })) as MachineRecord
   } catch (error) {
-    const isAlreadyRequested =
-      error instanceof ApiError && error.code === 'conflict' && hadLostResponse(error)
-    if (!isAlreadyRequested) throw error
-    return client.transport.call('GET /v1/machines/{machine_id}', { params }, { signal })
+    if (!(error instanceof ApiError) || error.code !== 'conflict') throw error
+    const path = 'GET /v1/machines/{machine_id}'
+    const record = await client.transport.call(path, { params }, { signal })
+    if (hadLostResponse(error) || reached[route]?.includes(record.state)) return record
+    throw error
   }
 }
 

@@ -83,6 +83,11 @@ export class Machine {
     return this.#record
   }
 
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return `Machine { id: '${this.id}', name: '${this.name}', state: '${this.state}' }`
+  }
+
   async refresh(options: CallOptions = {}): Promise<this> {
     const params = { machineId: this.id }
     this.#record = await this.#client.transport.call(`GET ${path}`, { params }, options)
@@ -96,13 +101,16 @@ export class Machine {
     return this
   }
 
-  /** Boots it. Resolves once it is running. */
+  /** Boots it, unless it runs. Resolves once it is running. */
   async start(options: WaitOptions = {}): Promise<this> {
     this.#record = await changeMachine(this.#client, this.id, `POST ${path}/start`, {}, options)
     return options.wait === false ? this : this.waitUntil('running', options)
   }
 
-  /** Shuts it down, or powers it off with `force`; its disk is kept. Resolves once it is stopped. */
+  /**
+   * Shuts it down, or powers it off with `force`, unless it is stopped; its disk is kept. Resolves once it is
+   * stopped.
+   */
   async stop({
     force,
     ...options
@@ -160,8 +168,14 @@ export class Machine {
     await this.input.release(options)
     const { data } = await this.events.list({ limit: 1, signal: options.signal })
     const since = data[0]?.sequence ?? -1
-    const body = { body: { snapshotId } }
-    this.#record = await changeMachine(this.#client, this.id, `POST ${path}/restore`, body, options)
+    const input = { body: { snapshotId }, creates: true } as const
+    this.#record = await changeMachine(
+      this.#client,
+      this.id,
+      `POST ${path}/restore`,
+      input,
+      options,
+    )
     if (options.wait === false) return this
     const wasRunning = this.state === 'stopping'
     const description = `the restore of machine ${this.id}`

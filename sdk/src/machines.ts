@@ -1,4 +1,5 @@
 import type { Client } from './client.ts'
+import { ApiError } from './errors.ts'
 import { Machine } from './machine.ts'
 import type { CallOptions, WaitOptions } from './options.ts'
 import { List } from './pages.ts'
@@ -39,9 +40,51 @@ export class Machines {
     }, query.cursor)
   }
 
-  async get(machineId: string, options: CallOptions = {}): Promise<Machine> {
-    const params = { machineId }
+  /** Finds a machine by id or name. Ids begin with `mch_`, which no name can. */
+  async get(machine: string, options: CallOptions = {}): Promise<Machine> {
+    if (!machine.startsWith('mch_')) {
+      const found = await this.#find(machine, options)
+      if (found) return found
+      const message = `there is no machine with the name ${JSON.stringify(machine)}`
+      throw new ApiError('not_found', message, { status: 404 })
+    }
+    const params = { machineId: machine }
     const route = 'GET /v1/machines/{machine_id}'
     return new Machine(this.#client, await this.#client.transport.call(route, { params }, options))
   }
+
+  /**
+   * The machine of a name, which is created if there is none. Resolves once it is running; with
+   * `start: false`, in whatever state it is. Of a machine that exists, the other options change nothing.
+   */
+  async getOrCreate(
+    name: string,
+    options: Omit<CreateMachineOptions, 'name'> = {},
+  ): Promise<Machine> {
+    const { signal } = options
+    const found = await this.#find(name, { signal })
+    if (found) return getReady(found, options)
+    try {
+      return await this.create({ ...options, name })
+    } catch (error) {
+      // Another program may have created it meanwhile.
+      const isTaken = error instanceof ApiError && error.code === 'conflict'
+      const other = isTaken ? await this.#find(name, { signal }) : undefined
+      if (!other) throw error
+      return getReady(other, options)
+    }
+  }
+
+  async #find(name: string, { signal }: CallOptions): Promise<Machine | undefined> {
+    return (await this.list({ name, limit: 1, signal })).data[0]
+  }
+}
+
+async function getReady(
+  machine: Machine,
+  { start, ...options }: Pick<CreateMachineOptions, 'start'> & WaitOptions,
+): Promise<Machine> {
+  if (start === false) return machine
+  if (machine.state === 'stopping') await machine.waitUntil('stopped', options)
+  return machine.start(options)
 }
