@@ -68,7 +68,7 @@ test('it survives kills of the gateway and the API, and its output is shown agai
   raw.socket.send('exit 5\r', { binary: true })
   assert.equal((await raw.closed).code, 1000)
   assert.deepEqual(raw.controls, [{ type: 'exit', exit_code: 5 }])
-  assert.deepEqual(await machine.terminals.list(), [])
+  assert.deepEqual(await machine.terminals.list().all(), [])
 })
 
 test('killing a terminal ends all of its processes; stopping the machine closes the connection', async () => {
@@ -119,7 +119,7 @@ async function connectRaw(): Promise<GatewayClient> {
 /** Waits until the server has noticed that the last client left, because a terminal has one at most. */
 async function waitUntilDetached(): Promise<void> {
   await eventually('the terminal has no client', async () => {
-    const one = (await machine.terminals.list()).find(({ id }) => id === terminal)
+    const one = (await machine.terminals.list().all()).find(({ id }) => id === terminal)
     return one && !one.attached
   })
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
 import { EventId, MachineId, OrganizationId, SessionId } from './ids.ts'
 import { PageQuery, pageOf } from './list.ts'
+import { MachineState } from './machines.ts'
 import { Timestamp } from './text.ts'
 
 /** All event types (specification, Events 1). */
@@ -37,8 +38,8 @@ export const MachineEvent = z
     organization_id: OrganizationId,
     machine_id: MachineId,
     session_id: SessionId.nullable(),
-    from_state: z.string().nullable(),
-    to_state: z.string().nullable(),
+    from_state: MachineState.nullable(),
+    to_state: MachineState.nullable(),
     message: z.string().nullable(),
     sequence: z.int().min(0).describe('The position in the log of the machine, without gaps.'),
     occurred_at: Timestamp,

@@ -93,5 +93,6 @@ export const gateway = {
         .describe('Connect with the subprotocol bearer.TOKEN, once, within 60 seconds.'),
       expires_at: Timestamp,
     }),
+    creates: true,
   }),
 }

@@ -227,6 +227,7 @@ export const machines = {
     body: z.strictObject({ snapshot_id: SnapshotId }),
     status: 202,
     response: Machine,
+    creates: true,
   }),
   usage: endpoint({
     method: 'GET',

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { endpoint, largeBodyLimit } from './endpoint.ts'
 import { ExecBody } from './exec.ts'
 import { MachineId, ProcessId } from './ids.ts'
+import { pageOf, PageQuery } from './list.ts'
 import { NoContent, text, Timestamp } from './text.ts'
 
 export const Process = z
@@ -78,12 +79,9 @@ export const processes = {
     summary: 'List processes, newest first: running ones and the last 100 that exited.',
     requires: 'member',
     params,
+    query: PageQuery,
     status: 200,
-    response: z.object({
-      data: z.array(Process),
-      next_cursor: z.null(),
-      has_more: z.literal(false),
-    }),
+    response: pageOf(Process),
   }),
   get: endpoint({
     method: 'GET',

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { endpoint, largeBodyLimit } from './endpoint.ts'
 import { Environment } from './exec.ts'
 import { MachineId, TerminalId } from './ids.ts'
+import { pageOf, PageQuery } from './list.ts'
 import { NoContent, text, Timestamp } from './text.ts'
 
 export const TerminalColumns = z.int().min(1).max(1000)
@@ -61,12 +62,9 @@ export const terminals = {
     summary: 'List open terminals, newest first.',
     requires: 'member',
     params,
+    query: PageQuery,
     status: 200,
-    response: z.object({
-      data: z.array(Terminal),
-      next_cursor: z.null(),
-      has_more: z.literal(false),
-    }),
+    response: pageOf(Terminal),
   }),
   resize: endpoint({
     method: 'PATCH',

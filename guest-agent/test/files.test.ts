@@ -17,6 +17,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import { mapFileErrors } from '../src/files/errors.ts'
 import { listDirectory } from '../src/files/list.ts'
 import { openRange, type ReadRequest } from '../src/files/read.ts'
 import type { FileSpace } from '../src/files/space.ts'
@@ -74,6 +75,23 @@ test('a range is clamped to the file; a missing file and a directory differ in t
   const refusals = { nope: 'not_found', '.': 'invalid_request', 'f/': 'invalid_request' }
   for (const [path, code] of Object.entries({ ...refusals, 'a\0b': 'invalid_request' })) {
     await assert.rejects(openRange(space, { path, offset: 0 }), { code }, path)
+  }
+})
+
+test('an error names the path that the caller gave, and no other', async (t) => {
+  const { space } = makeSpace(t)
+  const long = 'x'.repeat(256)
+  const attempts = {
+    [long]: () => writeFile(space, { ...write, path: long }, bodyOf('')),
+    '.': () => openRange(space, { path: '.', offset: 0 }),
+  }
+  for (const [path, attempt] of Object.entries(attempts)) {
+    await assert.rejects(
+      mapFileErrors(path, async () => attempt()),
+      (error: Error & { code: string }) =>
+        error.code === 'invalid_request' && !error.message.includes('/proc/'),
+      path,
+    )
   }
 })
 

@@ -154,7 +154,7 @@ async function watch(): Promise<ScreenViewer> {
 /** Through a screenshot, which does not use tiles. */
 async function readScreen(): Promise<Buffer> {
   const session = await desktop.current()
-  const { bytes } = await session!.screenshots.take('png', 100)
+  const { bytes } = await session!.screenshots.take({ format: 'png', quality: 100 })
   return sharp(bytes).removeAlpha().raw().toBuffer()
 }
 

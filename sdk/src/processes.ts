@@ -1,5 +1,6 @@
 import type { Client } from './client.ts'
 import { argv, type Command } from './exec.ts'
+import type { List, PageOptions } from './pages.ts'
 import type { CallOptions } from './options.ts'
 import type { Body, Query } from './transport.ts'
 import type { Process, ProcessLog } from './wire/records.ts'
@@ -31,13 +32,8 @@ export class Processes {
   }
 
   /** Running processes and the last 100 exited ones, newest first. */
-  async list(options: CallOptions = {}): Promise<readonly Process[]> {
-    const { data } = await this.#client.transport.call(
-      `GET ${path}`,
-      { params: this.#params },
-      options,
-    )
-    return data
+  list({ signal, ...query }: PageOptions & CallOptions = {}): List<Process> {
+    return this.#client.transport.list(`GET ${path}`, { params: this.#params, query }, { signal })
   }
 
   async get(processId: string, options: CallOptions = {}): Promise<Process> {

@@ -1,5 +1,6 @@
 import type { Client } from './client.ts'
 import { argv, type Command } from './exec.ts'
+import type { List, PageOptions } from './pages.ts'
 import type { CallOptions } from './options.ts'
 import { TerminalConnection, type AttachOptions } from './terminal-connection.ts'
 import type { Body } from './transport.ts'
@@ -28,20 +29,15 @@ export class Terminals {
   }
 
   /** Open terminals, newest first. */
-  async list(options: CallOptions = {}): Promise<readonly Terminal[]> {
-    const { data } = await this.#client.transport.call(
-      `GET ${path}`,
-      { params: this.#params },
-      options,
-    )
-    return data
+  list({ signal, ...query }: PageOptions & CallOptions = {}): List<Terminal> {
+    return this.#client.transport.list(`GET ${path}`, { params: this.#params, query }, { signal })
   }
 
   /** Connects to a terminal: its output, its input and its exit code. */
   attach(terminalId: string, options: AttachOptions = {}): TerminalConnection {
     const { machineId } = this.#params
     const channel = `/v1/machines/${machineId}/terminals/${terminalId}`
-    const exists = async () => (await this.list(options)).some(({ id }) => id === terminalId)
+    const exists = async () => (await this.list(options).all()).some(({ id }) => id === terminalId)
     return new TerminalConnection(this.#client.gateway, channel, exists, options)
   }
 

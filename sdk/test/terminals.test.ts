@@ -36,7 +36,7 @@ test('a terminal is opened, written to and read until its command has exited', a
   for await (const bytes of terminal) {
     shown += decoder.decode(bytes, { stream: true })
     if (listed || !/[\r\n]hällo\r\n/.test(shown)) continue
-    ;[listed] = await machine.terminals.list()
+    ;[listed] = await machine.terminals.list().all()
     terminal.write('exit 3\r')
   }
   assert.equal(await terminal.exited, 3)
@@ -47,7 +47,7 @@ test('terminals are listed, resized and killed', async () => {
   const { id } = await machine.terminals.open()
   assert.equal((await machine.terminals.resize(id, 90, 20)).cols, 90)
   await machine.terminals.kill(id)
-  assert.deepEqual(await machine.terminals.list(), [])
+  assert.deepEqual(await machine.terminals.list().all(), [])
 })
 
 test('a lost connection is re-established, and the last output is sent again', async () => {
@@ -118,6 +118,6 @@ test('a background command is started, read, written to, signalled and waited fo
   const other = await processes.start(['cat'])
   await processes.signal(other.id, 'SIGKILL')
   assert.equal((await processes.wait(other.id)).exitCode, 137)
-  assert.equal((await processes.list()).length, 2)
+  assert.equal((await processes.list().all()).length, 2)
   assert.equal((await processes.get(id)).state, 'exited')
 })

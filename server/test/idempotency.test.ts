@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
+import { onDisksOf } from './disks.ts'
 import { startTestServer, type Call } from './harness.ts'
 import { fiftyWithOneKey, loseAnswers } from './one-key.ts'
+import { settled } from './settled.ts'
 
 const server = await startTestServer({ after })
 const { db } = server.app
@@ -71,6 +73,24 @@ test('a call after a crash completes the interrupted one, even if the quota is u
   await loseAnswers(small.app.db)
   assert.deepEqual((await open()).body, opened.body)
   assert.equal((await small.call('GET', '/v1/sessions')).body.data.length, 2)
+})
+
+test('a restore with one key happens once, also when its response was lost', async () => {
+  const { id } = await server.machine()
+  const disks = onDisksOf(server)
+  const snapshot = await disks.snapshot(id)
+  const headers = { 'idempotency-key': randomUUID() }
+  const restore = () =>
+    server.call('POST', `/v1/machines/${id}/restore`, { snapshot_id: snapshot.id }, headers)
+  assert.equal((await restore()).status, 202)
+  await settled(server, id, 'running')
+  const again = await restore()
+  assert.deepEqual([again.status, again.headers['idempotent-replayed']], [202, 'true'])
+  await loseAnswers(server.app.db)
+  assert.equal((await restore()).status, 202)
+  const { body } = await server.call('GET', `/v1/snapshots?machine_id=${id}`)
+  const names = body.data.map(({ name }: { name: string }) => name)
+  assert.deepEqual(names, ['Before restore', snapshot.name])
 })
 
 test('an API key whose response was lost gets a new secret', async () => {

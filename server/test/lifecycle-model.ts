@@ -87,7 +87,8 @@ function answerOf({ state, isRestoring }: World, kind: CallKind): Expected {
       return state === 'running' ? { status: 202 } : illegal('stopping')
     case 'start':
       if (state !== 'stopped' && state !== 'error') return illegal('starting')
-      return isRestoring ? inTheWay : { status: 202 }
+      if (isRestoring) return { ...inTheWay, names: [...inTheWay.names, 'starting'] }
+      return { status: 202 }
     case 'resize':
       if (state !== 'stopped') return notNow
       return isRestoring ? inTheWay : { status: 200 }

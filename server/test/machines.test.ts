@@ -178,6 +178,8 @@ test('the list filters, and its pages neither skip nor repeat', async (t) => {
   const odd = await server.call('GET', '/v1/machines?metadata[index]=1&state=stopped')
   assert.equal(odd.body.data.length, 2)
   assert.equal((await server.call('GET', '/v1/machines?cursor=nonsense')).status, 400)
+  const elsewhere = await server.call('GET', `/v1/sessions?cursor=${first.body.next_cursor}`)
+  assert.equal(elsewhere.status, 400, 'the cursor of another list')
   assert.equal((await server.call('GET', '/v1/machines?colour=red')).status, 400)
 })
 

@@ -26,6 +26,29 @@ test('a process is started and awaited, and its output is read', async () => {
   assert.deepEqual(list.body, { data: [ended.body], next_cursor: null, has_more: false })
 })
 
+test('lists have pages, newest first', async () => {
+  const { id } = await server.machine()
+  for (const kind of ['processes', 'terminals']) {
+    const all = `/v1/machines/${id}/${kind}`
+    const made: string[] = []
+    for (let count = 0; count < 5; count++) {
+      made.unshift((await server.call('POST', all, { command: ['sleep', '1000'] })).body.id)
+    }
+    const seen: string[] = []
+    let cursor: string | null = ''
+    while (cursor !== null) {
+      const at: string = cursor === '' ? '' : `&cursor=${cursor}`
+      const { body } = await server.call('GET', `${all}?limit=2${at}`)
+      assert.ok(body.data.length <= 2)
+      assert.equal(body.has_more, body.next_cursor !== null)
+      seen.push(...body.data.map((one: { id: string }) => one.id))
+      cursor = body.next_cursor
+    }
+    assert.deepEqual(seen, made)
+    assert.equal((await server.call('GET', `${all}?cursor=nonsense`)).status, 400)
+  }
+})
+
 test('text is returned in whole characters, bytes unmodified', async () => {
   const { body } = await server.call('POST', path, { command: ['echo', '漢漢'] })
   const one = `${path}/${body.id}`

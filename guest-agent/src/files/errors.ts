@@ -39,16 +39,21 @@ function toAgentError(path: string, error: unknown): unknown {
         `${path} is on another file system; run mv in the machine`,
         cause,
       )
-    case 'ENAMETOOLONG':
-    case 'ENOTDIR':
-    case 'EISDIR':
-    case 'ELOOP':
-    case 'EINVAL':
-    case 'ENXIO':
-    case 'ETXTBSY':
-    case 'EFBIG':
-      return invalidRequest(`${path}: ${(error as Error).message}`)
     default:
-      return error
+      return code !== undefined && code in refusals
+        ? invalidRequest(`${path}: ${refusals[code as keyof typeof refusals]}`)
+        : error
   }
 }
+
+/** Node's own messages name the paths through which the agent reaches a file. */
+const refusals = {
+  ENAMETOOLONG: 'a name in it is longer than 255 bytes, or the whole is longer than 4,095',
+  ENOTDIR: 'a part of it is no directory',
+  EISDIR: 'it is a directory',
+  ELOOP: 'it leads through too many symbolic links',
+  EINVAL: 'the file system does not allow this',
+  ENXIO: 'it is a device or a socket that nobody serves',
+  ETXTBSY: 'it is a program that runs',
+  EFBIG: 'the file would be too large',
+} as const

@@ -2,109 +2,110 @@ import type { Machine } from '../machine.ts'
 import type { CallOptions } from '../options.ts'
 import { pause } from '../retry.ts'
 import type { MouseButton } from '../wire/records.ts'
-import { crop, decodePng, encodePng } from './png.ts'
-import {
-  base64,
-  screenshotOf,
-  toDisplay,
-  viewOf,
-  type Point,
-  type View,
-  type ViewLimits,
-} from './view.ts'
+import { Action, mistakeIn, ModelMistake, required, withKeysHeld } from './model.ts'
+import { Camera, toDisplay, type ViewLimits, type ViewOptions } from './view.ts'
 
-/** The `input` of the tool's `tool_use` blocks (computer_20250124 and computer_20251124). */
-export type AnthropicAction = {
-  readonly action: string
-  readonly coordinate?: readonly number[] | undefined
-  readonly start_coordinate?: readonly number[] | undefined
-  readonly text?: string | undefined
-  readonly scroll_direction?: 'up' | 'down' | 'left' | 'right' | undefined
-  readonly scroll_amount?: number | undefined
-  /** In seconds. */
-  readonly duration?: number | undefined
-  /** For `zoom`: left, top, right, bottom. */
-  readonly region?: readonly number[] | undefined
+/** A `tool_use` block of the tool. Its `input` is what the model chose to send. */
+export type AnthropicToolUse = { readonly id: string; readonly input: unknown }
+
+/** The block that answers a `tool_use` block. */
+export type AnthropicToolResult = {
+  type: 'tool_result'
+  tool_use_id: string
+  content: (AnthropicText | AnthropicImage)[]
+  /** Set if the model made a mistake, which the text describes. */
+  is_error?: true
 }
 
-/** The `content` of the `tool_result` block. */
-export type AnthropicContent = (
-  | { readonly type: 'text'; readonly text: string }
-  | {
-      readonly type: 'image'
-      readonly source: {
-        readonly type: 'base64'
-        readonly media_type: 'image/png'
-        readonly data: string
-      }
-    }
-)[]
-
-export type AnthropicOptions = CallOptions & {
-  /** Default: computer_20251124. */
-  readonly version?: 'computer_20251124' | 'computer_20250124' | undefined
-  /** The largest image shown to the model. Default: 1568 pixels per edge, 1.15 million in total. */
-  readonly limits?: ViewLimits | undefined
+type AnthropicText = { type: 'text'; text: string }
+type AnthropicImage = {
+  type: 'image'
+  source: { type: 'base64'; media_type: 'image/png'; data: string }
 }
+
+export type AnthropicOptions = CallOptions &
+  ViewOptions & {
+    /** Default: computer_20251124. */
+    readonly version?: 'computer_20251124' | 'computer_20250124' | undefined
+    /** The largest image shown to the model. Default: 1568 pixels per edge, 1.15 million in total. */
+    readonly limits?: ViewLimits | undefined
+  }
 
 const defaultLimits: ViewLimits = { longestEdge: 1568, pixels: 1_150_000 }
 const maxWaitSeconds = 300
+const maxScroll = 100
 
 /**
- * A machine as Anthropic's computer-use tool. Pass `tool` in the request, and run the `tool_use` blocks
- * of the response with `execute`.
+ * A machine as Anthropic's computer-use tool. Pass `tool` in each request, and answer the `tool_use`
+ * blocks of the response with the results of `execute`.
  */
 export async function anthropicComputerTool(
   machine: Machine,
-  { version = 'computer_20251124', limits = defaultLimits, ...options }: AnthropicOptions = {},
+  { version = 'computer_20251124', signal, limits = defaultLimits, ...rest }: AnthropicOptions = {},
 ) {
-  let view = viewOf(await machine.display.get(options), limits)
+  const options = { signal }
+  const camera = new Camera(machine, await machine.display.get(options), { limits, ...rest })
 
-  async function takeScreenshot(): Promise<AnthropicContent> {
-    const screenshot = await screenshotOf(machine, limits, options)
-    view = screenshot.view
-    return image(screenshot.base64)
+  async function perform(action: Action): Promise<string> {
+    if (action.text('action') === 'zoom') {
+      const [left, top, right, bottom] = required(action.numbers('region', 4), 'region')
+      return camera.takePart({ x: left!, y: top! }, { x: right!, y: bottom! }, options)
+    }
+    await act(machine, camera, action, options)
+    return camera.takeAll(options)
   }
 
   return {
-    /** The tool definition. */
-    tool: {
-      type: version,
-      name: 'computer' as const,
-      display_width_px: view.width,
-      display_height_px: view.height,
-      ...(version === 'computer_20251124' && { enable_zoom: true }),
-    },
-    /** Performs an action of the model and returns a screenshot. Throws if the machine refuses it. */
-    async execute(action: AnthropicAction): Promise<AnthropicContent> {
-      if (action.action === 'zoom') return image(await zoom(machine, view, action, options))
-      if (action.action === 'cursor_position') {
-        throw new Error(
-          'cursor_position is not supported; take a screenshot, which shows the pointer',
-        )
+    /** The tool definition, with the size of the latest screenshot. */
+    get tool() {
+      return {
+        type: version,
+        name: 'computer' as const,
+        display_width_px: camera.view.width,
+        display_height_px: camera.view.height,
+        ...(version === 'computer_20251124' && { enable_zoom: true }),
       }
-      await act(machine, view, action, options)
-      return takeScreenshot()
+    },
+    /**
+     * Performs an action of the model and takes a screenshot once the screen has settled. A mistake of
+     * the model becomes a result that tells it so; throws if the machine cannot be driven, such as when
+     * another session has taken control.
+     */
+    async execute({ id, input }: AnthropicToolUse): Promise<AnthropicToolResult> {
+      try {
+        const content = [toImage(await perform(new Action(input)))]
+        return { type: 'tool_result', tool_use_id: id, content }
+      } catch (error) {
+        const text = mistakeIn(error)
+        if (text === undefined) throw error
+        const content = [{ type: 'text' as const, text }]
+        return { type: 'tool_result', tool_use_id: id, content, is_error: true }
+      }
     },
   }
 }
 
 async function act(
   machine: Machine,
-  view: View,
-  action: AnthropicAction,
+  { view }: Camera,
+  action: Action,
   options: CallOptions,
 ): Promise<void> {
   const { mouse, keyboard } = machine
-  const { coordinate, text } = action
-  const point = coordinate && toDisplay(view, pair(coordinate))
+  const pointOf = (name: string) => {
+    const [x, y] = action.numbers(name, 2) ?? []
+    return x === undefined ? undefined : toDisplay(view, { x, y: y! })
+  }
+  const point = pointOf('coordinate')
+  const text = action.text('text')
   const click = (button: MouseButton, count = 1) =>
-    withKeysHeld(machine, text, options, () =>
+    withKeysHeld(machine, keysIn(text), options, () =>
       point
         ? mouse.click(point.x, point.y, { button, count, ...options })
         : mouse.click({ button, count, ...options }),
     )
-  switch (action.action) {
+  const name = required(action.text('action'), 'action')
+  switch (name) {
     case 'screenshot':
       return
     case 'left_click':
@@ -126,86 +127,64 @@ async function act(
     case 'left_mouse_up':
       return mouse.up(options)
     case 'left_click_drag': {
-      const { start_coordinate: start } = action
-      const from = start && toDisplay(view, pair(start))
-      return mouse.drag(required(point, 'coordinate'), { from, ...options })
+      const to = required(point, 'coordinate')
+      return mouse.drag(to, { from: pointOf('start_coordinate'), ...options })
     }
     case 'scroll': {
-      const direction = required(action.scroll_direction, 'scroll_direction')
-      const amount = Math.min(Math.max(Math.round(action.scroll_amount ?? 3), 0), 100)
+      const direction = directionOf(action)
+      const amount = within(Math.round(action.number('scroll_amount') ?? 3), 0, maxScroll)
       if (amount === 0) return
-      return withKeysHeld(machine, text, options, () =>
+      return withKeysHeld(machine, keysIn(text), options, () =>
         mouse.scroll(direction, { amount, at: point, ...options }),
       )
     }
     case 'type':
       return keyboard.type(required(text, 'text'), options)
     case 'key':
-      return pressSequence(machine, required(text, 'text'), options)
+      // In xdotool's syntax: `+` joins keys pressed together, spaces separate those pressed in turn.
+      for (const keys of required(text, 'text').split(' ').filter(Boolean)) {
+        await keyboard.press(keys, options)
+      }
+      return
     case 'hold_key':
-      return withKeysHeld(machine, required(text, 'text'), options, () => wait(action, options))
+      return withKeysHeld(machine, keysIn(required(text, 'text')), options, () =>
+        wait(action, options),
+      )
     case 'wait':
       return wait(action, options)
+    case 'cursor_position':
+      throw new ModelMistake(
+        'cursor_position is not supported; take a screenshot, which shows the pointer',
+      )
     default:
-      throw new Error(`unknown action: ${action.action}`)
+      throw new ModelMistake(`there is no action ${JSON.stringify(name.slice(0, 100))}`)
   }
 }
 
-/** Presses keys in xdotool syntax: `+` joins combinations, spaces separate successive ones. */
-async function pressSequence(machine: Machine, text: string, options: CallOptions): Promise<void> {
-  for (const keys of text.split(' ').filter(Boolean)) await machine.keyboard.press(keys, options)
-}
+const directions = ['up', 'down', 'left', 'right'] as const
 
-/** Performs an action while keys are held down, and always releases them. */
-async function withKeysHeld(
-  machine: Machine,
-  keys: string | undefined,
-  options: CallOptions,
-  work: () => Promise<void>,
-): Promise<void> {
-  const names = keys ? keys.split('+').filter(Boolean) : []
-  const held: string[] = []
-  try {
-    for (const name of names) {
-      await machine.keyboard.down(name, options)
-      held.unshift(name)
-    }
-    await work()
-  } finally {
-    for (const name of held) await machine.keyboard.up(name)
+function directionOf(action: Action) {
+  const given = required(action.text('scroll_direction'), 'scroll_direction')
+  const direction = directions.find((one) => one === given)
+  if (!direction) {
+    throw new ModelMistake(`scroll_direction must be one of ${directions.join(', ')}`)
   }
+  return direction
 }
 
-async function wait({ duration = 1 }: AnthropicAction, { signal }: CallOptions): Promise<void> {
-  await pause(Math.min(Math.max(duration, 0), maxWaitSeconds) * 1000, signal)
+function keysIn(text = ''): string[] {
+  return text.split('+').filter(Boolean)
 }
 
-/** A region of the display at full resolution. */
-async function zoom(
-  machine: Machine,
-  view: View,
-  { region }: AnthropicAction,
-  options: CallOptions,
-): Promise<string> {
-  const [left, top, right, bottom] = required(region, 'region') as [number, number, number, number]
-  const from = toDisplay(view, { x: Math.min(left, right), y: Math.min(top, bottom) })
-  const to = toDisplay(view, { x: Math.max(left, right), y: Math.max(top, bottom) })
-  const { bytes } = await machine.screenshot({ format: 'png', ...options })
-  const whole = await decodePng(bytes)
-  return base64(await encodePng(crop(whole, from, { x: to.x + 1, y: to.y + 1 })))
+async function wait(action: Action, { signal }: CallOptions): Promise<void> {
+  const seconds = within(action.number('duration') ?? 1, 0, maxWaitSeconds)
+  await pause(seconds * 1000, signal)
 }
 
-function image(data: string): AnthropicContent {
-  return [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data } }]
+function within(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most)
 }
 
-function pair(coordinate: readonly number[]): Point {
-  const [x, y] = coordinate
-  if (!Number.isFinite(x) || !Number.isFinite(y)) throw new Error('coordinate must be [x, y]')
-  return { x: x!, y: y! }
-}
-
-function required<T>(value: T | undefined, name: string): T {
-  if (value === undefined) throw new Error(`this action requires ${name}`)
-  return value
+function toImage(data: string): AnthropicImage {
+  return { type: 'image', source: { type: 'base64', media_type: 'image/png', data } }
 }

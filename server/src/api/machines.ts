@@ -49,8 +49,9 @@ export function machineRoutes(app: App): Routes<typeof machines> {
       rowToWire(await deleteMachine(app, actor, params.machine_id)),
     fork: async (actor, { params, body, newId }) =>
       rowToWire(await forkMachine(app, actor, params.machine_id, newId('mch'), body)),
-    restore: async (actor, { params, query, body }) => {
-      const machine = await restoreMachine(app, actor, params.machine_id, body.snapshot_id)
+    restore: async (actor, { params, query, body, newId }) => {
+      const restore = { keptId: newId('snp'), snapshotId: body.snapshot_id }
+      const machine = await restoreMachine(app, actor, params.machine_id, restore)
       return rowToWire(await settle(actor, machine, query.wait))
     },
     usage: (actor, { params }) => readUsage(app, actor, params.machine_id),

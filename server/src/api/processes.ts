@@ -9,16 +9,14 @@ import {
   writeProcessInput,
 } from '../domain/guests/processes.ts'
 import type { Routes } from './route.ts'
+import { pageToWire } from './to-wire.ts'
 
 export function processRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof processes> {
   return {
     start: (actor, { params, body, newId }) =>
       startProcess(app, actor, params.machine_id, newId('prc'), body),
-    list: async (actor, { params }) => ({
-      data: await listProcesses(app, actor, params.machine_id),
-      next_cursor: null,
-      has_more: false,
-    }),
+    list: async (actor, { params, query }) =>
+      pageToWire(await listProcesses(app, actor, params.machine_id, query), (one) => one),
     get: (actor, { params, query, signal }) => getProcess(app, actor, params, { ...query, signal }),
     logs: (actor, { params, query, signal }) =>
       readProcessLog(app, actor, params, { ...query, signal }),

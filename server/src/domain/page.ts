@@ -10,9 +10,11 @@ export type Page<Row> = {
 
 /**
  * A page of the rows that a query selects, newest first: ids are time-ordered, so the id is the
- * position. `idColumn` is the column of the id where the query joins tables.
+ * position. Its prefix tells the cursors of a list from those of other lists. `idColumn` is the column
+ * of the id where the query joins tables.
  */
 export async function newestFirst<Row extends { readonly id: string }>(
+  prefix: string,
   page: PageRequest,
   // oxlint-disable-next-line typescript/no-explicit-any
   query: SelectQueryBuilder<any, any, Row>,
@@ -21,7 +23,7 @@ export async function newestFirst<Row extends { readonly id: string }>(
   const id = sql.ref<string>(idColumn)
   return pageByKey(
     page,
-    /^[a-z]{3}_[0-9a-z]{20,32}$/,
+    shapeOfIds(prefix),
     (row) => row.id,
     (before, count) =>
       query
@@ -43,6 +45,22 @@ export async function pageByKey<Row>(
   return cut(page, await fetch(after, page.limit + 1), positionOf)
 }
 
+/** A page of items that are in memory, newest first. */
+export function pageOfItems<Item extends { readonly id: string }>(
+  prefix: string,
+  page: PageRequest,
+  items: readonly Item[],
+): Promise<Page<Item>> {
+  const newest = items.toSorted((a, b) => (a.id < b.id ? 1 : -1))
+  return pageByKey(
+    page,
+    shapeOfIds(prefix),
+    (item) => item.id,
+    async (before, count) =>
+      newest.filter(({ id }) => before === null || id < before).slice(0, count),
+  )
+}
+
 function cut<Row>(page: PageRequest, rows: Row[], position: (row: Row) => string): Page<Row> {
   const data = rows.slice(0, page.limit)
   const last = data.at(-1)
@@ -56,6 +74,10 @@ function cut<Row>(page: PageRequest, rows: Row[], position: (row: Row) => string
 
 export function encodeCursor(position: string): string {
   return Buffer.from(position).toString('base64url')
+}
+
+function shapeOfIds(prefix: string): RegExp {
+  return new RegExp(`^${prefix}_[0-9a-z]{20,32}$`)
 }
 
 /** The position inside a cursor, which must have the shape of this list's. */

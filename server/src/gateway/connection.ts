@@ -20,8 +20,8 @@ export class Connection {
   readonly #socket: WebSocket
   readonly #transport: Socket
   readonly #heartbeat: NodeJS.Timeout
+  readonly #silence: NodeJS.Timeout
   readonly #drainWaiters: (() => void)[] = []
-  #lastHeardMs = performance.now()
   #isCorked = false
 
   /** `transport` is the socket below the WebSocket. */
@@ -29,11 +29,12 @@ export class Connection {
     this.#socket = socket
     this.#transport = transport
     this.authorization = authorization
-    socket.on('pong', () => (this.#lastHeardMs = performance.now()))
-    socket.on('message', () => (this.#lastHeardMs = performance.now()))
-    this.#heartbeat = setInterval(() => this.#ping(), pingEveryMs)
+    for (const sign of ['pong', 'message']) socket.on(sign, () => this.#silence.refresh())
+    this.#heartbeat = setInterval(() => socket.ping(), pingEveryMs)
+    this.#silence = setTimeout(() => this.#endSilence(), deadAfterMs)
     socket.once('close', () => {
       clearInterval(this.#heartbeat)
+      clearTimeout(this.#silence)
       this.#notifyDrained()
     })
   }
@@ -107,9 +108,7 @@ export class Connection {
   close(reason: keyof typeof closeCode | 1000, message = ''): void {
     if (!this.isOpen) return
     this.#socket.close(reason === 1000 ? 1000 : closeCode[reason], message)
-    // The peer may never answer the close.
-    const timer = setTimeout(() => this.#socket.terminate(), 5_000)
-    this.#socket.once('close', () => clearTimeout(timer))
+    terminateSoon(this.#socket)
   }
 
   #send(data: string | Uint8Array, binary: boolean): void {
@@ -134,12 +133,17 @@ export class Connection {
     for (const resolve of this.#drainWaiters.splice(0)) resolve()
   }
 
-  #ping(): void {
+  #endSilence(): void {
     // While paused we cannot receive pongs, so do not count the silence.
-    if (this.#socket.isPaused) this.#lastHeardMs = performance.now()
-    if (performance.now() - this.#lastHeardMs > deadAfterMs) this.#socket.terminate()
-    else this.#socket.ping()
+    if (this.#socket.isPaused) this.#silence.refresh()
+    else this.#socket.terminate()
   }
+}
+
+/** After a close was sent: the peer may never answer it. */
+export function terminateSoon(socket: WebSocket): void {
+  const timer = setTimeout(() => socket.terminate(), 5_000)
+  socket.once('close', () => clearTimeout(timer))
 }
 
 function bytesOf(data: RawData): Buffer {

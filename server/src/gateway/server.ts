@@ -1,11 +1,14 @@
+import { closeCode } from '@computer/contract'
 import websocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { WebSocket } from 'ws'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import { authenticate, authenticateToken } from '../http/authenticate.ts'
 import { addHealthRoutes } from '../http/health.ts'
 import { createHttp } from '../http/server.ts'
 import type { GatewayContext } from './channel.ts'
+import { terminateSoon } from './connection.ts'
 import { OpenConnections } from './open-connections.ts'
 import { EventFeedRegistry } from './event-feed-registry.ts'
 import { mountEventChannels } from './event-channels.ts'
@@ -19,14 +22,31 @@ import { mountTerminalChannel } from './terminal-channel.ts'
 const maxFrameBytes = 4 * 1024 * 1024
 const tokenProtocol = /^bearer\.(\S+)$/
 
+/** Refuses a message that is too large with the code of the channels instead of the library's (1009). */
+class GatewaySocket extends WebSocket {
+  override close(code?: number, reason?: string | Buffer): void {
+    super.close(code === 1009 ? closeCode.messageTooLarge : code, reason)
+  }
+}
+
+type LibraryClass = NonNullable<
+  NonNullable<websocket.WebsocketPluginOptions['options']>['WebSocket']
+>
+
 export async function createGateway(app: App): Promise<FastifyInstance> {
   const http = createHttp(app)
   const connections = new OpenConnections()
   await http.register(websocket, {
-    options: { maxPayload: maxFrameBytes, perMessageDeflate: false, handleProtocols },
+    options: {
+      // The type of the option also has what the library adds to its own class.
+      WebSocket: GatewaySocket as LibraryClass,
+      maxPayload: maxFrameBytes,
+      perMessageDeflate: false,
+      handleProtocols,
+    },
     errorHandler: (error, socket, request) => {
       request.log.warn({ err: error }, 'a gateway connection failed')
-      socket.terminate()
+      terminateSoon(socket)
     },
     preClose: (done) => {
       connections.closeAll()

@@ -92,8 +92,8 @@ export type MachinesTables = {
     machine_id: MachineId
     session_id: SessionId | null
     type: MachineEventType
-    from_state: string | null
-    to_state: string | null
+    from_state: MachineState | null
+    to_state: MachineState | null
     message: string | null
     sequence: number
     occurred_at: At

@@ -71,7 +71,7 @@ export async function listApiKeys(db: Database, actor: Actor, page: PageRequest)
     .selectFrom('api_keys')
     .selectAll()
     .where('organization_id', '=', actor.organizationId)
-  return newestFirst(page, rows)
+  return newestFirst('key', page, rows)
 }
 
 /** Revoking again keeps the first `revoked_at`. */

@@ -56,5 +56,5 @@ export async function listAuditEvents(
     .selectAll()
     .where('organization_id', '=', actor.organizationId)
     .$if(filter.type !== undefined, (query) => query.where('type', '=', filter.type!))
-  return newestFirst(filter, rows)
+  return newestFirst('aud', filter, rows)
 }

@@ -131,7 +131,7 @@ export async function noteAuthSessionUse(db: Database, actor: UserActor): Promis
 /** The actor's own sessions that are neither revoked nor expired. */
 export async function listAuthSessions(db: Database, actor: UserActor, page: PageRequest) {
   const rows = selectUsable(db).where('s.user_id', '=', actor.userId)
-  return newestFirst(page, rows, 's.id')
+  return newestFirst('aus', page, rows, 's.id')
 }
 
 /** Revoking again is a no-op. */

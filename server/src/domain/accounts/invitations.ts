@@ -36,7 +36,7 @@ export async function listInvitations(
   filter: PageRequest & { readonly state: InvitationState },
 ) {
   const rows = selectInvitations(db, actor).where(invitationState, '=', filter.state)
-  return newestFirst(filter, rows, 'i.id')
+  return newestFirst('inv', filter, rows, 'i.id')
 }
 
 /** Revoking an expired or revoked invitation is a no-op; revoking an accepted one is a conflict. */

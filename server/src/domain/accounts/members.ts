@@ -26,7 +26,7 @@ export type Member = {
 
 export async function listMembers(db: Database, actor: Actor, page: PageRequest) {
   const rows = selectMembers(db, actor)
-  return newestFirst(page, rows, 'm.id')
+  return newestFirst('mem', page, rows, 'm.id')
 }
 
 export async function getMember(

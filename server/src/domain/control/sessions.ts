@@ -77,7 +77,7 @@ export async function listSessions(
       query.where('machine_id', '=', filter.machine_id!),
     )
     .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
-  return newestFirst(filter, rows)
+  return newestFirst('ses', filter, rows)
 }
 
 export async function getSession(db: Database, actor: Actor, id: SessionId) {

@@ -53,7 +53,7 @@ export async function hasImages(db: Database): Promise<boolean> {
 /** Images belong to the server, not to an organization: every member may read them. */
 export async function listImages(db: Database, page: PageRequest) {
   const rows = db.selectFrom('images').selectAll()
-  return newestFirst(page, rows)
+  return newestFirst('img', page, rows)
 }
 
 /** The named image, or the server's default. */

@@ -4,14 +4,13 @@ import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { MachineRow, Tx } from '../../db/database.ts'
 import { conflict, illegalMove } from '../../errors.ts'
-import { newId } from '../../ids.ts'
 import { getCapture, releaseCapture } from './captures.ts'
 import { appendEvent } from '../events/events.ts'
 import { getMachine, lockAnyMachine, lockMachine } from '../find-machine.ts'
 import { requireNoHolder } from '../control/leases.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { requireDiskRoom } from './pool.ts'
-import { describeSnapshot, holdSnapshotOf, insertSnapshot } from './snapshots.ts'
+import { describeSnapshot, findSnapshot, holdSnapshotOf, insertSnapshot } from './snapshots.ts'
 
 /*
  * A restore replaces the disk of a machine. The row names the capture to restore and takes the next
@@ -20,14 +19,16 @@ import { describeSnapshot, holdSnapshotOf, insertSnapshot } from './snapshots.ts
  * lost, and every failure leads back to the current disk.
  */
 
+/** A repeated call with the same `keptId` finds the snapshot that the first one has made, and does nothing. */
 export async function restoreMachine(
   app: Pick<App, 'db' | 'changes'>,
   actor: Actor,
   id: MachineId,
-  snapshotId: SnapshotId,
+  { keptId, snapshotId }: { readonly keptId: SnapshotId; readonly snapshotId: SnapshotId },
 ): Promise<MachineRow> {
   const machine = await app.db.transaction().execute(async (tx) => {
     await getMachine(tx, actor, id)
+    if (await findSnapshot(tx, actor, keptId)) return getMachine(tx, actor, id)
     await requireNoHolder(tx, id)
     const current = await lockMachine(tx, actor, id)
     requireRestorable(current)
@@ -35,7 +36,7 @@ export async function restoreMachine(
     await requireDiskRoom(tx)
     const message = `to ${describeSnapshot(snapshot)}`
     await appendEvent(tx, id, { type: 'machine.restore_started', message })
-    const kept = { id: newId('snp'), name: 'Before restore', origin: 'manual' } as const
+    const kept = { id: keptId, name: 'Before restore', origin: 'manual' } as const
     await insertSnapshot(tx, current, { ...kept, beforeRestore: true })
     await tx
       .updateTable('machines')

@@ -60,7 +60,7 @@ export async function listSnapshots(
     )
     .$if(filter.origin !== undefined, (query) => query.where('s.origin', '=', filter.origin!))
     .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
-  return newestFirst(filter, rows, 's.id')
+  return newestFirst('snp', filter, rows, 's.id')
 }
 
 export async function getSnapshot(
@@ -137,7 +137,7 @@ export function describeSnapshot({ id, name }: Pick<SnapshotRow, 'id' | 'name'>)
 
 const state = sql<SnapshotState>`case when s.deleted_at is null then c.state else 'deleting' end`
 
-async function findSnapshot(db: Database, actor: Actor, id: SnapshotId) {
+export async function findSnapshot(db: Database, actor: Actor, id: SnapshotId) {
   return selectSnapshots(db, actor).where('s.id', '=', id).executeTakeFirst()
 }
 

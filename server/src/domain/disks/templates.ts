@@ -30,7 +30,7 @@ export async function listTemplates(
   const rows = selectTemplates(db, actor)
     .$if(filter.name !== undefined, (query) => query.where('t.name', '=', filter.name!))
     .$if(filter.state !== undefined, (query) => query.where(state, '=', filter.state!))
-  return newestFirst(filter, rows, 't.id')
+  return newestFirst('tpl', filter, rows, 't.id')
 }
 
 export async function findTemplate(

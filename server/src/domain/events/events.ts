@@ -1,4 +1,4 @@
-import type { MachineEventType, MachineId, SessionId } from '@computer/contract'
+import type { MachineEventType, MachineId, MachineState, SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { CaptureRow, Database, EventRow, MachineRow, Tx } from '../../db/database.ts'
@@ -11,8 +11,8 @@ import { pageByKey, type PageRequest } from '../page.ts'
 export type EventDetail = {
   readonly type: MachineEventType
   readonly sessionId?: SessionId | null
-  readonly from?: string | null
-  readonly to?: string | null
+  readonly from?: MachineState | null
+  readonly to?: MachineState | null
   readonly message?: string | null
   /** The machine's size changed. */
   readonly resized?: boolean

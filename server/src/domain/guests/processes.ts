@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import { decodeContent } from './files.ts'
+import { pageOfItems, type PageRequest } from '../page.ts'
 import { askGuest } from './calls.ts'
 import { wholeCharacters } from './utf8-range.ts'
 
@@ -27,8 +28,14 @@ export function startProcess(
   return askGuest(app, actor, machineId, (ref) => app.guests.startProcess(ref, { ...input, id }))
 }
 
-export function listProcesses(app: Guests, actor: Actor, machineId: MachineId) {
-  return askGuest(app, actor, machineId, (ref) => app.guests.listProcesses(ref))
+export async function listProcesses(
+  app: Guests,
+  actor: Actor,
+  machineId: MachineId,
+  page: PageRequest,
+) {
+  const all = await askGuest(app, actor, machineId, (ref) => app.guests.listProcesses(ref))
+  return pageOfItems('prc', page, all)
 }
 
 export function getProcess(

@@ -1,6 +1,7 @@
 import type { MachineId, OpenTerminal, Terminal, TerminalId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
+import { pageOfItems, type PageRequest } from '../page.ts'
 import { askGuest } from './calls.ts'
 
 /*
@@ -21,8 +22,14 @@ export function openTerminal(
   return askGuest(app, actor, machineId, (ref) => app.guests.openTerminal(ref, { ...input, id }))
 }
 
-export function listTerminals(app: Guests, actor: Actor, machineId: MachineId) {
-  return askGuest(app, actor, machineId, (ref) => app.guests.listTerminals(ref))
+export async function listTerminals(
+  app: Guests,
+  actor: Actor,
+  machineId: MachineId,
+  page: PageRequest,
+) {
+  const all = await askGuest(app, actor, machineId, (ref) => app.guests.listTerminals(ref))
+  return pageOfItems('trm', page, all)
 }
 
 export function resizeTerminal(

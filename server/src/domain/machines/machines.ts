@@ -36,7 +36,7 @@ export async function listMachines(db: Database, actor: Actor, filter: MachineFi
     .$if(metadata !== undefined, (query) =>
       query.where(sql<boolean>`metadata @> ${JSON.stringify(metadata)}::jsonb`),
     )
-  return newestFirst(filter, rows)
+  return newestFirst('mch', filter, rows)
 }
 
 export async function updateMachine(
@@ -76,7 +76,11 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
     if (machine.state !== 'stopped' && machine.state !== 'error') {
       throw illegalMove(machine.state, 'starting')
     }
-    requireNoRestore(machine)
+    if (machine.restore_capture_id) {
+      throw conflict(
+        `the machine is ${machine.state} and a restore of it is under way; it cannot go to starting before that is done`,
+      )
+    }
     await requireRoomToRun(tx, actor)
     await retryBaseCapture(tx, machine)
     return moveMachine(tx, machine, 'starting', { wanted: 'running' })
@@ -136,18 +140,15 @@ async function resize(tx: Tx, actor: Actor, machine: MachineRow, sizeId: Machine
       `the machine is ${machine.state}; only a stopped machine can be resized`,
     )
   }
-  requireNoRestore(machine)
+  if (machine.restore_capture_id) {
+    throw conflict(
+      `the machine is ${machine.state} and a restore of it is under way; resize it when it is done`,
+    )
+  }
   requireSize(await getEntitlements(tx, actor.organizationId), sizeId)
   const size = await getSize(tx, sizeId)
   requireNoShrink(machine.disk_gb, size.disk_gb)
   return { size: sizeId, cpu: size.cpu, memory_mb: size.memory_mb, disk_gb: size.disk_gb }
-}
-
-function requireNoRestore(machine: MachineRow): void {
-  if (machine.restore_capture_id === null) return
-  throw conflict(
-    `the machine is ${machine.state} and a restore of it is under way; wait until it is done`,
-  )
 }
 
 export function nameTaken(name: string): ApiError {

@@ -71,7 +71,7 @@ export async function listPreviews(
     .$if(filter.machineId !== undefined, (query) =>
       query.where('machine_id', '=', filter.machineId!),
     )
-  return newestFirst(filter, rows)
+  return newestFirst('prv', filter, rows)
 }
 
 export async function getPreview(
