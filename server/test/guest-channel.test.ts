@@ -12,6 +12,7 @@ import type { MachineDriver } from '../src/drivers/machine-driver.ts'
 import { GuestChannels, type GuestRef } from '../src/guest/channels.ts'
 import { createGuestClient } from '../src/guest/client.ts'
 import { GuestUnavailable } from '../src/guest/errors.ts'
+import { attachTerminal } from '../src/guest/terminals.ts'
 import { until } from './fake-machine.ts'
 
 const ref: GuestRef = { id: 'mch_00000000000000000000000001', generation: 1, run: 'first' }
@@ -179,6 +180,17 @@ test('an upload that is refused before it is read does not wait for its source',
   assert.equal((await agent.guests.health(ref)).version, '1')
 })
 
+test('a stream that the agent refuses and resets at once is refused for its reason', async (t) => {
+  const body = errorBody('conflict')
+  const agent = startAgent(t, (stream) => {
+    const deliver = agent.gather()
+    stream.once('close', deliver)
+    respond(stream, body, { ':status': 409, 'content-length': String(body.length) })
+  })
+  const attached = attachTerminal(agent.guests.channels, ref, 'trm_00000000000000000000000001')
+  await assert.rejects(attached, { name: 'GuestRefusal', code: 'conflict' })
+})
+
 test('a request that the agent did not process is sent again, even if it is not idempotent', async (t) => {
   const agent = startAgent(t, (stream, path) => {
     if (path === '/health') return respond(stream, healthy)
@@ -253,7 +265,24 @@ function startAgent(t: TestContext, serve: (stream: ServerHttp2Stream, path: str
       wire.push(null)
     }
   }
-  return { driver, guests, sessions, pause, endOutput, waiting: [] as ServerHttp2Stream[] }
+  /** What the agent sends from now on arrives at once, when the result is called. */
+  const gather = () => {
+    const pieces: Buffer[] = []
+    const pushes = wires.map((wire) => ({ wire, push: wire.push.bind(wire) }))
+    for (const { wire } of pushes) {
+      wire.push = (piece: Buffer) => {
+        pieces.push(piece)
+        // Reports it as taken, so that the agent goes on.
+        setImmediate(() => wire._read(0))
+        return true
+      }
+    }
+    return () => {
+      for (const { wire, push } of pushes) Object.assign(wire, { push })
+      wires[0]!.push(Buffer.concat(pieces))
+    }
+  }
+  return { driver, guests, sessions, pause, endOutput, gather, waiting: [] as ServerHttp2Stream[] }
 }
 
 function respond(stream: ServerHttp2Stream, body: string, head: Record<string, unknown> = {}) {

@@ -69,9 +69,10 @@ export function streamBody(answer: GuestAnswer): Readable {
   return stream.pipe(body)
 }
 
+/** The agent may reset a stream after its whole answer, if it wants nothing more of the request. */
 function isWhole(answer: GuestAnswer, size: number): boolean {
-  if (answer.stream.aborted) return false
-  return (promisedBytes(answer) ?? size) === size
+  const promised = promisedBytes(answer)
+  return promised === undefined ? !answer.stream.aborted : promised === size
 }
 
 function promisedBytes({ headers }: GuestAnswer): number | undefined {
