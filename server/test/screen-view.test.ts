@@ -156,16 +156,33 @@ test('a client can connect before the machine runs', async () => {
 })
 
 test('the screen appears when the desktop starts late', async () => {
+  const { viewer, guest } = await viewBeforeDesktop()
+  assert.deepEqual(viewer.socket.frames, [])
+  guest.desktop.up = true
+  await shown(viewer)
+})
+
+test('a pointer and the end of a frame before any geometry break no stream', async (t) => {
+  const { viewer, guest } = await viewBeforeDesktop()
+  const { screens } = guest
+  const reopen = t.mock.method(screens, 'open')
+  const pointer = { width: 1, height: 1, x: 0, y: 0, pixels: 'AAAAAA==' }
+  screens.sendRaw(encodeControl({ type: 'cursor', ...pointer }))
+  screens.sendRaw(encodeControl({ type: 'frame', frame: 1 }))
+  guest.desktop.up = true
+  await shown(viewer)
+  assert.equal(reopen.mock.callCount(), 0)
+})
+
+async function viewBeforeDesktop() {
   server.engine.controls.setDesktopUpAtBoot(false)
   const { id } = await server.machine()
   server.engine.controls.setDesktopUpAtBoot(true)
   const viewer = await view(gateway, id, server.key)
-  const { desktop, screens } = server.guest(id)
-  await eventually(async () => screens.streams === 1 || undefined)
-  assert.deepEqual(viewer.socket.frames, [])
-  desktop.up = true
-  await shown(viewer)
-})
+  const guest = server.guest(id)
+  await eventually(async () => guest.screens.streams === 1 || undefined)
+  return { viewer, guest }
+}
 
 test('a protocol error closes that socket alone', async () => {
   const { id } = await server.machine()

@@ -71,7 +71,9 @@ export class Framebuffer {
   }
 
   endFrame(): FramebufferChange {
-    const target = this.#target
+    const target = this.#pending ?? this.#shown
+    // A frame before any geometry has no tiles, perhaps a cursor.
+    if (!target) return { isFresh: false, isResized: false, tiles: [] }
     const tiles = this.#frame.flatMap((tile) => target.put(tile) ?? [])
     this.#clearFrame()
     if (target === this.#shown) return { isFresh: false, isResized: false, tiles }
@@ -99,7 +101,7 @@ export class Framebuffer {
   get #target(): TileSet {
     const target = this.#pending ?? this.#shown
     if (target) return target
-    throw new TileError('a tile or a frame before any geometry')
+    throw new TileError('a tile before any geometry')
   }
 
   #clearFrame(): void {
