@@ -239,6 +239,8 @@ function notches(pixels: number | undefined): number {
   return Math.sign(amount) * Math.min(maxNotches, Math.max(least, Math.round(Math.abs(amount))))
 }
 
+/** The model writes letters as they stand on keys: A is the key without shift. */
 function keyName(key: string): string {
-  return keyNames[key.toLowerCase()] ?? key
+  const lower = key.toLowerCase()
+  return keyNames[lower] ?? (key.length === 1 ? lower : key)
 }

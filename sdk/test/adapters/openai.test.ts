@@ -56,6 +56,7 @@ test('every action maps to the right input at the right point', async () => {
       { type: 'keypress', keys: ['CTRL', 'ArrowDown'] },
       [['keyboard/hotkey', { keys: ['CTRL', 'down'] }]],
     ],
+    [{ type: 'keypress', keys: ['CTRL', 'A'] }, [['keyboard/hotkey', { keys: ['CTRL', 'a'] }]]],
     [
       { type: 'drag', path: [at, at] },
       [
