@@ -29,31 +29,6 @@ test('the display is available once the desktop is up, and retryable before', as
   })
 })
 
-test('a screenshot is returned as JSON and as bytes, in three formats, with its geometry', async () => {
-  const { id } = await server.machine()
-  const path = `/v1/machines/${id}/screenshot`
-  const heads = { png: '89504e47', jpeg: 'ffd8ffe0', webp: '52494646' }
-  for (const [format, head] of Object.entries(heads)) {
-    const json = await server.call('GET', `${path}?format=${format}&quality=1`)
-    const { image, ...rest } = json.body
-    assert.deepEqual(rest, { format, display: { width: 1280, height: 800 } })
-    const raw = await server.call('GET', `${path}?format=${format}`, undefined, {
-      accept: 'image/*',
-    })
-    const { 'x-display-width': width, 'x-display-height': height } = raw.headers
-    assert.deepEqual([raw.status, raw.headers['content-type']], [200, `image/${format}`])
-    assert.deepEqual([String(width), String(height)], ['1280', '800'])
-    assert.equal(raw.headers['content-length'], String(raw.bytes.length))
-    assert.equal(raw.bytes.toString('hex', 0, 4), head)
-    assert.deepEqual(Buffer.from(image, 'base64'), raw.bytes)
-  }
-  assert.equal((await server.call('GET', path)).body.format, 'png')
-  for (const query of ['format=gif', 'quality=0', 'quality=101', 'quality=x', 'scale=2']) {
-    const refused = await server.call('GET', `${path}?${query}`)
-    assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_request'], query)
-  }
-})
-
 test('every kind of input has its effect, with its defaults', async () => {
   const { id } = await server.machine()
   await server.lease(id)

@@ -33,6 +33,8 @@ export class FakeDesktop {
   readonly events: DesktopEvent[] = []
   /** Keys and buttons that are down. */
   readonly pressed = new Set<string>()
+  /** The part of the screen that never settles: x, y, width and height. */
+  moving: readonly number[] | null = null
   /** Called when it comes up or its size changes. */
   onDisplay: () => void = () => {}
   #up: boolean

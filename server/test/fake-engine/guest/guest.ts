@@ -156,8 +156,8 @@ export class FakeGuest {
           'x-image-height': screen.height,
           'x-display-width': display.width,
           'x-display-height': display.height,
-          // Nothing moves on this screen by itself.
-          ...(settleMs && { 'x-settled': 'true' }),
+          ...(settleMs && { 'x-settled': String(desktop.moving === null) }),
+          ...(settleMs && desktop.moving && { 'x-changing': desktop.moving.join() }),
         }
         return { headers, body: drawScreen(format, screen) }
       },
