@@ -4,8 +4,9 @@
 #   image/build.sh --hash     prints the recipe's hash: the same hash, the same recipe
 #   image/build.sh OUT_DIR    builds OUT_DIR/{rootfs.tar.zst,metadata.tar,image.json,build.log}
 #
-# OUT_DIR appears complete at the end or not at all. Needs root, mmdebstrap and zstd. Packages come
-# from the Debian mirror that this host's apt uses, and machines go on using that one.
+# OUT_DIR appears complete at the end or not at all. Needs root, mmdebstrap, zstd and npm. Packages come
+# from the Debian mirror that this host's apt uses, and machines go on using that one. Node and npm come
+# from the registry that this host's npm uses.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 
@@ -41,8 +42,8 @@ recipe_hash() {
 
 build() {
   [ "$(id -u)" = 0 ] || fail 'the image is built as root'
-  for tool in mmdebstrap zstd; do
-    command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install mmdebstrap zstd"
+  for tool in mmdebstrap zstd npm; do
+    command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install $tool"
   done
   mkdir -p "$(dirname "$1")"
   OUT=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
@@ -60,6 +61,7 @@ build() {
   say "[1/6] preparing image $hash: Debian $SUITE ($ARCHITECTURE) from $(mirror Debian)"
   MACHINE_SOURCES=$(sources)
   export MACHINE_SOURCES
+  fetch_node
   make_rootfs
   make_metadata "$hash"
   rm -rf --one-file-system "$OUT" "$OUT.failed.log"
@@ -75,6 +77,13 @@ clean_up() {
     say "build.sh: the image was not built; see $OUT.failed.log"
   fi
   rm -rf --one-file-system "$WORK"
+}
+
+# Debian's own Node is past its end of life.
+fetch_node() {
+  export NODE_DIR=$WORK/node
+  cp -r "$RECIPE/node" "$NODE_DIR"
+  npm ci --prefix "$NODE_DIR" --ignore-scripts --no-audit --no-fund >>"$WORK/result/build.log" 2>&1
 }
 
 make_rootfs() {
@@ -156,7 +165,7 @@ show_progress() {
     function count(step, what, n) {
       if (phase == 2 && (n == total || n % 50 == 0)) tell("[" step "/6] " what " (" n " of " total ")")
     }
-    { print > log_file; fflush(log_file) }
+    { print >> log_file; fflush(log_file) }
     /^[0-9]+ upgraded, [0-9]+ newly installed/ {
       phase++; total = $3; downloaded = unpacked = configured = 0
       if (phase == 1) tell("[1/6] installing the base system (" total " packages)")

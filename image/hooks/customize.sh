@@ -1,6 +1,7 @@
 #!/bin/bash
 # Makes a machine of the installed packages: overlay, user, services, identity.
-# Called by mmdebstrap with the root of the new system; the recipe's folder is in $RECIPE.
+# Called by mmdebstrap with the root of the new system; the recipe's folder is in $RECIPE, and Node and
+# npm are in $NODE_DIR.
 set -euo pipefail
 root=$1
 
@@ -9,6 +10,14 @@ tar -C "$RECIPE/overlay" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX 
   tar -C "$root" -x --no-overwrite-dir
 chmod 0440 "$root/etc/sudoers.d/agent"
 mkdir -p "$root/opt/computer"
+
+install -m 755 "$NODE_DIR"/node_modules/node-linux-*/bin/node "$root/usr/local/bin/"
+mkdir -p "$root/usr/local/lib/node_modules"
+tar -C "$NODE_DIR/node_modules" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -c npm |
+  tar -C "$root/usr/local/lib/node_modules" -x
+for name in npm npx; do
+  ln -s "../lib/node_modules/npm/bin/$name-cli.js" "$root/usr/local/bin/$name"
+done
 
 echo 'en_US.UTF-8 UTF-8' >"$root/etc/locale.gen"
 chroot "$root" locale-gen
