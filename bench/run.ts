@@ -23,6 +23,7 @@ import { bench as preview } from './rows/s18-preview.ts'
 import { bench as authenticatedRead } from './rows/s19-authenticated-read.ts'
 import { bench as events } from './rows/s20-events.ts'
 import { bench as footprint } from './rows/s21-footprint.ts'
+import { bench as pictureAfterAction } from './rows/s25-picture-after-action.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import { openServer } from './server.ts'
 import { formatTable } from './table.ts'
@@ -55,6 +56,7 @@ const benches: readonly Bench[] = [
   authenticatedRead,
   events,
   footprint,
+  pictureAfterAction,
   attacks,
   hostileAgent,
 ]
