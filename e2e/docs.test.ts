@@ -58,7 +58,7 @@ test('the guide to snapshots, forks and templates works as written', async () =>
   const [firstUse] = await readBlocks('README.md', '## First use')
   const [setUp] = firstUse!.split('# Run a command in it.')
   const blocks = await readBlocks('docs/snapshots-forks-templates.md', '## Take a snapshot')
-  assert.equal(blocks.length, 5)
+  assert.equal(blocks.length, 6)
   const output = await bash([setUp!.replace('"first"', '"source"'), ...blocks])
   assert.match(output, /"content":"the good plan"/)
   assert.equal(output.match(/"stdout":"the good plan"/g)?.length, 2)

@@ -12,6 +12,8 @@ export type Endpoint = {
    * the organization, signed in or by API key. Anything else: that permission.
    */
   readonly requires: 'public' | 'user' | 'member' | Permission
+  /** Query parameters that require a permission of their own in addition. */
+  readonly queryRequires?: Readonly<Record<string, Permission>>
   readonly params?: z.ZodType
   readonly query?: z.ZodType
   readonly body?: z.ZodType

@@ -193,9 +193,18 @@ export const machines = {
   delete: endpoint({
     method: 'DELETE',
     path: '/v1/machines/{machine_id}',
-    summary: 'Delete a machine and its disk.',
+    summary: 'Delete a machine and its disk. Its snapshots are kept, unless asked otherwise.',
     requires: 'machines:delete',
+    queryRequires: { snapshots: 'snapshots:delete' },
     params,
+    query: z.strictObject({
+      snapshots: z
+        .enum(['delete'])
+        .optional()
+        .describe(
+          'Delete its snapshots as well, newest first. Templates and forks based on them keep their disk.',
+        ),
+    }),
     status: 202,
     response: Machine,
   }),

@@ -165,7 +165,6 @@ function operation(
   endpoint: Endpoint,
 ): OpenApiOperation {
   const { requires, summary, body } = endpoint
-  const permission = requirements[requires] ?? `Requires the permission \`${requires}\`.`
   const content = {
     ...(body && { 'application/json': { schema: catalog.get(`${id} body`) } }),
     ...(endpoint.uploads && { 'application/octet-stream': { schema: {} } }),
@@ -175,7 +174,7 @@ function operation(
     operationId: id,
     tags: [tag],
     summary,
-    description: permission,
+    description: describeRequirements(endpoint),
     'x-requires': requires,
     ...(requires === 'public' && { security: [] }),
     ...(requires === 'user' && { security: [{ cookie: [] }] }),
@@ -197,6 +196,14 @@ function operation(
       ),
     },
   }
+}
+
+function describeRequirements({ requires, queryRequires = {} }: Endpoint): string {
+  const whole = requirements[requires] ?? `Requires the permission \`${requires}\`.`
+  const additions = Object.entries(queryRequires).map(
+    ([parameter, permission]) => ` \`${parameter}\` also requires \`${permission}\`.`,
+  )
+  return whole + additions.join('')
 }
 
 function describeBody(endpoint: Endpoint): string {

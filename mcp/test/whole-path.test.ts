@@ -77,8 +77,13 @@ async function runWorkflow(mcp: McpClient): Promise<void> {
 
   await mcp.ok('stop_machine', { machine: 'branch' })
   assert.match(await mcp.ok('start_machine', { machine: 'branch' }), /running/)
-  await mcp.ok('delete_machine', { machine: 'branch' })
+  const deleted = await mcp.ok('delete_machine', { machine: 'branch' })
+  assert.match(
+    deleted,
+    /^Deleted branch .*\nIts snapshots are kept.*templates.*\n- stopped .*snp_.* bytes$/,
+  )
   assert.match(await mcp.refused('get_machine', { machine: 'branch' }), /list_machines/)
-  await mcp.ok('delete_machine', { machine: 'work' })
+  const all = await mcp.ok('delete_machine', { machine: 'work', delete_snapshots: true })
+  assert.match(all, /^Deleted work \(mch_\w+\) and its snapshots\.$/)
   assert.deepEqual(mcp.errors, [])
 }

@@ -1,12 +1,17 @@
 import type { Client } from './client.ts'
 import { ApiError } from './errors.ts'
 import type { MachineEvents } from './events.ts'
-import type { CallOptions } from './options.ts'
+import type { CallOptions, WaitOptions } from './options.ts'
 import type { Body, CallInput } from './transport.ts'
 import { hadLostResponse } from './transport.ts'
 import type { MachineRecord, MachineState } from './wire/records.ts'
 
 type ChangeRoute = `POST /v1/machines/{machine_id}/${'start' | 'stop' | 'restart' | 'restore'}`
+
+export type DeleteOptions = WaitOptions & {
+  /** Deletes its snapshots as well, newest first. It takes the permission `snapshots:delete`. */
+  readonly snapshots?: 'delete' | undefined
+}
 
 /** States in which a machine is, or is about to be, where a call should bring it. */
 const reached: Readonly<Partial<Record<ChangeRoute, readonly MachineState[]>>> = {

@@ -7,7 +7,7 @@ import { runCommand, type Command, type ExecOptions } from './exec.ts'
 import { Files } from './files.ts'
 import type { Input } from './input.ts'
 import { Keyboard } from './keyboard.ts'
-import { changeMachine, failureOf } from './lifecycle.ts'
+import { changeMachine, failureOf, type DeleteOptions } from './lifecycle.ts'
 import { Mouse } from './mouse.ts'
 import type { CallOptions, WaitOptions } from './options.ts'
 import type { List } from './pages.ts'
@@ -15,7 +15,7 @@ import { Ports } from './ports.ts'
 import { Processes } from './processes.ts'
 import { openScreen, type Screen, type ScreenOptions } from './screen.ts'
 import { Secrets } from './secrets.ts'
-import { isGone, Snapshots, type SnapshotFilter } from './snapshots.ts'
+import { isGone, MachineSnapshots } from './snapshots.ts'
 import { Terminals } from './terminals.ts'
 import type { Body } from './transport.ts'
 import { waitFor } from './waiting.ts'
@@ -128,23 +128,22 @@ export class Machine {
     return options.wait === false ? this : this.#waitForState('running', ['stopped'], options)
   }
 
-  /** Deletes it and its disk; its snapshots are kept. Resolves once it is gone. */
-  async delete(options: WaitOptions = {}): Promise<void> {
+  /**
+   * Deletes it and its disk, and its snapshots if `snapshots` is 'delete'. Resolves once it is gone, to the
+   * snapshots that are kept: templates can be made from them, and `computer.snapshots.delete` removes them.
+   */
+  async delete({ snapshots, ...options }: DeleteOptions = {}): Promise<readonly Snapshot[]> {
+    const input = { params: { machineId: this.id }, query: { snapshots } }
     const { signal } = options
-    const params = { machineId: this.id }
-    const record = await this.#client.transport.call(`DELETE ${path}`, { params }, { signal })
+    const record = await this.#client.transport.call(`DELETE ${path}`, input, { signal })
     if (record) this.#record = record
     this.#client.forget(this.id)
-    if (options.wait === false) return
-    await waitFor(
-      this.#client,
-      {
-        description: `the deletion of machine ${this.id}`,
-        machineId: this.id,
-        check: () => isGone(() => this.refresh({ signal })),
-      },
-      options,
-    )
+    if (options.wait !== false) {
+      const check = () => isGone(() => this.refresh({ signal }))
+      const description = `the deletion of machine ${this.id}`
+      await waitFor(this.#client, { description, machineId: this.id, check }, options)
+    }
+    return snapshots === 'delete' ? [] : this.snapshots.kept({ signal })
   }
 
   /** Creates a machine from its current disk or from one of its snapshots. Resolves once that runs. */
@@ -253,34 +252,5 @@ export class Machine {
       }
     }
     return undefined
-  }
-}
-
-/** The snapshots of one machine. */
-export class MachineSnapshots {
-  readonly #all: Snapshots
-  readonly #machineId: string
-
-  constructor(client: Client, machineId: string) {
-    this.#all = new Snapshots(client)
-    this.#machineId = machineId
-  }
-
-  /** Captures its current disk while it keeps running. Resolves once the snapshot is ready. */
-  async create(
-    options: WaitOptions & { readonly name?: string | undefined } = {},
-  ): Promise<Snapshot> {
-    const { name, ...rest } = options
-    return this.#all.create({ machineId: this.#machineId, name }, rest)
-  }
-
-  /** Newest first. */
-  list(filter: Omit<SnapshotFilter, 'machineId'> = {}): List<Snapshot> {
-    return this.#all.list({ ...filter, machineId: this.#machineId })
-  }
-
-  /** Deletes its newest snapshot. Resolves once that is gone. */
-  async delete(snapshotId: string, options: WaitOptions = {}): Promise<void> {
-    await this.#all.delete(snapshotId, options)
   }
 }

@@ -67,6 +67,41 @@ export class Snapshots {
   }
 }
 
+/** The snapshots of one machine. */
+export class MachineSnapshots {
+  readonly #all: Snapshots
+  readonly #machineId: string
+
+  constructor(client: Client, machineId: string) {
+    this.#all = new Snapshots(client)
+    this.#machineId = machineId
+  }
+
+  /** Captures its current disk while it keeps running. Resolves once the snapshot is ready. */
+  async create(
+    options: WaitOptions & { readonly name?: string | undefined } = {},
+  ): Promise<Snapshot> {
+    const { name, ...rest } = options
+    return this.#all.create({ machineId: this.#machineId, name }, rest)
+  }
+
+  /** Newest first. */
+  list(filter: Omit<SnapshotFilter, 'machineId'> = {}): List<Snapshot> {
+    return this.#all.list({ ...filter, machineId: this.#machineId })
+  }
+
+  /** Those that hold a disk or are about to, newest first: they stay when the machine is deleted. */
+  async kept(options: CallOptions = {}): Promise<readonly Snapshot[]> {
+    const all = await this.list({ limit: 100, ...options }).all()
+    return all.filter(({ state }) => state === 'ready' || state === 'pending')
+  }
+
+  /** Deletes its newest snapshot. Resolves once that is gone. */
+  async delete(snapshotId: string, options: WaitOptions = {}): Promise<void> {
+    await this.#all.delete(snapshotId, options)
+  }
+}
+
 export function failed(subject: string, reason: string | null): ApiError {
   return new ApiError('operation_failed', `${subject} failed: ${reason ?? 'unknown reason'}`)
 }

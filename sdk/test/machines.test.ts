@@ -30,3 +30,28 @@ test('a machine is created, controlled, inspected and deleted', async (t) => {
   await machine.delete()
   await assert.rejects(computer.machines.get(machine.id), { code: 'not_found', status: 404 })
 })
+
+test('a deletion returns the snapshots that are kept, and takes them along on request', async (t) => {
+  const { connect } = await startServer(t)
+  const computer = connect()
+  const first = await computer.machines.create({ name: 'same' })
+  const manual = await first.snapshots.create({ name: 'mine' })
+  await first.stop()
+  const kept = await first.delete()
+  assert.deepEqual(
+    kept.map(({ origin, state }) => [origin, state]),
+    [
+      ['stop', 'ready'],
+      ['manual', 'ready'],
+    ],
+  )
+  assert.ok(kept.every(({ sizeBytes }) => sizeBytes !== null))
+
+  const template = await computer.templates.create({ name: 'base', snapshotId: manual.id })
+  const second = await computer.machines.create({ name: 'same', template: template.id })
+  await second.snapshots.create()
+  assert.deepEqual(await second.delete({ snapshots: 'delete' }), [])
+  assert.deepEqual(await second.snapshots.kept(), [])
+  for (const { id } of kept) await computer.snapshots.delete(id)
+  assert.deepEqual(await computer.snapshots.list().all(), [])
+})

@@ -117,19 +117,36 @@ export const machineTools: readonly Tool[] = [
     name: 'delete_machine',
     title: 'Delete a machine',
     description:
-      'Permanently delete a machine and its disk; its snapshots and forks are kept. Use it only for a ' +
-      'machine that you created yourself or that the user asked you to delete.',
-    input: z.strictObject({ machine }),
+      'Permanently delete a machine and its disk; its forks are kept, and its snapshots unless you ask ' +
+      'to delete them. Use it only for a machine that you created yourself or that the user asked you ' +
+      'to delete.',
+    input: z.strictObject({
+      machine,
+      delete_snapshots: z
+        .boolean()
+        .optional()
+        .describe('Delete its snapshots as well. They cannot be recovered. Default: false.'),
+    }),
     annotations: destructive,
     run: deleteMachine,
   }),
 ]
 
-async function deleteMachine(call: ToolCall, input: { readonly machine: string }): Promise<string> {
+async function deleteMachine(
+  call: ToolCall,
+  input: { readonly machine: string; readonly delete_snapshots?: boolean | undefined },
+): Promise<string> {
   const found = await findMachine(call, input.machine)
-  await found.delete({ signal: call.signal })
+  const snapshots = input.delete_snapshots ? 'delete' : undefined
+  const kept = await found.delete({ snapshots, signal: call.signal })
   call.connection.displaySizes.delete(found.id)
-  return `Deleted ${found.name} (${found.id}).`
+  const deleted = `Deleted ${found.name} (${found.id})${snapshots ? ' and its snapshots' : ''}.`
+  const title =
+    'Its snapshots are kept, and cost storage. The user can make templates for new machines from ' +
+    'them, or delete them, newest first:'
+  return kept.length === 0
+    ? deleted
+    : [deleted, ...listed(title, '', kept, describeSnapshot)].join('\n')
 }
 
 export function describeMachine({ data }: Machine): string {

@@ -393,9 +393,15 @@ export interface Routes {
     output: MachineRecord
   }
 
-  /** Delete a machine and its disk. */
+  /** Delete a machine and its disk. Its snapshots are kept, unless asked otherwise. */
   'DELETE /v1/machines/{machine_id}': {
-    input: { params: { machineId: string } }
+    input: {
+      params: { machineId: string }
+      query?: {
+        /** Delete its snapshots as well, newest first. Templates and forks based on them keep their disk. */
+        snapshots?: 'delete' | undefined
+      }
+    }
     output: MachineRecord
   }
 

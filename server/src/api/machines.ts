@@ -45,8 +45,10 @@ export function machineRoutes(app: App): Routes<typeof machines> {
       const machine = await restartMachine(app, actor, params.machine_id)
       return rowToWire(await settle(actor, machine, query.wait))
     },
-    delete: async (actor, { params }) =>
-      rowToWire(await deleteMachine(app, actor, params.machine_id)),
+    delete: async (actor, { params, query }) => {
+      const options = { withSnapshots: query.snapshots === 'delete' }
+      return rowToWire(await deleteMachine(app, actor, params.machine_id, options))
+    },
     fork: async (actor, { params, body, newId }) =>
       rowToWire(await forkMachine(app, actor, params.machine_id, newId('mch'), body)),
     restore: async (actor, { params, query, body, newId }) => {

@@ -168,16 +168,23 @@ async function authorize(
 ): Promise<Actor> {
   const actor = await hooks.authenticate(request)
   await auditRefusals(hooks, endpoint, actor, async () => {
-    const { requires } = endpoint
+    const { requires, queryRequires = {} } = endpoint
     if (requires === 'public') return
-    if (requires !== 'user') return requirePermission(actor, requires)
-    if (actor.authSessionId !== null) return
-    throw new ApiError(
-      'permission_denied',
-      'this requires a user who is signed in with a browser; API keys are not accepted',
-    )
+    if (requires === 'user') return requireUser(actor)
+    requirePermission(actor, requires)
+    for (const [parameter, permission] of Object.entries(queryRequires)) {
+      if (Object.hasOwn(request.query as object, parameter)) requirePermission(actor, permission)
+    }
   })
   return actor
+}
+
+function requireUser({ authSessionId }: Actor): void {
+  if (authSessionId !== null) return
+  throw new ApiError(
+    'permission_denied',
+    'this requires a user who is signed in with a browser; API keys are not accepted',
+  )
 }
 
 async function auditRefusals<T>(

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Actor } from '../actor.ts'
 import { batchReads } from '../db/batch.ts'
 import type { Database, MachineRow, Tx } from '../db/database.ts'
-import { notFound, notRunning } from '../errors.ts'
+import { ApiError, notFound, notRunning } from '../errors.ts'
 
 /** Reads a machine of the actor's organization. Machines of others are not found. */
 export async function getMachine(db: Database, actor: Actor, id: MachineId): Promise<MachineRow> {
@@ -26,6 +26,22 @@ export async function getRunningMachine(db: Database, actor: Actor, id: MachineI
 export async function lockMachine(tx: Tx, actor: Actor, id: MachineId): Promise<MachineRow> {
   await tx.selectFrom('machines').select('id').where('id', '=', id).forNoKeyUpdate().execute()
   return getMachine(tx, actor, id)
+}
+
+/** Throws if the machine was deleted. Its snapshots are left, and the message says how to use them. */
+export async function requireUndeleted(tx: Tx, actor: Actor, id: MachineId): Promise<void> {
+  const deleted = await tx
+    .selectFrom('machines')
+    .select('id')
+    .where('id', '=', id)
+    .where('organization_id', '=', actor.organizationId)
+    .where('deleted_at', 'is not', null)
+    .executeTakeFirst()
+  if (!deleted) return
+  throw new ApiError(
+    'not_found',
+    `machine ${id} was deleted; to use one of its snapshots, create a template from it and a machine from that template`,
+  )
 }
 
 /** Locks a machine of any organization, deleted ones included, for callers without an actor. */

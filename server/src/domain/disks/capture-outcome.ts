@@ -1,7 +1,7 @@
 import type { CaptureId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
-import type { CaptureRow, MachineRow, Tx } from '../../db/database.ts'
+import type { CaptureRow, MachineRow, SnapshotRow, Tx } from '../../db/database.ts'
 import { dropEarlierRestores } from './before-restore.ts'
 import { releaseCapture } from './captures.ts'
 import { appendEvent } from '../events/events.ts'
@@ -9,6 +9,7 @@ import { lockAnyMachine } from '../find-machine.ts'
 import { abandonRestore } from './restores.ts'
 import { describeSnapshot } from './snapshots.ts'
 import { replaceEarlierStops } from './stop-snapshots.ts'
+import { describeTemplate } from './templates.ts'
 
 /** Records a finished copy. `writtenBytes` is what the machine wrote since its disk was made. */
 export async function completeCapture(
@@ -30,13 +31,10 @@ export async function completeCapture(
       .executeTakeFirst()
     if (!done) return false
     const snapshot = await findSnapshotOf(tx, capture.id)
-    if (!snapshot) return true
-    await appendEvent(tx, machine.id, {
-      type: 'snapshot.completed',
-      message: describeSnapshot(snapshot),
-      capture: done,
-    })
-    if (snapshot.origin === 'stop') await replaceEarlierStops(tx, snapshot, 'ready')
+    const message = await describeKeeper(tx, capture.id, snapshot)
+    if (message === null) return true
+    await appendEvent(tx, machine.id, { type: 'snapshot.completed', message, capture: done })
+    if (snapshot?.origin === 'stop') await replaceEarlierStops(tx, snapshot, 'ready')
     if (done.before_restore) await dropEarlierRestores(tx, machine)
     return true
   })
@@ -61,11 +59,12 @@ export async function failCapture(
       .executeTakeFirst()
     if (!failed) return false
     const snapshot = await findSnapshotOf(tx, capture.id)
-    if (snapshot) {
-      const message = `${describeSnapshot(snapshot)}: ${failure.reason}`
+    const name = await describeKeeper(tx, capture.id, snapshot)
+    if (name !== null) {
+      const message = `${name}: ${failure.reason}`
       await appendEvent(tx, machine.id, { type: 'snapshot.failed', message })
-      if (snapshot.origin === 'stop') await replaceEarlierStops(tx, snapshot, 'error')
     }
+    if (snapshot?.origin === 'stop') await replaceEarlierStops(tx, snapshot, 'error')
     // If the disk is gone there is nothing to keep: the restore replaces it.
     if (failed.before_restore && !failure.isDiskGone) {
       const reason = `the current disk could not be kept: ${failure.reason}`
@@ -90,6 +89,24 @@ async function finishCapture(
   })
   app.changes.publish(capture.machine_id)
   return isRecorded
+}
+
+/**
+ * The name in events of the snapshot that a capture was made for or, if that was deleted meanwhile, of
+ * its template. Null if nothing keeps the capture.
+ */
+async function describeKeeper(
+  tx: Tx,
+  id: CaptureId,
+  snapshot: SnapshotRow | undefined,
+): Promise<string | null> {
+  if (snapshot) return describeSnapshot(snapshot)
+  const template = await tx
+    .selectFrom('templates')
+    .select(['id', 'name'])
+    .where('capture_id', '=', id)
+    .executeTakeFirst()
+  return template ? describeTemplate(template) : null
 }
 
 async function findSnapshotOf(tx: Tx, id: CaptureId) {

@@ -6,7 +6,7 @@ import type { MachineRow, Tx } from '../../db/database.ts'
 import { conflict, illegalMove } from '../../errors.ts'
 import { getCapture, releaseCapture } from './captures.ts'
 import { appendEvent } from '../events/events.ts'
-import { getMachine, lockAnyMachine, lockMachine } from '../find-machine.ts'
+import { getMachine, lockAnyMachine, lockMachine, requireUndeleted } from '../find-machine.ts'
 import { requireNoHolder } from '../control/leases.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { requireDiskRoom } from './pool.ts'
@@ -27,6 +27,7 @@ export async function restoreMachine(
   { keptId, snapshotId }: { readonly keptId: SnapshotId; readonly snapshotId: SnapshotId },
 ): Promise<MachineRow> {
   const machine = await app.db.transaction().execute(async (tx) => {
+    await requireUndeleted(tx, actor, id)
     await getMachine(tx, actor, id)
     if (await findSnapshot(tx, actor, keptId)) return getMachine(tx, actor, id)
     await requireNoHolder(tx, id)

@@ -2,7 +2,7 @@ import type { SnapshotId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
-import type { SnapshotRow, Tx } from '../../db/database.ts'
+import type { MachineRow, SnapshotRow, Tx } from '../../db/database.ts'
 import { conflict } from '../../errors.ts'
 import { releaseCapture } from './captures.ts'
 import { appendEvent } from '../events/events.ts'
@@ -35,6 +35,22 @@ export async function deleteSnapshot(
   })
   app.changes.publish(snapshot.machine_id)
   return snapshot
+}
+
+/**
+ * Deletes every snapshot of a locked machine, newest first. One that is still being taken goes when its
+ * copy is made, and one that a template, a fork or a restore names leaves its capture to them.
+ */
+export async function dropSnapshotsOf(tx: Tx, machine: Pick<MachineRow, 'id'>): Promise<void> {
+  const snapshots = await tx
+    .selectFrom('snapshots')
+    .selectAll()
+    .where('machine_id', '=', machine.id)
+    .where('deleted_at', 'is', null)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+  for (const snapshot of snapshots) await dropSnapshot(tx, snapshot)
 }
 
 /**

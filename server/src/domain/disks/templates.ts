@@ -118,6 +118,11 @@ export async function deleteTemplate(
   if (machineId) app.changes.publish(machineId)
 }
 
+/** The name of a template in events. */
+export function describeTemplate({ id, name }: Pick<TemplateRow, 'id' | 'name'>): string {
+  return `template ${id} "${name}"`
+}
+
 /** Turns the violation of unique names into a conflict; other errors pass through. */
 export function asNameTaken(error: unknown, name: string | undefined): unknown {
   return isUniqueViolation(error, 'templates_organization_id_name_key')
@@ -142,7 +147,7 @@ async function dropDisk(tx: Tx, template: TemplateRow, captureId: CaptureId): Pr
   if (isKept) return
   await appendEvent(tx, capture.machine_id, {
     type: 'snapshot.deleted',
-    message: `template ${template.id} "${template.name}"`,
+    message: describeTemplate(template),
     capture,
   })
 }

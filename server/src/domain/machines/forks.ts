@@ -4,7 +4,7 @@ import type { App } from '../../app.ts'
 import type { MachineRow, Tx } from '../../db/database.ts'
 import { notRunning } from '../../errors.ts'
 import { insertCapture } from '../disks/captures.ts'
-import { lockMachine } from '../find-machine.ts'
+import { lockMachine, requireUndeleted } from '../find-machine.ts'
 import { insertMachine, insertNamed } from './creation.ts'
 import { describeSnapshot, holdSnapshotOf } from '../disks/snapshots.ts'
 
@@ -24,6 +24,7 @@ export async function forkMachine(
   },
 ): Promise<MachineRow> {
   const fork = await insertNamed(app, actor, id, input.name, async (tx, name) => {
+    await requireUndeleted(tx, actor, sourceId)
     const source = await lockMachine(tx, actor, sourceId)
     const base = await findBase(tx, actor, source, input.snapshot_id)
     const plan = {

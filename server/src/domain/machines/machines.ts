@@ -8,6 +8,7 @@ import { isUniqueViolation } from '../../db/errors.ts'
 import { getEntitlements, getSize, requireNoShrink, requireSize } from '../accounts/plans.ts'
 import { appendEvent } from '../events/events.ts'
 import { getMachine, lockMachine } from '../find-machine.ts'
+import { dropSnapshotsOf } from '../disks/snapshot-deletion.ts'
 import { retryBaseCapture } from './base.ts'
 import { requireRoomToRun } from './quota.ts'
 import { moveMachine } from '../events/machine-states.ts'
@@ -107,11 +108,17 @@ export async function restartMachine(app: Changing, actor: Actor, id: MachineId)
   )
 }
 
-/** Requests the deletion of a machine and its disk. Repeating it is no error. */
-export async function deleteMachine(app: Changing, actor: Actor, id: MachineId) {
-  return change(app, actor, id, async (tx, machine) =>
-    machine.state === 'deleting' ? machine : moveMachine(tx, machine, 'deleting'),
-  )
+/** Requests the deletion of a machine and its disk, and of its snapshots. Repeating it is no error. */
+export async function deleteMachine(
+  app: Changing,
+  actor: Actor,
+  id: MachineId,
+  options: { readonly withSnapshots: boolean },
+) {
+  return change(app, actor, id, async (tx, machine) => {
+    if (options.withSnapshots) await dropSnapshotsOf(tx, machine)
+    return machine.state === 'deleting' ? machine : moveMachine(tx, machine, 'deleting')
+  })
 }
 
 /**
