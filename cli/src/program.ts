@@ -1,5 +1,6 @@
 import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { readFileSync } from 'node:fs'
+import { account } from './commands/account/account.ts'
 import { admin } from './commands/admin/admin.ts'
 import { completion } from './commands/completion/completion.ts'
 import { cp } from './commands/cp/cp.ts'
@@ -13,6 +14,7 @@ import { logout } from './commands/logout.ts'
 import { machines } from './commands/machines/machines.ts'
 import { mcp } from './commands/mcp.ts'
 import { me } from './commands/me.ts'
+import { org } from './commands/org/org.ts'
 import { ports } from './commands/ports/ports.ts'
 import { profiles } from './commands/profiles.ts'
 import { screenshot } from './commands/screenshot.ts'
@@ -53,6 +55,8 @@ export function createProgram({
     .addCommand(profiles)
     .addCommand(me)
     .addCommand(keys)
+    .addCommand(org)
+    .addCommand(account)
     .commandsGroup('Server (in a checkout):')
     .addCommand(up)
     .addCommand(down)

@@ -70,3 +70,14 @@ test('control characters in server data are not printed', async () => {
   // oxlint-disable-next-line no-control-regex -- asserted to be absent.
   assert.doesNotMatch(stdout, /[\u0000-\u0009\u000b-\u001f]/)
 })
+
+test('what only a person may delete is refused to a key, with what to do', async () => {
+  for (const args of [
+    ['account', 'delete', '--yes'],
+    ['org', 'delete', 'Home', '--yes'],
+  ]) {
+    const { code, stderr } = await run(args, { stdin: 'a password' })
+    assert.equal(code, 4)
+    assert.match(stderr, /signed in with an API key; use the profile of a person/)
+  }
+})

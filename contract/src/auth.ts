@@ -109,6 +109,17 @@ export const auth = {
     response: NoContent,
     audits: 'auth.session_revoked',
   }),
+  deleteAccount: endpoint({
+    method: 'DELETE',
+    path: '/v1/auth/me',
+    summary:
+      'Delete your account, with the organizations that have no other member. They must have no machines, snapshots or templates left.',
+    requires: 'user',
+    body: z.strictObject({ password: text(256, 1).describe('Your current password.') }),
+    status: 204,
+    response: NoContent,
+    audits: 'user.deleted',
+  }),
   changePassword: endpoint({
     method: 'POST',
     path: '/v1/auth/password',

@@ -38,6 +38,17 @@ export const organizations = {
     response: Organization,
     audits: 'organization.renamed',
   }),
+  delete: endpoint({
+    method: 'DELETE',
+    path: '/v1/organizations/{organization_id}',
+    summary:
+      'Delete an organization of which you are an owner. It must have no machines, snapshots or templates left.',
+    requires: 'user',
+    params,
+    status: 204,
+    response: NoContent,
+    audits: 'organization.deleted',
+  }),
   leave: endpoint({
     method: 'POST',
     path: '/v1/organizations/{organization_id}/leave',

@@ -43,6 +43,11 @@ export class Auth {
     await this.#transport.call('DELETE /v1/auth/sessions/{auth_session_id}', { params }, options)
   }
 
+  /** Deletes your account, with the organizations that have no other member. It cannot be undone. */
+  async deleteAccount(body: Body<'DELETE /v1/auth/me'>, options: CallOptions = {}): Promise<void> {
+    await this.#transport.call('DELETE /v1/auth/me', { body }, options)
+  }
+
   async changePassword(
     body: Body<'POST /v1/auth/password'>,
     options: CallOptions = {},

@@ -120,6 +120,12 @@ export class Organizations {
     return this.#transport.call('PATCH /v1/organizations/{organization_id}', input, options)
   }
 
+  /** Deletes it once it has no machines, snapshots and templates left. Its members and keys lose it. */
+  async delete(organizationId: string, options: CallOptions = {}): Promise<void> {
+    const params = { organizationId }
+    await this.#transport.call('DELETE /v1/organizations/{organization_id}', { params }, options)
+  }
+
   async leave(organizationId: string, options: CallOptions = {}): Promise<void> {
     const params = { organizationId }
     await this.#transport.call(

@@ -33,6 +33,10 @@ export function authRequests(
         .execute((tx) => openAuthSession(tx, nowhere, me.userId, me.organizationId))
       return { ids: { auth_session_id: actor.authSessionId } }
     },
+    deleteAccount: async () => {
+      const { call: caller, password } = await server.signUp()
+      return { body: { password }, caller }
+    },
     changePassword: async () => {
       const password_hash = await hashPassword(goodPassword)
       await db.updateTable('users').set({ password_hash }).where('id', '=', me.userId).execute()

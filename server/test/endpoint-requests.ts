@@ -11,6 +11,8 @@ export type EndpointRequest = {
   readonly ids?: Readonly<Record<string, string>>
   readonly query?: string
   readonly body?: unknown
+  /** The only caller for whom it is valid, if that is not everyone of the organization. */
+  readonly caller?: Call
 }
 
 type Requests = {
@@ -65,6 +67,11 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
         ids: { organization_id: principal.organization.id },
         body: { name: 'Home' },
       }),
+      delete: async () => {
+        const { call: caller } = await server.signUp()
+        const { body } = await caller('POST', '/v1/organizations', { name: 'Short-lived' })
+        return { ids: { organization_id: body.id }, caller }
+      },
       leave: async () => {
         const { organizationId, token } = await inviteFromElsewhere(server, principal.user.email)
         await call('POST', '/v1/invitations/accept', { token })

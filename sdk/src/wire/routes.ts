@@ -57,6 +57,17 @@ export interface Routes {
   /** Get the caller, the organization it acts in, and its permissions. */
   'GET /v1/auth/me': { input: object; output: Principal }
 
+  /** Delete your account, with the organizations that have no other member. They must have no machines, snapshots or templates left. */
+  'DELETE /v1/auth/me': {
+    input: {
+      body: {
+        /** Your current password. */
+        password: string
+      }
+    }
+    output: void
+  }
+
   /** Create an account with a personal organization, and sign in. */
   'POST /v1/auth/signup': {
     input: {
@@ -173,6 +184,12 @@ export interface Routes {
       }
     }
     output: Organization
+  }
+
+  /** Delete an organization of which you are an owner. It must have no machines, snapshots or templates left. */
+  'DELETE /v1/organizations/{organization_id}': {
+    input: { params: { organizationId: string } }
+    output: void
   }
 
   /** Leave an organization. The last owner cannot leave. */

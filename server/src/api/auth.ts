@@ -2,6 +2,7 @@ import type { auth, AuthSession } from '@computer/contract'
 import type { UserActor } from '../actor.ts'
 import type { App } from '../app.ts'
 import { expiredSessionCookies, sessionCookies } from '../http/cookies.ts'
+import { deleteAccount } from '../domain/accounts/account-deletion.ts'
 import {
   listAuthSessions,
   logout,
@@ -25,9 +26,7 @@ export function authRoutes(app: Dependencies): Routes<typeof auth> {
     login: async (caller, { body }) => respondSignedIn(await login(app, caller, body)),
     logout: async (actor) => {
       await logout(app, actor)
-      return new JsonResponse(undefined, {
-        headers: { 'set-cookie': expiredSessionCookies(app.config) },
-      })
+      return respondSignedOut()
     },
     switchOrganization: async (actor, { body }) =>
       describePrincipal(app, await switchOrganization(app, actor, body.organization_id)),
@@ -35,6 +34,10 @@ export function authRoutes(app: Dependencies): Routes<typeof auth> {
       pageToWire(await listAuthSessions(app.db, actor, query), (row) => toWire(actor, row)),
     revokeSession: async (actor, { params }) => {
       await revokeAuthSession(app, actor, params.auth_session_id)
+    },
+    deleteAccount: async (actor, { body }) => {
+      await deleteAccount(app, actor, body)
+      return respondSignedOut()
     },
     changePassword: async (actor, { body }) => {
       await changePassword(app, actor, body)
@@ -46,6 +49,11 @@ export function authRoutes(app: Dependencies): Routes<typeof auth> {
     resetPassword: async (caller, { body }) => {
       await resetPassword(app, caller, body)
     },
+  }
+
+  function respondSignedOut() {
+    const headers = { 'set-cookie': expiredSessionCookies(app.config) }
+    return new JsonResponse(undefined, { headers })
   }
 
   async function respondSignedIn({ token, actor }: SignedIn) {

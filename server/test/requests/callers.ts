@@ -121,6 +121,7 @@ export const changesCaller: ReadonlySet<string> = new Set([
   'auth.logout',
   'auth.switchOrganization',
   'auth.changePassword',
+  'auth.deleteAccount',
   'auth.revokeSession',
   'organizations.create',
   'organizations.leave',

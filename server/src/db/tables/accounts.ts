@@ -22,6 +22,7 @@ export type AccountsTables = {
     plan_id: string
     limit_overrides: Generated<Record<string, number | string>>
     created_at: At
+    deleted_at: Date | null
   }
   users: {
     id: UserId
@@ -29,8 +30,10 @@ export type AccountsTables = {
     email: string
     name: string
     password_hash: string | null
+    /** Also set once the user is deleted. */
     disabled_at: Date | null
     created_at: At
+    deleted_at: Date | null
   }
   memberships: {
     id: MembershipId

@@ -13,7 +13,7 @@ import { ApiError, conflict, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 import { getMember, lockAsManager, type Member } from './members.ts'
-import { lockOrganization, requireRoomToOwn } from './organizations.ts'
+import { lockJoiningUser, lockOrganization, requireRoomToOwn } from './organizations.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
 import { hashToken } from './tokens.ts'
 import { getUser, normalizeEmail } from './users.ts'
@@ -113,6 +113,7 @@ export async function acceptInvitation(
   const invitation = await getInvitation(tx, { organizationId }, found.id)
   if (invitation.state !== 'pending') throw conflict(refusals[invitation.state])
   if (invitation.role === 'owner') await requireRoomToOwn(tx, app.config, user.id)
+  else await lockJoiningUser(tx, user.id)
 
   const membership = await tx
     .insertInto('memberships')

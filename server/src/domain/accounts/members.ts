@@ -22,11 +22,21 @@ export type Member = {
   readonly name: string
   readonly role: Role
   readonly created_at: Date
+  /** When the user's account was disabled. */
+  readonly disabled_at: Date | null
 }
 
 export async function listMembers(db: Database, actor: Actor, page: PageRequest) {
   const rows = selectMembers(db, actor)
   return newestFirst('mem', page, rows, 'm.id')
+}
+
+/** All members, in the order in which their users are locked. */
+export async function findMembers(
+  tx: Tx,
+  actor: Pick<Actor, 'organizationId'>,
+): Promise<readonly Member[]> {
+  return selectMembers(tx, actor).orderBy('m.user_id').execute()
 }
 
 export async function getMember(
@@ -135,9 +145,18 @@ export function requireOwner(role: Role, action: string): void {
   )
 }
 
-/** Call it under the organization's lock. A user's last membership is replaced by a personal one. */
+/** Call it under the organization's lock. */
 async function endMembership(app: Pick<App, 'config'>, tx: Tx, member: Member): Promise<void> {
   if (member.role === 'owner') await requireAnotherOwner(tx, member)
+  await dropMembership(app, tx, member)
+}
+
+/** The same for any owner. A user's last membership is replaced by a personal one. */
+export async function dropMembership(
+  app: Pick<App, 'config'>,
+  tx: Tx,
+  member: Member,
+): Promise<void> {
   // Locks the user, so that two organizations that remove them at once do not both see the other one.
   const user = await tx
     .selectFrom('users')
@@ -172,6 +191,6 @@ function selectMembers(db: Database, { organizationId }: Pick<Actor, 'organizati
     .selectFrom('memberships as m')
     .innerJoin('users as u', 'u.id', 'm.user_id')
     .select(['m.id', 'm.organization_id', 'm.user_id', 'm.role', 'm.created_at'])
-    .select(['u.email', 'u.name'])
+    .select(['u.email', 'u.name', 'u.disabled_at'])
     .where('m.organization_id', '=', organizationId)
 }

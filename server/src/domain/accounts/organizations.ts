@@ -3,7 +3,7 @@ import type { Actor, UserActor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { Config } from '../../config.ts'
 import type { OrganizationRow, Tx } from '../../db/database.ts'
-import { conflict, notFound } from '../../errors.ts'
+import { ApiError, conflict, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 
@@ -87,12 +87,25 @@ export async function lockOrganization(
   tx: Tx,
   { organizationId }: Pick<Actor, 'organizationId'>,
 ): Promise<void> {
-  await tx
+  const organization = await tx
     .selectFrom('organizations')
-    .select('id')
+    .select('deleted_at')
     .where('id', '=', organizationId)
     .forNoKeyUpdate()
-    .execute()
+    .executeTakeFirst()
+  // The caller was authorized before the deletion.
+  if (organization?.deleted_at) throw notFound(`organization ${organizationId}`)
+}
+
+/** Locks a user who is about to join or own an organization, so that their deletion waits or went first. */
+export async function lockJoiningUser(tx: Tx, userId: UserId): Promise<void> {
+  const user = await tx
+    .selectFrom('users')
+    .select('deleted_at')
+    .where('id', '=', userId)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow()
+  if (user.deleted_at) throw new ApiError('unauthenticated', 'this account was deleted')
 }
 
 /**
@@ -105,12 +118,7 @@ export async function requireRoomToOwn(
   { organizationsPerUser }: Pick<Config, 'organizationsPerUser'>,
   userId: UserId,
 ): Promise<void> {
-  await tx
-    .selectFrom('users')
-    .select('id')
-    .where('id', '=', userId)
-    .forNoKeyUpdate()
-    .executeTakeFirstOrThrow()
+  await lockJoiningUser(tx, userId)
   const { owned } = await tx
     .selectFrom('memberships')
     .select((eb) => eb.fn.countAll<number>().as('owned'))

@@ -68,6 +68,7 @@ export async function listOrganizations(db: Database) {
         .select(eb.fn.countAll<number>().as('count'))
         .as('machines'),
     ])
+    .where('o.deleted_at', 'is', null)
     .orderBy('o.id')
     .execute()
 }

@@ -116,13 +116,18 @@ export async function listUsers(db: Database) {
     .orderBy('m.id')
     .execute()
   const organizations = Map.groupBy(memberships, ({ user_id }) => user_id)
-  const users = await db.selectFrom('users').selectAll().orderBy('id').execute()
+  const users = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .execute()
   return users.map((user) => ({ ...user, organizations: organizations.get(user.id) ?? [] }))
 }
 
 async function lockUser(tx: Tx, email: string): Promise<UserRow> {
   const user = await findUserByEmail(tx, normalizeEmail(email))
-  if (!user) throw notFound(`user ${email}`)
+  if (!user || user.deleted_at) throw notFound(`user ${email}`)
   return tx
     .selectFrom('users')
     .selectAll()
