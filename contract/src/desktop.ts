@@ -32,7 +32,10 @@ const GrantHeaders = z.object({
     .int()
     .min(0)
     .optional()
-    .describe('Fail with conflict unless the lease still has this fence.'),
+    .describe(
+      'Fail with conflict unless this fence belongs to the current holding of the lease: its holder was ' +
+        'granted it, and has not lost the lease since. A renewal leaves earlier fences valid.',
+    ),
 })
 
 /** What a `then=screenshot` waits for by default: an input shows its effect within 150 ms. */

@@ -36,7 +36,7 @@ test('x-session-id must name the open session of the caller that holds the lease
   assert.deepEqual(landed(id), ['move 10,20'])
 })
 
-test('x-input-fence pins the grant', async () => {
+test('x-input-fence pins the holding; a stale one is refused and names the holder', async () => {
   const { id } = await server.machine()
   const { sessionId, fence } = await server.lease(id)
   const at = (pinned: unknown) => move(server.call, id, { 'x-input-fence': String(pinned) })
@@ -44,12 +44,20 @@ test('x-input-fence pins the grant', async () => {
   for (const wrong of [fence - 1, fence + 1, 999_999_999_999]) {
     const refused = await at(wrong)
     assert.deepEqual([refused.status, refused.body.error.code], [409, 'conflict'], String(wrong))
+    assert.match(refused.body.error.message, new RegExp(`stale.*${sessionId}.*your own key`))
   }
   for (const bad of ['-1', '1.5', 'one', '1e400']) assert.equal((await at(bad)).status, 400, bad)
   const session_id = sessionId
   await server.call('POST', `/v1/machines/${id}/input-lease`, { session_id })
-  assert.equal((await at(fence)).body.error.code, 'conflict')
+  assert.equal((await at(fence)).status, 200)
   assert.equal((await at(fence + 1)).status, 200)
+
+  // A takeover ends the holding, and so does a release, even if the same session acquires again.
+  await server.lease(id, { force: true })
+  assert.equal((await at(fence + 1)).body.error.code, 'conflict')
+  await server.call('POST', `/v1/machines/${id}/input-lease`, { session_id, force: true })
+  const own = { 'x-session-id': sessionId, 'x-input-fence': String(fence + 1) }
+  assert.equal((await move(server.call, id, own)).body.error.code, 'conflict')
 })
 
 test('without a valid lease, input is refused and has no effect', async () => {

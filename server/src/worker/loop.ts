@@ -5,11 +5,11 @@ import { forgetGatewayTokens } from '../domain/accounts/gateway-tokens.ts'
 import { deleteExpiredPreviewCredentials } from '../domain/previews/credentials.ts'
 import { forgetOldKeys } from '../domain/idempotency.ts'
 import { expireLeases } from '../domain/control/leases.ts'
-import { closeAbandonedSessions } from '../domain/control/session-closing.ts'
+import { closeAbandonedSessions, closeRevokedSessions } from '../domain/control/session-closing.ts'
 import { forgetUnseenSockets } from '../domain/control/session-sockets.ts'
 import { removalQueue } from './captures.ts'
 import { placeNewEvents } from './event-outbox.ts'
-import { pause } from '../pace.ts'
+import { coalesce, pause } from '../pace.ts'
 import { prepareImages } from './images.ts'
 import { deliverMails } from './mails.ts'
 import { machineQueue } from './machines.ts'
@@ -32,6 +32,8 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   const every = (ms: number, pass: () => Promise<void>) =>
     setInterval(() => void logFailure(app, pass), ms)
   const measure = async () => recordPool(app, await app.driver.measurePool())
+  const closeRevoked = coalesce(() => logFailure(app, () => closeRevokedSessions(app)))
+  const unsubscribe = app.changes.subscribe(closeRevoked, 'principals')
   const timers = [
     every(reconcileEveryMs, () => reconcileAll(app)),
     every(measureEveryMs, measure),
@@ -39,6 +41,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
     every(sweepMs, () => expireLeases(app)),
     every(sweepMs, () => forgetUnseenSockets(app)),
     every(reconcileEveryMs, () => closeAbandonedSessions(app)),
+    every(reconcileEveryMs, async () => closeRevoked()),
     every(reconcileEveryMs, () => forgetOldKeys(app.db)),
     every(reconcileEveryMs, () => forgetGatewayTokens(app.db)),
     every(reconcileEveryMs, () => deleteExpiredPreviewCredentials(app.db)),
@@ -65,6 +68,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
     else signal.addEventListener('abort', resolve, { once: true })
   })
   for (const timer of timers) clearInterval(timer)
+  unsubscribe()
   const finished = Promise.all([...queues, ...others])
   // A longer step is abandoned halfway; the worker that claims the row next repeats it.
   await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, graceMs).unref())])

@@ -5,7 +5,8 @@ import type { MachineRow } from '../../db/database.ts'
 import { conflict } from '../../errors.ts'
 import { GuestRefusal } from '../../guest/errors.ts'
 import { asApiError, callGuest, guestRef } from '../guests/calls.ts'
-import { pushFence, heldBy, readLease, type Lease } from './leases.ts'
+import { conflictOver, staleFence } from './lease-conflicts.ts'
+import { pushFence, readLease, type Lease } from './leases.ts'
 import { getRunningMachine } from '../find-machine.ts'
 import { getOwnSession, touchSession } from './sessions.ts'
 
@@ -37,7 +38,7 @@ export async function sendInput(
     const { fence, holder } = lease
     first ??= lease
     // The first try may have had a partial effect, so whether to repeat it is up to the caller.
-    if (holder?.sessionId !== first.holder?.sessionId) throw heldBy(lease)
+    if (holder?.sessionId !== first.holder?.sessionId) throw conflictOver(lease, actor)
     if (lease.acquiredAt?.getTime() !== first.acquiredAt?.getTime()) {
       throw conflict('the input lease changed hands while this was under way')
     }
@@ -64,15 +65,13 @@ async function requireGrant(
 ): Promise<Lease> {
   if (grant.sessionId) await getOwnSession(app.db, actor, machine.id, grant.sessionId)
   const lease = await readLease(app.db, machine.id)
-  if (!lease.holder) {
-    throw conflict('nobody holds the input lease of this machine; acquire it first')
-  }
+  const { holder, fence, since } = lease
   const mine = grant.sessionId
-    ? lease.holder.sessionId === grant.sessionId
-    : lease.holder.openedBy.id === actor.principal.id
-  if (!mine) throw heldBy(lease)
-  if (grant.fence !== undefined && grant.fence !== lease.fence) {
-    throw conflict(`fence ${grant.fence} is stale: the lease is now at ${lease.fence}`)
-  }
+    ? holder?.sessionId === grant.sessionId
+    : holder?.openedBy.id === actor.principal.id
+  if (!mine) throw conflictOver(lease, actor)
+  // A renewal of the holder leaves its earlier fences valid, as it does on the gateway.
+  const isOfHolding = grant.fence === undefined || (since <= grant.fence && grant.fence <= fence)
+  if (!isOfHolding) throw staleFence(lease, actor, grant.fence)
   return lease
 }

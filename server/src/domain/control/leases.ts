@@ -7,6 +7,7 @@ import { ApiError, conflict } from '../../errors.ts'
 import { appendEvent } from '../events/events.ts'
 import { callGuest, guestRef } from '../guests/calls.ts'
 import { getMachine, getRunningMachine } from '../find-machine.ts'
+import { conflictOver } from './lease-conflicts.ts'
 import { getOwnSession, touchSession } from './sessions.ts'
 
 /*
@@ -56,7 +57,7 @@ export async function acquireLease(
   await app.db.transaction().execute(async (tx) => {
     const before = await lockLease(tx, machineId)
     const held = before.holder?.sessionId
-    if (held && held !== session.id && !input.force) throw heldBy(before)
+    if (held && held !== session.id && !input.force) throw conflictOver(before, actor)
     await tx
       .updateTable('input_leases')
       .set({
@@ -86,7 +87,9 @@ export async function acquireLease(
   const lease = await callGuest(() => pushFence(app, machine))
   if (lease.holder?.sessionId === session.id) return lease
   // The lease was taken over or released before the agent had this grant, which was never usable.
-  throw lease.holder ? heldBy(lease) : conflict('the lease was released as it was granted')
+  throw lease.holder
+    ? conflictOver(lease, actor)
+    : conflict('the lease was released as it was granted')
 }
 
 /** Reads the current lease. An expired grant has no holder. */
@@ -108,28 +111,33 @@ export async function releaseLease(
     .transaction()
     .execute(async (tx) => clearHolder(tx, machineId, sessionId))
   if (!released) {
-    const lease = await readLease(app.db, machineId)
-    throw lease.holder ? heldBy(lease) : conflict('nobody holds the input lease')
+    throw conflictOver(await readLease(app.db, machineId), actor)
   }
   app.changes.publish(machineId)
-  return pushReleasedFence(app, actor, machineId)
+  await pushReleasedFence(app, machineId)
+  return readLease(app.db, machineId)
 }
 
 /**
  * Releases the lease if the session holds it. After the commit the caller must publish the change and
  * push the fence.
  */
-export async function clearHolder(tx: Tx, machineId: MachineId, sessionId: SessionId) {
+export async function clearHolder(
+  tx: Tx,
+  machineId: MachineId,
+  sessionId: SessionId,
+  message?: string,
+) {
   const lease = await lockLease(tx, machineId)
   if (lease.holder?.sessionId !== sessionId) return null
-  await removeHolder(tx, machineId, sessionId)
+  await removeHolder(tx, machineId, sessionId, message)
   return lease
 }
 
 /** Throws if the lease has a holder. It is locked until the end of the transaction. */
-export async function requireNoHolder(tx: Tx, machineId: MachineId): Promise<void> {
+export async function requireNoHolder(tx: Tx, actor: Actor, machineId: MachineId): Promise<void> {
   const lease = await lockLease(tx, machineId)
-  if (lease.holder) throw heldBy(lease)
+  if (lease.holder) throw conflictOver(lease, actor)
 }
 
 /**
@@ -150,7 +158,7 @@ export async function expireLeases(app: LeaseApp): Promise<void> {
 
 /** Does nothing if the grant was renewed since it was read. */
 async function expireLease(app: LeaseApp, machineId: MachineId, fence: number): Promise<void> {
-  const machine = await app.db.transaction().execute(async (tx) => {
+  const isExpired = await app.db.transaction().execute(async (tx) => {
     const lost = await tx
       .selectFrom('input_leases')
       .select('session_id')
@@ -160,17 +168,12 @@ async function expireLease(app: LeaseApp, machineId: MachineId, fence: number): 
       .where('expires_at', '<', sql<Date>`clock_timestamp()`)
       .forUpdate()
       .executeTakeFirst()
-    if (!lost) return undefined
-    await removeHolder(tx, machineId, lost.session_id!, 'the lease expired')
-    return tx
-      .selectFrom('machines')
-      .selectAll()
-      .where('id', '=', machineId)
-      .where('state', '=', 'running')
-      .executeTakeFirst()
+    if (lost) await removeHolder(tx, machineId, lost.session_id!, 'the lease expired')
+    return lost !== undefined
   })
+  if (!isExpired) return
   app.changes.publish(machineId)
-  if (machine) await tryPushFence(app, machine)
+  await pushReleasedFence(app, machineId)
 }
 
 /**
@@ -179,12 +182,15 @@ async function expireLease(app: LeaseApp, machineId: MachineId, fence: number): 
  */
 export async function pushReleasedFence(
   app: Pick<App, 'db' | 'guests' | 'log'>,
-  actor: Actor,
   machineId: MachineId,
-): Promise<Lease> {
-  const machine = await getMachine(app.db, actor, machineId)
-  if (machine.state === 'running') await tryPushFence(app, machine)
-  return readLease(app.db, machineId)
+): Promise<void> {
+  const machine = await app.db
+    .selectFrom('machines')
+    .selectAll()
+    .where('id', '=', machineId)
+    .where('state', '=', 'running')
+    .executeTakeFirst()
+  if (machine) await tryPushFence(app, machine)
 }
 
 /** Pushes the row's current fence to the agent, and returns the lease. */
@@ -231,15 +237,6 @@ export async function readLease(db: Database, machineId: MachineId): Promise<Lea
     expiresAt: row.expires_at,
     remainingMs: Number(row.remaining_ms),
   }
-}
-
-/** The conflict that names the holder. */
-export function heldBy(lease: Lease): ApiError {
-  const { sessionId, type, openedBy } = lease.holder!
-  const opener = `${openedBy.type === 'user' ? 'user' : 'API key'} "${openedBy.name}"`
-  return conflict(
-    `the input lease is held by ${type} session ${sessionId}, opened by ${opener}, until ${lease.expiresAt?.toISOString()}`,
-  )
 }
 
 /** Removes the holder and raises the fence, so that no input of the last holder is accepted. */

@@ -1,4 +1,4 @@
-import type { SessionId } from '@computer/contract'
+import type { MachineId, SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
@@ -25,7 +25,7 @@ export async function closeSession(
     return { session: await getSession(tx, actor, id), released: lease }
   })
   app.changes.publish(session.machine_id)
-  if (released) await pushReleasedFence(app, actor, session.machine_id)
+  if (released) await pushReleasedFence(app, session.machine_id)
   return session
 }
 
@@ -44,4 +44,55 @@ export async function closeAbandonedSessions(app: Pick<App, 'db' | 'changes'>): 
     })
     app.changes.publish(machineId)
   }
+}
+
+/**
+ * Closes sessions whose opener may not act any more: the key was revoked or has expired, its creator or
+ * the user was disabled or has left the organization. Their leases end with them.
+ */
+export async function closeRevokedSessions(
+  app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>,
+): Promise<void> {
+  for (let found = batch; found === batch;) {
+    const revoked = await app.db
+      .selectFrom('sessions as s')
+      .select(['s.id', 's.machine_id as machineId'])
+      .where('s.closed_at', 'is', null)
+      .where((eb) => eb.not(eb.or([eb.exists(memberWhoOpened), eb.exists(keyThatOpened)])))
+      .limit(batch)
+      .execute()
+    // Concurrently, because an agent may be silent on purpose.
+    await Promise.all(revoked.map((session) => closeRevokedSession(app, session)))
+    found = revoked.length
+  }
+}
+
+const batch = 100
+
+const memberWhoOpened = sql`(
+  select from memberships m join users u on u.id = m.user_id
+  where s.opened_by_type = 'user' and m.user_id = s.opened_by_id
+    and m.organization_id = s.organization_id and u.disabled_at is null
+)`
+const keyThatOpened = sql`(
+  select from api_keys k
+  join memberships m on m.user_id = k.created_by and m.organization_id = k.organization_id
+  join users u on u.id = k.created_by
+  where s.opened_by_type = 'api_key' and k.id = s.opened_by_id
+    and k.revoked_at is null and u.disabled_at is null
+    and (k.expires_at is null or k.expires_at > now())
+)`
+
+async function closeRevokedSession(
+  app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>,
+  { id, machineId }: { readonly id: SessionId; readonly machineId: MachineId },
+): Promise<void> {
+  const message = 'its opener has lost access'
+  const released = await app.db.transaction().execute(async (tx) => {
+    const lease = await clearHolder(tx, machineId, id, message)
+    await recordClosed(tx, machineId, id, message)
+    return lease
+  })
+  app.changes.publish(machineId)
+  if (released) await pushReleasedFence(app, machineId)
 }

@@ -30,7 +30,7 @@ export async function restoreMachine(
     await requireUndeleted(tx, actor, id)
     await getMachine(tx, actor, id)
     if (await findSnapshot(tx, actor, keptId)) return getMachine(tx, actor, id)
-    await requireNoHolder(tx, id)
+    await requireNoHolder(tx, actor, id)
     const current = await lockMachine(tx, actor, id)
     requireRestorable(current)
     const snapshot = await holdSnapshotOf(tx, actor, id, snapshotId)

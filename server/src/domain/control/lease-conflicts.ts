@@ -1,0 +1,28 @@
+import type { Actor } from '../../actor.ts'
+import { conflict, type ApiError } from '../../errors.ts'
+import type { Lease } from './leases.ts'
+
+/** The conflict of a caller who does not hold the lease. It names the holder, if there is one. */
+export function conflictOver(lease: Lease, actor: Actor): ApiError {
+  return conflict(
+    lease.holder
+      ? `the input lease is held by ${describeHolder(lease, actor)}`
+      : 'nobody holds the input lease of this machine; acquire it first',
+  )
+}
+
+/** The conflict of a fence that belongs to no grant of the current holding. */
+export function staleFence(lease: Lease, actor: Actor, fence: number): ApiError {
+  const valid = lease.since === lease.fence ? lease.fence : `${lease.since} to ${lease.fence}`
+  return conflict(
+    `fence ${fence} is stale: fence ${valid} is valid, of ${describeHolder(lease, actor)}`,
+  )
+}
+
+function describeHolder({ holder, expiresAt }: Lease, { principal }: Actor): string {
+  const { sessionId, type, openedBy } = holder!
+  const kind = openedBy.type === 'user' ? 'user' : 'API key'
+  const own = openedBy.type === 'user' ? ' (you)' : ' (your own key)'
+  const opener = `${kind} "${openedBy.name}"${openedBy.id === principal.id ? own : ''}`
+  return `${type} session ${sessionId}, opened by ${opener}, until ${expiresAt!.toISOString()}`
+}
