@@ -1,19 +1,23 @@
+import { closeOnExit, forgetOnExit, unlessEnding, type SessionOwner } from './exit.ts'
 import { Gateway } from './gateway.ts'
 import { Input } from './input.ts'
-import type { Configuration } from './options.ts'
+import type { CallOptions, Configuration } from './options.ts'
+import { OwnSession, type ClosingRequest } from './own-session.ts'
 import { Sessions } from './sessions.ts'
 import { Transport } from './transport.ts'
 import type { SessionType } from './wire/records.ts'
 
 /** State shared by the parts of one Computer. */
-export class Client {
+export class Client implements SessionOwner {
   readonly transport: Transport
   readonly gateway: Gateway
   readonly sessions: Sessions
-  readonly #sessionType: SessionType
+  readonly #sessionType: 'agent' | 'human'
   readonly #inputs = new Map<string, Input>()
+  readonly #ownSessions = new Set<OwnSession>()
+  #callerId: Promise<string | undefined> | undefined
 
-  constructor(configuration: Configuration, sessionType: SessionType) {
+  constructor(configuration: Configuration, sessionType: 'agent' | 'human') {
     this.transport = new Transport(configuration)
     this.gateway = new Gateway(this.transport)
     this.sessions = new Sessions(this.transport)
@@ -22,10 +26,47 @@ export class Client {
 
   /** One per machine, shared by all handles: two would take the lease from each other. */
   input(machineId: string): Input {
-    const input =
-      this.#inputs.get(machineId) ?? new Input(this.transport, machineId, this.#sessionType)
+    const input = this.#inputs.get(machineId) ?? new Input(this, machineId, this.#sessionType)
     this.#inputs.set(machineId, input)
     return input
+  }
+
+  /** Opens a session that is closed with this client, or when the program ends. */
+  async openSession(
+    machineId: string,
+    type: SessionType,
+    { signal }: CallOptions = {},
+  ): Promise<OwnSession> {
+    await unlessEnding()
+    const onEnded = () => {
+      this.#ownSessions.delete(session)
+      if (this.#ownSessions.size === 0) forgetOnExit(this)
+    }
+    const session = new OwnSession(this.transport, { machineId, type }, { signal, onEnded })
+    this.#ownSessions.add(session)
+    if (this.transport.configuration.closeOnExit) closeOnExit(this)
+    await session.opened
+    return session
+  }
+
+  /** Closes all sessions that the SDK has opened, which releases their leases. */
+  async closeSessions(options: CallOptions = {}): Promise<void> {
+    const inputs = [...this.#inputs.values()]
+    const sessions = [...this.#ownSessions]
+    await Promise.all([...inputs, ...sessions].map((one) => one.close(options)))
+  }
+
+  closingRequests(): readonly ClosingRequest[] {
+    return [...this.#ownSessions].flatMap(({ closingRequest }) => closingRequest ?? [])
+  }
+
+  /** The id of the API key or user that this client acts as. Undefined if it cannot be found out. */
+  async callerId(): Promise<string | undefined> {
+    this.#callerId ??= this.transport.call('GET /v1/auth/me', {}).then(
+      ({ apiKey, user }) => apiKey?.id ?? user?.id,
+      () => (this.#callerId = undefined),
+    )
+    return this.#callerId
   }
 
   /** Drops local state of a deleted machine; its session ended with it. */
@@ -35,8 +76,6 @@ export class Client {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const inputs = [...this.#inputs.values()]
-    this.#inputs.clear()
-    await Promise.all(inputs.map((input) => input.close()))
+    await this.closeSessions()
   }
 }

@@ -1,4 +1,4 @@
-import type { ErrorCode, FieldError, Quota } from './wire/records.ts'
+import type { ErrorCode, FieldError, Opener, Quota, SessionType } from './wire/records.ts'
 
 /** Error codes of the SDK itself, in addition to those of the API. */
 export type ClientErrorCode =
@@ -10,6 +10,17 @@ export type ClientErrorCode =
   | 'operation_failed'
   /** A download exceeds its size limit. */
   | 'too_large'
+
+/** The session that holds the input lease of a machine. */
+export type LeaseHolder = {
+  readonly sessionId: string
+  readonly type: SessionType
+  readonly openedBy: Opener
+  /** Opened with the API key, or by the user, of this client. */
+  readonly isOwn: boolean
+  /** When the lease expires unless it is renewed. */
+  readonly expiresAt: string
+}
 
 /** The error class of the SDK. Distinguish cases by `code`; `message` is for people. */
 export class ApiError extends Error {
@@ -23,6 +34,8 @@ export class ApiError extends Error {
   readonly details: readonly FieldError[]
   /** With `quota_exceeded`: the limit that was reached, and where to raise it. */
   readonly quota: Quota | null
+  /** With a `conflict` over the input lease: its holder, or null if it has none any more. */
+  readonly holder: LeaseHolder | null
 
   constructor(
     code: ErrorCode | ClientErrorCode,
@@ -32,6 +45,7 @@ export class ApiError extends Error {
       readonly requestId?: string | null
       readonly details?: readonly FieldError[] | undefined
       readonly quota?: Quota | null | undefined
+      readonly holder?: LeaseHolder | null | undefined
     } = {},
   ) {
     super(message, options)
@@ -40,5 +54,6 @@ export class ApiError extends Error {
     this.requestId = options.requestId ?? null
     this.details = options.details ?? []
     this.quota = options.quota ?? null
+    this.holder = options.holder ?? null
   }
 }

@@ -1,5 +1,5 @@
 export { Computer } from './computer.ts'
-export { ApiError, type ClientErrorCode } from './errors.ts'
+export { ApiError, type ClientErrorCode, type LeaseHolder } from './errors.ts'
 export type { Auth } from './auth.ts'
 export type { Clipboard, ClipboardOptions } from './clipboard.ts'
 export type { Display as MachineDisplay, Screenshot, ScreenshotOptions } from './display.ts'

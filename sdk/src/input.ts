@@ -1,8 +1,22 @@
+import type { Client } from './client.ts'
 import { ApiError } from './errors.ts'
-import type { CallOptions } from './options.ts'
+import { unlessEnding } from './exit.ts'
+import {
+  isCode,
+  readHolder,
+  readLease,
+  releaseLease,
+  requestLease,
+  withHolder,
+  type LeaseGrant,
+  type LeaseRequest,
+} from './lease.ts'
+import type { CallOptions, WaitOptions } from './options.ts'
+import { closeSession, type OwnSession } from './own-session.ts'
 import { abortable } from './retry.ts'
-import type { Body, Route, Transport } from './transport.ts'
-import type { InputLease, Session, SessionType } from './wire/records.ts'
+import type { Body, Route } from './transport.ts'
+import { waitFor } from './waiting.ts'
+import type { InputLease, Session } from './wire/records.ts'
 
 /** A route that needs the input lease. */
 type InputRoute = Extract<
@@ -12,10 +26,13 @@ type InputRoute = Extract<
   | `${string}/resize`
 >
 
+/** An abandoned session keeps the lease for this long. */
+const defaultTtlSeconds = 20
+
 export type AcquireOptions = CallOptions & {
   /** Take the lease from its current holder. */
   readonly force?: boolean | undefined
-  /** Lifetime of the lease unless renewed, 5 to 3600. Default: 60. */
+  /** Lifetime of the lease unless renewed, 5 to 3600. Default: 20. */
   readonly ttlSeconds?: number | undefined
 }
 
@@ -28,22 +45,22 @@ export type AcquireOptions = CallOptions & {
  * reacquired automatically, because somebody took it on purpose. Until `acquire` is called, the server
  * refuses further input with a `conflict` that names the holder.
  *
- * Calls carry their session but no fence: a renewal raises the fence, which would reject calls in
- * flight. The session suffices, because it regains the lease only through `acquire`.
+ * Calls carry their session but no fence. The session suffices, because it regains the lease only
+ * through `acquire`.
  */
 export class Input {
-  readonly #transport: Transport
+  readonly #client: Client
   readonly #machineId: string
-  readonly #sessionType: SessionType
-  #session: Promise<Session> | undefined
+  readonly #sessionType: 'agent' | 'human'
+  #session: Promise<OwnSession> | undefined
   /** Undefined before the first grant and after a release; kept after a loss. */
   #grant: Promise<LeaseGrant> | undefined
   #isLost = false
   #renewalTimer: ReturnType<typeof setTimeout> | undefined
   readonly #fenceListeners = new Set<(fence: number) => void>()
 
-  constructor(transport: Transport, machineId: string, sessionType: SessionType) {
-    this.#transport = transport
+  constructor(client: Client, machineId: string, sessionType: 'agent' | 'human') {
+    this.#client = client
     this.#machineId = machineId
     this.#sessionType = sessionType
   }
@@ -63,10 +80,35 @@ export class Input {
     return (await abortable(this.#startAcquiring({ force, ttlSeconds }), signal)).lease
   }
 
+  /**
+   * Acquires the lease, also from another session of the same type and API key (or user), such as one
+   * that an earlier run of this program has left behind: closes that session first. Never takes the lease
+   * from anybody else: then it throws the `conflict`.
+   */
+  async takeFromOwnKey(options: Omit<AcquireOptions, 'force'> = {}): Promise<InputLease> {
+    const { signal } = options
+    const holder = await readHolder(this.#client, this.#machineId, { signal })
+    const own = await (await this.#session?.catch(() => undefined))?.opened
+    const isTheirs = holder && holder.sessionId !== own?.id
+    if (isTheirs && holder.isOwn && holder.type === this.#sessionType)
+      await closeSession(this.#client.transport, holder.sessionId, { signal })
+    return this.acquire(options)
+  }
+
+  /** Resolves once no other session holds the lease. Does not acquire it. */
+  async waitUntilFree(options: Omit<WaitOptions, 'wait'> = {}): Promise<void> {
+    const check = async () => {
+      const { holder } = await this.holder(options)
+      const own = await (await this.#session?.catch(() => undefined))?.opened
+      return !holder || holder.sessionId === own?.id || undefined
+    }
+    const description = `waiting for the input lease of machine ${this.#machineId}`
+    await waitFor(this.#client, { description, machineId: this.#machineId, check }, options)
+  }
+
   /** The lease with its current holder, if any. */
   async holder(options: CallOptions = {}): Promise<InputLease> {
-    const params = { machineId: this.#machineId }
-    return this.#transport.call('GET /v1/machines/{machine_id}/input-lease', { params }, options)
+    return readLease(this.#client, this.#machineId, options)
   }
 
   /** Releases the lease. The next input acquires it again. */
@@ -76,23 +118,25 @@ export class Input {
     this.#stopRenewal()
     this.#grant = undefined
     this.#isLost = false
-    if (grant && state === 'held') await this.#releaseLease(grant.sessionId, options)
+    if (grant && state === 'held')
+      await releaseLease(this.#client, this.#machineId, grant.sessionId, options)
   }
 
   /** Releases the lease and closes the session. The next input opens a new one. */
   async close(options: CallOptions = {}): Promise<void> {
     const opening = this.#session
-    this.abandon()
+    this.#reset()
     const session = await opening?.catch(() => undefined)
-    if (session) await this.#closeSession(session, options)
+    await session?.close(options)
   }
 
   /** Drops the local state without a call, when the session no longer exists on the server. */
   abandon(): void {
-    this.#stopRenewal()
-    this.#grant = undefined
-    this.#session = undefined
-    this.#isLost = false
+    this.#session?.then(
+      (session) => session.abandon(),
+      () => {},
+    )
+    this.#reset()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -101,7 +145,7 @@ export class Input {
 
   /** The session for input, opened on first use. */
   async session(): Promise<Session> {
-    return this.#session ?? this.#useSession(this.#openSession())
+    return (await (this.#session ?? this.#useSession(this.#openSession()))).opened
   }
 
   /** Sends a call that requires the lease, acquiring it if necessary. */
@@ -119,15 +163,16 @@ export class Input {
     const { text = '', delayMs = 0 } = body as { text?: string; delayMs?: number }
     const tryTimeoutMs = 150_000 + text.length * delayMs
     try {
-      await this.#transport.call(route, input, {
+      await this.#client.transport.call(route, input, {
         ...options,
         headers,
         tryTimeoutMs,
         isRepeatable: false,
       })
     } catch (error) {
+      await unlessEnding()
       if (isCode(error, 'conflict')) this.#markLost()
-      throw error
+      throw await withHolder(this.#client, this.#machineId, error)
     }
   }
 
@@ -142,7 +187,14 @@ export class Input {
     return () => void this.#fenceListeners.delete(listener)
   }
 
-  #useSession(opening: Promise<Session>): Promise<Session> {
+  #reset(): void {
+    this.#stopRenewal()
+    this.#grant = undefined
+    this.#session = undefined
+    this.#isLost = false
+  }
+
+  #useSession(opening: Promise<OwnSession>): Promise<OwnSession> {
     this.#session = opening
     opening.catch(() => {
       if (this.#session === opening) this.#session = undefined
@@ -150,16 +202,18 @@ export class Input {
     return opening
   }
 
-  async #openSession(): Promise<Session> {
-    const body = { machineId: this.#machineId, type: this.#sessionType }
-    return this.#transport.call('POST /v1/sessions', { body, creates: true })
+  async #openSession(): Promise<OwnSession> {
+    return this.#client.openSession(this.#machineId, this.#sessionType)
   }
 
   #startAcquiring(request: LeaseRequest): Promise<LeaseGrant> {
     const before = { grant: this.#grant, isLost: this.#isLost }
     this.#stopRenewal()
     this.#isLost = false
-    const granting = this.#acquire(request)
+    const granting = this.#acquire(request).catch(async (error: unknown) => {
+      await unlessEnding()
+      throw await withHolder(this.#client, this.#machineId, error)
+    })
     this.#grant = granting
     granting.catch(() => {
       if (this.#grant !== granting) return
@@ -174,14 +228,14 @@ export class Input {
     let session = before ?? this.#useSession(this.#openSession())
     let grant: LeaseGrant
     try {
-      grant = await this.#requestLease((await session).id, request)
+      grant = await this.#requestGrant(session, request)
     } catch (error) {
       // If the session was closed by this program, give up.
       if (!before || this.#session !== session) throw error
       if (!isCode(error, 'not_found', 'precondition_failed')) throw error
       // Somebody else may have closed the session, so retry with a new one.
       session = this.#useSession(this.#replaceSession(session))
-      grant = await this.#requestLease((await session).id, request)
+      grant = await this.#requestGrant(session, request)
     }
     // The lease ended with its session; renewing it would be wrong.
     if (this.#session !== session)
@@ -190,41 +244,21 @@ export class Input {
     return grant
   }
 
-  async #replaceSession(session: Promise<Session>): Promise<Session> {
-    await this.#closeSession(await session)
+  async #requestGrant(session: Promise<OwnSession>, request: LeaseRequest): Promise<LeaseGrant> {
+    const { id } = await (await session).opened
+    return requestLease(this.#client, this.#machineId, id, request)
+  }
+
+  async #replaceSession(session: Promise<OwnSession>): Promise<OwnSession> {
+    await (await session).close()
     return this.#openSession()
-  }
-
-  async #closeSession({ id: sessionId }: Session, options: CallOptions = {}): Promise<void> {
-    try {
-      const params = { sessionId }
-      await this.#transport.call('DELETE /v1/sessions/{session_id}', { params }, options)
-    } catch (error) {
-      if (!isCode(error, 'not_found')) throw error
-    }
-  }
-
-  async #requestLease(
-    sessionId: string,
-    request: LeaseRequest,
-    signal?: AbortSignal,
-  ): Promise<LeaseGrant> {
-    const requestedAt = Date.now()
-    const params = { machineId: this.#machineId }
-    const lease = await this.#transport.call(
-      'POST /v1/machines/{machine_id}/input-lease',
-      { params, body: { ...request, sessionId } },
-      { signal, isRepeatable: true },
-    )
-    const { ttlSeconds } = request
-    return { lease, sessionId, ttlSeconds, expiresAt: requestedAt + ttlSeconds * 1000 }
   }
 
   #hold(grant: LeaseGrant): void {
     for (const listener of this.#fenceListeners) listener(grant.lease.fence)
     this.#stopRenewal()
     this.#renewalTimer = setTimeout(() => void this.#renew(grant), grant.ttlSeconds * 500)
-    // Do not keep the process alive for a renewal; the lease then expires.
+    // Do not keep the process alive for a renewal.
     ;(this.#renewalTimer as { unref?: () => void }).unref?.()
   }
 
@@ -235,7 +269,8 @@ export class Input {
       const remainingMs = grant.expiresAt - Date.now()
       if (remainingMs <= 0) return this.#markLost()
       const signal = AbortSignal.timeout(remainingMs)
-      const renewed = await this.#requestLease(sessionId, { force: false, ttlSeconds }, signal)
+      const request = { force: false, ttlSeconds }
+      const renewed = await requestLease(this.#client, this.#machineId, sessionId, request, signal)
       if (this.#grant !== before) return
       if (renewed.lease.acquiredAt === grant.lease.acquiredAt) {
         this.#grant = Promise.resolve(renewed)
@@ -243,19 +278,9 @@ export class Input {
       }
       // The old lease had expired, so this is a new one that was not requested: release it.
       this.#markLost()
-      await this.#releaseLease(sessionId)
+      await releaseLease(this.#client, this.#machineId, sessionId)
     } catch {
       if (this.#grant === before) this.#markLost()
-    }
-  }
-
-  async #releaseLease(sessionId: string, options: CallOptions = {}): Promise<void> {
-    const input = { params: { machineId: this.#machineId }, query: { sessionId } }
-    try {
-      await this.#transport.call('DELETE /v1/machines/{machine_id}/input-lease', input, options)
-    } catch (error) {
-      // Already lost, or the machine is deleted: nothing to release.
-      if (!isCode(error, 'conflict', 'not_found')) throw error
     }
   }
 
@@ -268,20 +293,4 @@ export class Input {
     clearTimeout(this.#renewalTimer)
     this.#renewalTimer = undefined
   }
-}
-
-const defaultTtlSeconds = 60
-
-type LeaseRequest = { readonly force: boolean; readonly ttlSeconds: number }
-
-type LeaseGrant = {
-  readonly lease: InputLease
-  readonly sessionId: string
-  readonly ttlSeconds: number
-  /** By the local clock; never later than the server's expiry. */
-  readonly expiresAt: number
-}
-
-function isCode(error: unknown, ...codes: ApiError['code'][]): boolean {
-  return error instanceof ApiError && codes.includes(error.code)
 }

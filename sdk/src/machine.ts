@@ -7,6 +7,7 @@ import { runCommand, type Command, type ExecOptions } from './exec.ts'
 import { Files } from './files.ts'
 import type { Input } from './input.ts'
 import { Keyboard } from './keyboard.ts'
+import { withHolder } from './lease.ts'
 import { changeMachine, failureOf, type DeleteOptions } from './lifecycle.ts'
 import { Mouse } from './mouse.ts'
 import type { CallOptions, WaitOptions } from './options.ts'
@@ -168,13 +169,11 @@ export class Machine {
     const { data } = await this.events.list({ limit: 1, signal: options.signal })
     const since = data[0]?.sequence ?? -1
     const input = { body: { snapshotId }, creates: true } as const
-    this.#record = await changeMachine(
-      this.#client,
-      this.id,
-      `POST ${path}/restore`,
-      input,
-      options,
-    )
+    const route = `POST ${path}/restore` as const
+    const restoring = changeMachine(this.#client, this.id, route, input, options)
+    this.#record = await restoring.catch(async (error: unknown) => {
+      throw await withHolder(this.#client, this.id, error)
+    })
     if (options.wait === false) return this
     const wasRunning = this.state === 'stopping'
     const description = `the restore of machine ${this.id}`

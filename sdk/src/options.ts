@@ -13,6 +13,11 @@ export type ComputerOptions = {
   readonly maxRetries?: number | undefined
   /** Session type for input. Use `human` in a page that a person controls. Default: `agent`. */
   readonly sessionType?: 'agent' | 'human' | undefined
+  /**
+   * In Node, Deno and Bun: close the sessions of input and screens when the program ends, also by SIGINT
+   * or SIGTERM unless the program has a listener of its own. Default: true.
+   */
+  readonly closeOnExit?: boolean | undefined
   /** How long to retry `compute_unavailable`, for example while a desktop starts. Default: 60 s. */
   readonly unavailableTimeoutMs?: number | undefined
 }
@@ -49,8 +54,11 @@ export type Configuration = {
   readonly baseUrl: string
   readonly gatewayUrl: string | undefined
   readonly fetch: typeof globalThis.fetch
+  /** `fetch` is not the global one. */
+  readonly hasOwnFetch: boolean
   readonly WebSocket: WebSocketConstructor | undefined
   readonly maxRetries: number
+  readonly closeOnExit: boolean
   readonly unavailableTimeoutMs: number
 }
 
@@ -63,11 +71,13 @@ export function configure(options: ComputerOptions): Configuration {
     gatewayUrl: options.gatewayUrl ?? variable('COMPUTER_GATEWAY_URL'),
     // Resolved at each call, because a polyfill or test may replace the global one later.
     fetch: options.fetch ?? ((...request) => globalThis.fetch(...request)),
+    hasOwnFetch: options.fetch !== undefined,
     WebSocket:
       options.WebSocket === null
         ? undefined
         : (options.WebSocket ?? (globalThis as { WebSocket?: WebSocketConstructor }).WebSocket),
     maxRetries: options.maxRetries ?? 4,
+    closeOnExit: options.closeOnExit ?? true,
     unavailableTimeoutMs: options.unavailableTimeoutMs ?? 60_000,
   }
 }

@@ -112,30 +112,21 @@ export async function openScreen(
   machineId: string,
   { viewOnly = false, onMessage, signal }: ScreenOptions,
 ): Promise<Screen> {
-  const { transport, gateway } = client
   const input = client.input(machineId)
-  const session = viewOnly
-    ? await transport.call(
-        'POST /v1/sessions',
-        { body: { machineId, type: 'view' }, creates: true },
-        { signal },
-      )
-    : await input.session()
-  const closeView = async () => {
-    const params = { sessionId: session.id }
-    if (viewOnly) await transport.call('DELETE /v1/sessions/{session_id}', { params })
-  }
+  const view = viewOnly ? await client.openSession(machineId, 'view', { signal }) : undefined
+  const { id: sessionId } = await (view ? view.opened : input.session())
+  // If this fails, the session expires a day later.
+  const closeView = async () => view?.close().catch(() => {})
   try {
-    const path = `/v1/machines/${machineId}/screen?session_id=${session.id}`
-    const socket = await gateway.connect(path, signal)
-    return new Screen(socket, session.id, {
+    const path = `/v1/machines/${machineId}/screen?session_id=${sessionId}`
+    const socket = await client.gateway.connect(path, signal)
+    return new Screen(socket, sessionId, {
       onMessage,
       onFence: (listener) => (viewOnly ? () => {} : input.onFence(listener)),
-      // If this fails, the session expires a day later.
-      onClosed: () => void closeView().catch(() => {}),
+      onClosed: () => void closeView(),
     })
   } catch (error) {
-    await closeView().catch(() => {})
+    await closeView()
     throw error
   }
 }

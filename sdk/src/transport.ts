@@ -195,7 +195,8 @@ async function readError(response: Response): Promise<ApiError> {
   }
 }
 
-function fill(path: string, params: AnyInput['params']): string {
+/** Puts the parameters into the path of a route. */
+export function fill(path: string, params: AnyInput['params']): string {
   const bySnake = toSnake(params ?? {}) as Record<string, string>
   return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(bySnake[name]!))
 }
