@@ -1,4 +1,4 @@
-import { ApiError, type Machine } from '@computer/sdk'
+import { ApiError, type LeaseHolder, type Machine } from '@computer/sdk'
 import { ToolError } from './tool-error.ts'
 
 /**
@@ -54,12 +54,13 @@ export class LeasePool implements AsyncDisposable {
   async #act(machine: Machine, act: () => Promise<void>): Promise<void> {
     // Nothing would release a lease acquired from here on.
     if (this.#isClosed) throw new ToolError('The client has disconnected.')
-    if (machine.input.state === 'lost') throw await explainLoss(machine)
     try {
       await act()
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'conflict') throw await explainLoss(machine)
-      throw error
+      if (!(error instanceof ApiError && error.code === 'conflict')) throw error
+      // Lets the next input acquire the lease again if it is free.
+      await machine.input.release()
+      throw explainLoss(machine, error.holder)
     }
   }
 
@@ -92,11 +93,7 @@ type MachineQueue = {
   releaseTimer: NodeJS.Timeout | undefined
 }
 
-async function explainLoss(machine: Machine): Promise<ToolError> {
-  const { input, name } = machine
-  // Lets the next input acquire the lease again if it is free.
-  await input.release()
-  const { holder } = await input.holder()
+function explainLoss({ name }: Machine, holder: LeaseHolder | null): ToolError {
   if (!holder) {
     return new ToolError(
       `You lost control of the mouse and keyboard of ${name} in the meantime; they are free again. ` +
@@ -105,8 +102,10 @@ async function explainLoss(machine: Machine): Promise<ToolError> {
     )
   }
   const who = holder.type === 'human' ? 'A person' : 'Another program'
+  const key = holder.isOwn ? ', with the API key of this MCP server' : ''
   return new ToolError(
-    `${who} (${holder.openedBy.name}) controls the mouse and keyboard of ${name} now. Your action ` +
+    `${who} (${holder.openedBy.name}${key}; session ${holder.sessionId}, until ${holder.expiresAt} ` +
+      `unless it goes on) controls the mouse and keyboard of ${name} now. Your action ` +
       'was not performed, or only partly. Do not keep retrying: tell the user, wait until they say ' +
       'that you may continue, and then take a screenshot first. Screenshots, commands and files ' +
       'still work.',

@@ -35,7 +35,8 @@ export async function connectOverStdio(
   mode?: VersionNegotiationMode,
 ) {
   const command = { command: process.execPath, args: [...program], env: { ...env } }
-  return connect(t, new StdioClientTransport({ ...command, stderr: 'inherit' }), mode)
+  const transport = new StdioClientTransport({ ...command, stderr: 'inherit' })
+  return { ...(await connect(t, transport, mode)), pid: () => transport.pid! }
 }
 
 export async function connectOverHttp(

@@ -73,9 +73,33 @@ test('another program that holds the lease is not displaced', async (t) => {
   const first = await connectHere(t, { apiKey, baseUrl })
   const second = await connectHere(t, { apiKey, baseUrl })
   await first.ok(...click(machine.name))
-  assert.match(await second.refused(...click(machine.name)), /^Another program \(.+\) controls/)
+  const { holder } = await machine.input.holder()
+  const said = await second.refused(...click(machine.name))
+  assert.match(said, /^Another program \(Owner key, with the API key of this MCP server; /)
+  assert.match(said, new RegExp(`session ${holder!.sessionId}, until .+\\) controls`))
   await first.ok(...click(machine.name))
 })
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  test(`on ${signal} the program ends and leaves no session behind, even while it types`, async (t) => {
+    const machine = await createMachine(t)
+    const env = { COMPUTER_API_KEY: apiKey, COMPUTER_BASE_URL: baseUrl }
+    const { call, pid } = await connectOverStdio(t, env)
+    await call(...click(machine.name))
+    const { desktop } = server.guest(machine.id)
+    const hold = desktop.holdInput()
+    const typing = call('type_text', { machine: machine.name, text: 'a' }).catch(() => {})
+    await eventually('it types', async () => desktop.events.some(({ event }) => event === 'text a'))
+    process.kill(pid(), signal)
+    await typing
+    await eventually('all sessions are closed', async () => {
+      const sessions = await machine.sessions().all()
+      return sessions.every(({ state }) => state === 'closed')
+    })
+    hold.release()
+    assert.equal((await machine.input.holder()).holder, null)
+  })
+}
 
 test('parallel calls run one after the other', async (t) => {
   const machine = await createMachine(t)
