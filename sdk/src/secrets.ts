@@ -16,7 +16,7 @@ export class Secrets {
   }
 
   /** Stores or replaces a secret. A running machine receives it within seconds. */
-  async put(name: string, value: string, options: CallOptions = {}): Promise<Secret> {
+  async set(name: string, value: string, options: CallOptions = {}): Promise<Secret> {
     const input = { params: this.#params, body: { name, value } }
     return this.#transport.call(`PUT ${path}`, input, options)
   }

@@ -17,6 +17,6 @@ ${examples('computer secrets set first API_TOKEN', 'computer secrets set first T
   .action(async (ref, name, options) => {
     await using computer = await connect(options)
     const machine = await findMachine(computer, ref)
-    const secret = await machine.secrets.put(name, await readHidden(`Value of ${name}`))
+    const secret = await machine.secrets.set(name, await readHidden(`Value of ${name}`))
     showDone(`${name} of ${machine.name} is stored (version ${secret.version})`, secret, options)
   })
