@@ -111,7 +111,7 @@ export class Transport {
       const delay = retryDelayMs({ ...attempt, maxRetries, unavailableTimeoutMs })
       if (delay === null) {
         if (hasLostResponse) errorsAfterLostResponse.add(result.error)
-        throw result.error
+        throw this.#isMissingKey(route, result.error) ? missingKey(result.error) : result.error
       }
       hasLostResponse ||= result.error.code === 'connection_failed'
       await pause(delay, options.signal)
@@ -147,6 +147,12 @@ export class Transport {
     }
   }
 
+  /** A sign-in is refused for its password, and a page has a cookie instead of a key. */
+  #isMissingKey(route: Route, { code }: ApiError): boolean {
+    const needsKey = !route.startsWith('POST /v1/auth/') && !('document' in globalThis)
+    return code === 'unauthenticated' && this.configuration.apiKey === undefined && needsKey
+  }
+
   #contents(input: AnyInput, { content, headers = {} }: RequestOptions): RequestInit {
     const { apiKey } = this.configuration
     const all = {
@@ -168,6 +174,11 @@ export class Transport {
     const body = JSON.stringify(toSnake(input.body))
     return { ...cookies, headers: { 'content-type': 'application/json', ...all }, body }
   }
+}
+
+function missingKey({ code, status, requestId }: ApiError): ApiError {
+  const message = 'there is no API key: set the variable COMPUTER_API_KEY, or pass apiKey'
+  return new ApiError(code, message, { status, requestId })
 }
 
 const errorsAfterLostResponse = new WeakSet<ApiError>()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
-import { ApiError } from '../src/index.ts'
+import { ApiError, Computer } from '../src/index.ts'
 import { answer, createNetwork, lose } from './network.ts'
 import { startServer } from './server.ts'
 
@@ -138,4 +138,15 @@ test('a quota error carries its numbers', async (t) => {
     assert.deepEqual([limit, current, maximum, planId], ['machines', 1, 1, 'free'])
     return true
   })
+})
+
+test('without an API key the error names the variable to set', async (t) => {
+  const { COMPUTER_API_KEY } = process.env
+  delete process.env['COMPUTER_API_KEY']
+  t.after(() => void (COMPUTER_API_KEY && (process.env['COMPUTER_API_KEY'] = COMPUTER_API_KEY)))
+  const computer = new Computer({ baseUrl: server.baseUrl })
+  const named = { code: 'unauthenticated', status: 401, message: /COMPUTER_API_KEY/ }
+  await assert.rejects(computer.me(), named)
+  const signIn = computer.auth.logIn({ email: 'nobody@example.com', password: 'wrong' })
+  await assert.rejects(signIn, { code: 'unauthenticated', message: 'wrong email or password' })
 })
