@@ -20,7 +20,8 @@ after(async () => {
 test('Node has its maintained version, with npm', async () => {
   assert.match(await run('node --version'), /^v24\./)
   assert.match(await run('npm --version'), /^11\./)
-  const script = 'mkdir app; cd app; npm init --yes >/dev/null; npm pkg set scripts.say="echo hello"'
+  const script =
+    'mkdir app; cd app; npm init --yes >/dev/null; npm pkg set scripts.say="echo hello"'
   assert.match(await run(`${script}; npm run --silent say; npx --version`), /^hello\n11\./)
 })
 

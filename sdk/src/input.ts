@@ -15,7 +15,7 @@ import type { CallOptions, WaitOptions } from './options.ts'
 import { closeSession, type OwnSession } from './own-session.ts'
 import { abortable } from './retry.ts'
 import type { Body, Route } from './transport.ts'
-import { waitFor } from './waiting.ts'
+import { waitFor, withTimeLimit } from './waiting.ts'
 import type { InputLease, Session } from './wire/records.ts'
 
 /** A route that needs the input lease. */
@@ -97,13 +97,15 @@ export class Input {
 
   /** Resolves once no other session holds the lease. Does not acquire it. */
   async waitUntilFree(options: Omit<WaitOptions, 'wait'> = {}): Promise<void> {
-    const check = async () => {
-      const { holder } = await this.holder(options)
-      const own = await (await this.#session?.catch(() => undefined))?.opened
-      return !holder || holder.sessionId === own?.id || undefined
-    }
     const description = `waiting for the input lease of machine ${this.#machineId}`
-    await waitFor(this.#client, { description, machineId: this.#machineId, check }, options)
+    await withTimeLimit(description, options, async (bounded) => {
+      const check = async () => {
+        const { holder } = await this.holder(bounded)
+        const own = await (await this.#session?.catch(() => undefined))?.opened
+        return !holder || holder.sessionId === own?.id || undefined
+      }
+      await waitFor(this.#client, { machineId: this.#machineId, check }, bounded)
+    })
   }
 
   /** The lease with its current holder, if any. */

@@ -1,9 +1,11 @@
+import { openPage } from './browser.ts'
 import type { Client } from './client.ts'
 import { Clipboard } from './clipboard.ts'
+import type { Command } from './command.ts'
 import { Display, type Screenshot, type ScreenshotOptions } from './display.ts'
 import { ApiError } from './errors.ts'
 import { MachineEvents } from './events.ts'
-import { runCommand, type Command, type ExecOptions } from './exec.ts'
+import { runCommand, type ExecOptions } from './exec.ts'
 import { Files } from './files.ts'
 import type { Input } from './input.ts'
 import { Keyboard } from './keyboard.ts'
@@ -19,7 +21,7 @@ import { Secrets } from './secrets.ts'
 import { isGone, MachineSnapshots } from './snapshots.ts'
 import { Terminals } from './terminals.ts'
 import type { Body } from './transport.ts'
-import { waitFor } from './waiting.ts'
+import { waitFor, withTimeLimit } from './waiting.ts'
 import type {
   ExecResult,
   MachineRecord,
@@ -104,8 +106,10 @@ export class Machine {
 
   /** Boots it, unless it runs. Resolves once it is running. */
   async start(options: WaitOptions = {}): Promise<this> {
-    this.#record = await changeMachine(this.#client, this.id, `POST ${path}/start`, {}, options)
-    return options.wait === false ? this : this.waitUntil('running', options)
+    return withTimeLimit(`the start of machine ${this.name}`, options, async (bounded) => {
+      this.#record = await changeMachine(this.#client, this.id, `POST ${path}/start`, {}, bounded)
+      return bounded.wait === false ? this : this.#waitForState('running', [], bounded)
+    })
   }
 
   /**
@@ -116,17 +120,21 @@ export class Machine {
     force,
     ...options
   }: WaitOptions & { readonly force?: boolean | undefined } = {}): Promise<this> {
-    await this.input.release(options)
-    const body = { body: { force } }
-    this.#record = await changeMachine(this.#client, this.id, `POST ${path}/stop`, body, options)
-    return options.wait === false ? this : this.waitUntil('stopped', options)
+    return withTimeLimit(`the stop of machine ${this.name}`, options, async (bounded) => {
+      await this.input.release(bounded)
+      const body = { body: { force } }
+      this.#record = await changeMachine(this.#client, this.id, `POST ${path}/stop`, body, bounded)
+      return bounded.wait === false ? this : this.#waitForState('stopped', [], bounded)
+    })
   }
 
   /** Stops and starts it. Resolves once it is running again. */
   async restart(options: WaitOptions = {}): Promise<this> {
-    await this.input.release(options)
-    this.#record = await changeMachine(this.#client, this.id, `POST ${path}/restart`, {}, options)
-    return options.wait === false ? this : this.#waitForState('running', ['stopped'], options)
+    return withTimeLimit(`the restart of machine ${this.name}`, options, async (bounded) => {
+      await this.input.release(bounded)
+      this.#record = await changeMachine(this.#client, this.id, `POST ${path}/restart`, {}, bounded)
+      return bounded.wait === false ? this : this.#waitForState('running', ['stopped'], bounded)
+    })
   }
 
   /**
@@ -134,30 +142,29 @@ export class Machine {
    * snapshots that are kept: templates can be made from them, and `computer.snapshots.delete` removes them.
    */
   async delete({ snapshots, ...options }: DeleteOptions = {}): Promise<readonly Snapshot[]> {
-    const input = { params: { machineId: this.id }, query: { snapshots } }
-    const { signal } = options
-    const record = await this.#client.transport.call(`DELETE ${path}`, input, { signal })
-    if (record) this.#record = record
-    this.#client.forget(this.id)
-    if (options.wait !== false) {
-      const check = () => isGone(() => this.refresh({ signal }))
-      const description = `the deletion of machine ${this.id}`
-      await waitFor(this.#client, { description, machineId: this.id, check }, options)
-    }
-    return snapshots === 'delete' ? [] : this.snapshots.kept({ signal })
+    return withTimeLimit(`the deletion of machine ${this.name}`, options, async (bounded) => {
+      const { signal, wait } = bounded
+      const input = { params: { machineId: this.id }, query: { snapshots } }
+      const record = await this.#client.transport.call(`DELETE ${path}`, input, { signal })
+      if (record) this.#record = record
+      this.#client.forget(this.id)
+      if (wait !== false) {
+        const check = () => isGone(() => this.refresh({ signal }))
+        await waitFor(this.#client, { machineId: this.id, check }, bounded)
+      }
+      return snapshots === 'delete' ? [] : this.snapshots.kept({ signal })
+    })
   }
 
   /** Creates a machine from its current disk or from one of its snapshots. Resolves once that runs. */
-  async fork({
-    signal,
-    wait,
-    timeoutMs,
-    ...body
-  }: Body<`POST ${typeof path}/fork`> & WaitOptions = {}): Promise<Machine> {
-    const input = { params: { machineId: this.id }, body, creates: true } as const
-    const record = await this.#client.transport.call(`POST ${path}/fork`, input, { signal })
-    const machine = new Machine(this.#client, record)
-    return wait === false ? machine : machine.waitUntil('running', { signal, timeoutMs })
+  async fork(options: Body<`POST ${typeof path}/fork`> & WaitOptions = {}): Promise<Machine> {
+    return withTimeLimit(`the fork of machine ${this.name}`, options, async (bounded) => {
+      const { signal, wait, timeoutMs, ...body } = bounded
+      const input = { params: { machineId: this.id }, body, creates: true } as const
+      const record = await this.#client.transport.call(`POST ${path}/fork`, input, { signal })
+      const machine = new Machine(this.#client, record)
+      return wait === false ? machine : machine.waitUntil('running', { signal, timeoutMs })
+    })
   }
 
   /**
@@ -165,30 +172,29 @@ export class Machine {
    * is stopped, or running if it was.
    */
   async restore(snapshotId: string, options: WaitOptions = {}): Promise<this> {
-    await this.input.release(options)
-    const { data } = await this.events.list({ limit: 1, signal: options.signal })
-    const since = data[0]?.sequence ?? -1
-    const input = { body: { snapshotId }, creates: true } as const
-    const route = `POST ${path}/restore` as const
-    const restoring = changeMachine(this.#client, this.id, route, input, options)
-    this.#record = await restoring.catch(async (error: unknown) => {
-      throw await withHolder(this.#client, this.id, error)
+    return withTimeLimit(`the restore of machine ${this.name}`, options, async (bounded) => {
+      await this.input.release(bounded)
+      const { data } = await this.events.list({ limit: 1, signal: bounded.signal })
+      const since = data[0]?.sequence ?? -1
+      const input = { body: { snapshotId }, creates: true } as const
+      const route = `POST ${path}/restore` as const
+      const restoring = changeMachine(this.#client, this.id, route, input, bounded)
+      this.#record = await restoring.catch(async (error: unknown) => {
+        throw await withHolder(this.#client, this.id, error)
+      })
+      if (bounded.wait === false) return this
+      const wasRunning = this.state === 'stopping'
+      const check = () => this.#restoreSince(since, bounded)
+      await waitFor(this.#client, { machineId: this.id, check }, bounded)
+      if (wasRunning) return this.#waitForState('running', ['stopped'], bounded)
+      return this.refresh(bounded)
     })
-    if (options.wait === false) return this
-    const wasRunning = this.state === 'stopping'
-    const description = `the restore of machine ${this.id}`
-    await waitFor(
-      this.#client,
-      { description, machineId: this.id, check: () => this.#restoreSince(since, options) },
-      options,
-    )
-    if (wasRunning) return this.#waitForState('running', ['stopped'], options)
-    return this.refresh(options)
   }
 
   /** Resolves once it is in the given state; fails with `operation_failed` if it settles in another. */
   async waitUntil(state: 'running' | 'stopped', options: WaitOptions = {}): Promise<this> {
-    return this.#waitForState(state, [], options)
+    const description = `waiting for machine ${this.name} to be ${state}`
+    return withTimeLimit(description, options, (bounded) => this.#waitForState(state, [], bounded))
   }
 
   /** Its current resource usage. */
@@ -197,9 +203,14 @@ export class Machine {
     return this.#client.transport.call(`GET ${path}/usage-now`, { params }, options)
   }
 
-  /** Runs a command: an argv array, or a command line for `sh`. A nonzero exit code is not an error. */
+  /** Runs a command: an argv array, or a command line for `bash`. A nonzero exit code is not an error. */
   async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
-    return runCommand(this.#client.transport, this.id, command, options)
+    return runCommand(this.#client.transport, this.id, this.processes, command, options)
+  }
+
+  /** Opens an http or https page in the browser on its desktop, in a new tab if the browser runs already. */
+  async open(url: string, options: CallOptions = {}): Promise<void> {
+    await openPage(this, url, options)
   }
 
   /** Takes a screenshot. Waits while the desktop starts. */
@@ -225,7 +236,7 @@ export class Machine {
   async #waitForState(
     state: 'running' | 'stopped',
     transitional: readonly MachineState[],
-    options: WaitOptions,
+    options: CallOptions,
   ): Promise<this> {
     const check = async () => {
       await this.refresh(options)
@@ -235,8 +246,7 @@ export class Machine {
       const message = `machine ${this.name} is ${this.state}, not ${state}${reason ? `: ${reason}` : ''}`
       throw new ApiError('operation_failed', message)
     }
-    const description = `waiting for machine ${this.name} to be ${state}`
-    return waitFor(this.#client, { description, machineId: this.id, check }, options)
+    return waitFor(this.#client, { machineId: this.id, check }, options)
   }
 
   /** True once a restore has completed after the given event. */

@@ -4,6 +4,7 @@ import { Machine } from './machine.ts'
 import type { CallOptions, WaitOptions } from './options.ts'
 import { List } from './pages.ts'
 import type { Body, Query } from './transport.ts'
+import { withTimeLimit } from './waiting.ts'
 
 export type CreateMachineOptions = Body<'POST /v1/machines'> & WaitOptions
 export type MachineFilter = Query<'GET /v1/machines'> & CallOptions
@@ -18,14 +19,16 @@ export class Machines {
 
   /** Creates a machine. Resolves once it is running. */
   async create(options: CreateMachineOptions = {}): Promise<Machine> {
-    const { signal, wait, timeoutMs, ...body } = options
-    const input = { body, creates: true } as const
-    const record = await this.#client.transport.call('POST /v1/machines', input, { signal })
-    const machine = new Machine(this.#client, record)
-    const isAtRest = record.state !== 'creating'
-    if (wait === false || isAtRest) return machine
-    await machine.waitUntil(body.start === false ? 'stopped' : 'running', { signal, timeoutMs })
-    return machine
+    const { name = 'a machine' } = options
+    return withTimeLimit(`the creation of ${name}`, options, async (bounded) => {
+      const { signal, wait, timeoutMs, ...body } = bounded
+      const input = { body, creates: true } as const
+      const record = await this.#client.transport.call('POST /v1/machines', input, { signal })
+      const machine = new Machine(this.#client, record)
+      const isAtRest = record.state !== 'creating'
+      if (wait === false || isAtRest) return machine
+      return machine.waitUntil(body.start === false ? 'stopped' : 'running', { signal, timeoutMs })
+    })
   }
 
   /** Newest first. */
@@ -61,18 +64,19 @@ export class Machines {
     name: string,
     options: Omit<CreateMachineOptions, 'name'> = {},
   ): Promise<Machine> {
-    const { signal } = options
-    const found = await this.#find(name, { signal })
-    if (found) return getReady(found, options)
-    try {
-      return await this.create({ ...options, name })
-    } catch (error) {
-      // Another program may have created it meanwhile.
-      const isTaken = error instanceof ApiError && error.code === 'conflict'
-      const other = isTaken ? await this.#find(name, { signal }) : undefined
-      if (!other) throw error
-      return getReady(other, options)
-    }
+    return withTimeLimit(`getting machine ${name} ready`, options, async (bounded) => {
+      const found = await this.#find(name, bounded)
+      if (found) return getReady(found, bounded)
+      try {
+        return await this.create({ ...bounded, name })
+      } catch (error) {
+        // Another program may have created it meanwhile.
+        const isTaken = error instanceof ApiError && error.code === 'conflict'
+        const other = isTaken ? await this.#find(name, bounded) : undefined
+        if (!other) throw error
+        return getReady(other, bounded)
+      }
+    })
   }
 
   async #find(name: string, { signal }: CallOptions): Promise<Machine | undefined> {

@@ -1,5 +1,5 @@
 export type ComputerOptions = {
-  /** Default: the variable COMPUTER_API_KEY. Not needed in a signed-in browser. */
+  /** Default: the variable COMPUTER_API_KEY. Not needed in a signed-in browser; an empty one is none. */
   readonly apiKey?: string | undefined
   /** Default: COMPUTER_BASE_URL, else the page's own origin, else http://127.0.0.1:7080. */
   readonly baseUrl?: string | undefined
@@ -32,7 +32,7 @@ export type CallOptions = {
 export type WaitOptions = CallOptions & {
   /** Set to false to return before the operation completes. */
   readonly wait?: boolean | undefined
-  /** Maximum wait before `timed_out`. Default: 5 minutes. */
+  /** Time limit of the whole call, its requests and waits, before `timed_out`. Default: 5 minutes. */
   readonly timeoutMs?: number | undefined
 }
 

@@ -3,7 +3,7 @@ import { ApiError } from './errors.ts'
 import type { CallOptions, WaitOptions } from './options.ts'
 import type { List } from './pages.ts'
 import type { Body, Query } from './transport.ts'
-import { waitFor } from './waiting.ts'
+import { waitFor, withTimeLimit } from './waiting.ts'
 import type { Snapshot } from './wire/records.ts'
 
 export type SnapshotFilter = Query<'GET /v1/snapshots'> & CallOptions
@@ -18,10 +18,12 @@ export class Snapshots {
 
   /** Captures the disk of a running machine, which keeps running. Resolves once the snapshot is ready. */
   async create(body: Body<'POST /v1/snapshots'>, options: WaitOptions = {}): Promise<Snapshot> {
-    const { signal } = options
-    const input = { body, creates: true } as const
-    const snapshot = await this.#client.transport.call('POST /v1/snapshots', input, { signal })
-    return options.wait === false ? snapshot : this.waitUntilReady(snapshot.id, options)
+    return withTimeLimit(`a snapshot of ${body.machineId}`, options, async (bounded) => {
+      const { signal, wait } = bounded
+      const input = { body, creates: true } as const
+      const snapshot = await this.#client.transport.call('POST /v1/snapshots', input, { signal })
+      return wait === false ? snapshot : this.waitUntilReady(snapshot.id, bounded)
+    })
   }
 
   /** Newest first. */
@@ -36,34 +38,29 @@ export class Snapshots {
 
   /** Deletes the newest snapshot of a machine. Resolves once it is gone. */
   async delete(snapshotId: string, options: WaitOptions = {}): Promise<void> {
-    const { signal } = options
-    const deleted = await this.#client.transport.call(
-      'DELETE /v1/snapshots/{snapshot_id}',
-      { params: { snapshotId } },
-      { signal },
-    )
-    if (options.wait === false || !deleted) return
-    await waitFor(
-      this.#client,
-      {
-        description: `the deletion of snapshot ${snapshotId}`,
-        machineId: deleted.machineId,
-        check: () => isGone(() => this.get(snapshotId, { signal })),
-      },
-      options,
-    )
+    await withTimeLimit(`the deletion of ${snapshotId}`, options, async (bounded) => {
+      const { signal, wait } = bounded
+      const params = { snapshotId }
+      const route = 'DELETE /v1/snapshots/{snapshot_id}'
+      const deleted = await this.#client.transport.call(route, { params }, { signal })
+      if (wait === false || !deleted) return
+      const { machineId } = deleted
+      const check = () => isGone(() => this.get(snapshotId, { signal }))
+      await waitFor(this.#client, { machineId, check }, bounded)
+    })
   }
 
   /** Resolves once it is ready; fails with `operation_failed` if the capture failed. */
   async waitUntilReady(snapshotId: string, options: WaitOptions = {}): Promise<Snapshot> {
-    const first = await this.get(snapshotId, options)
-    const check = async () => {
-      const snapshot = await this.get(snapshotId, options)
-      if (snapshot.state === 'error') throw failed(`snapshot ${snapshotId}`, snapshot.error)
-      return snapshot.state === 'pending' ? undefined : snapshot
-    }
-    const description = `snapshot ${snapshotId}`
-    return waitFor(this.#client, { description, machineId: first.machineId, check }, options)
+    return withTimeLimit(`snapshot ${snapshotId}`, options, async (bounded) => {
+      const { machineId } = await this.get(snapshotId, bounded)
+      const check = async () => {
+        const snapshot = await this.get(snapshotId, bounded)
+        if (snapshot.state === 'error') throw failed(`snapshot ${snapshotId}`, snapshot.error)
+        return snapshot.state === 'pending' ? undefined : snapshot
+      }
+      return waitFor(this.#client, { machineId, check }, bounded)
+    })
   }
 }
 

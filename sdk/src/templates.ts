@@ -3,7 +3,7 @@ import type { CallOptions, WaitOptions } from './options.ts'
 import type { List } from './pages.ts'
 import { failed } from './snapshots.ts'
 import type { Body, Query } from './transport.ts'
-import { waitFor } from './waiting.ts'
+import { waitFor, withTimeLimit } from './waiting.ts'
 import type { Template } from './wire/records.ts'
 
 const one = '/v1/templates/{template_id}'
@@ -18,11 +18,13 @@ export class Templates {
 
   /** Creates a template from a snapshot, a running machine, or an image and a size. */
   async create(body: Body<'POST /v1/templates'>, options: WaitOptions = {}): Promise<Template> {
-    const { signal } = options
-    const input = { body, creates: true } as const
-    const template = await this.#client.transport.call('POST /v1/templates', input, { signal })
-    if (options.wait === false || template.state === 'ready') return template
-    return this.waitUntilReady(template.id, options)
+    return withTimeLimit(`the creation of template ${body.name}`, options, async (bounded) => {
+      const { signal, wait } = bounded
+      const input = { body, creates: true } as const
+      const template = await this.#client.transport.call('POST /v1/templates', input, { signal })
+      if (wait === false || template.state === 'ready') return template
+      return this.waitUntilReady(template.id, bounded)
+    })
   }
 
   /** Newest first. */
@@ -49,16 +51,14 @@ export class Templates {
 
   /** Resolves once it is ready; fails with `operation_failed` if the capture failed. */
   async waitUntilReady(templateId: string, options: WaitOptions = {}): Promise<Template> {
-    const { sourceMachineId: machineId } = await this.get(templateId, options)
-    const check = async () => {
-      const template = await this.get(templateId, options)
-      if (template.state === 'error') throw failed(`template ${templateId}`, template.error)
-      return template.state === 'ready' ? template : undefined
-    }
-    return waitFor(
-      this.#client,
-      { description: `template ${templateId}`, machineId, check },
-      options,
-    )
+    return withTimeLimit(`template ${templateId}`, options, async (bounded) => {
+      const { sourceMachineId: machineId } = await this.get(templateId, bounded)
+      const check = async () => {
+        const template = await this.get(templateId, bounded)
+        if (template.state === 'error') throw failed(`template ${templateId}`, template.error)
+        return template.state === 'ready' ? template : undefined
+      }
+      return waitFor(this.#client, { machineId, check }, bounded)
+    })
   }
 }

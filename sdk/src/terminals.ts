@@ -1,5 +1,5 @@
 import type { Client } from './client.ts'
-import { argv, type Command } from './exec.ts'
+import { withShell, type Command } from './command.ts'
 import type { List, PageOptions } from './pages.ts'
 import type { CallOptions } from './options.ts'
 import { TerminalConnection, type AttachOptions } from './terminal-connection.ts'
@@ -23,9 +23,12 @@ export class Terminals {
   }
 
   async open({ signal, command, ...rest }: OpenOptions & CallOptions = {}): Promise<Terminal> {
-    const body = { ...rest, ...(command !== undefined && { command: argv(command) }) }
-    const input = { params: this.#params, body, creates: true } as const
-    return this.#client.transport.call(`POST ${path}`, input, { signal })
+    const open = (body: Body<`POST ${typeof path}`>) => {
+      const input = { params: this.#params, body, creates: true } as const
+      return this.#client.transport.call(`POST ${path}`, input, { signal })
+    }
+    if (command === undefined) return open(rest)
+    return withShell(command, (argv) => open({ ...rest, command: argv }))
   }
 
   /** Open terminals, newest first. */

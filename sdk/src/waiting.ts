@@ -1,29 +1,52 @@
 import type { Client } from './client.ts'
 import { ApiError } from './errors.ts'
-import type { WaitOptions } from './options.ts'
+import type { CallOptions, WaitOptions } from './options.ts'
 import { deferred, pause } from './retry.ts'
 
 const defaultTimeoutMs = 300_000
 
 type Condition<T> = {
-  /** For the message of `timed_out`. */
-  readonly description: string
   /** The machine whose events trigger a check, if any. */
   readonly machineId: string | null
   /** Resolves to undefined while the condition does not hold. Throws if it never will. */
   readonly check: () => Promise<T | undefined>
 }
 
+/** Longer delays overflow the timer, which then fires at once. */
+const maxTimerMs = 2 ** 31 - 1
+
 /**
- * Waits until a condition holds on the server. Events of the machine trigger checks; polling continues
- * besides, so that it works without the gateway as well.
+ * Runs work whose requests and waits have one time limit together: after `timeoutMs` all of them end with
+ * `timed_out`. The work must pass the options that it receives on to every call.
+ */
+export async function withTimeLimit<Options extends WaitOptions, T>(
+  description: string,
+  options: Options,
+  work: (bounded: Options) => Promise<T>,
+): Promise<T> {
+  const { signal, timeoutMs = defaultTimeoutMs } = options
+  const message = `${description} took longer than ${timeoutMs} ms; it may still complete`
+  // Made here, so that its stack shows the caller.
+  const expired = new ApiError('timed_out', message)
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(expired), Math.min(timeoutMs, maxTimerMs))
+  const bound = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal
+  try {
+    return await work({ ...options, signal: bound, timeoutMs: Infinity })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Waits until a condition holds on the server, or the signal aborts. Events of the machine trigger checks;
+ * polling continues besides, so that it works without the gateway as well.
  */
 export async function waitFor<T>(
   client: Client,
-  { description, machineId, check }: Condition<T>,
-  { signal, timeoutMs = defaultTimeoutMs }: WaitOptions,
+  { machineId, check }: Condition<T>,
+  { signal }: CallOptions,
 ): Promise<T> {
-  const deadline = Date.now() + timeoutMs
   const stopListening = new AbortController()
   const wakeup = new Wakeup()
   let isListening = false
@@ -32,19 +55,11 @@ export async function waitFor<T>(
       const woken = wakeup.next()
       const found = await check()
       if (found !== undefined) return found
-      const remainingMs = deadline - Date.now()
-      if (remainingMs <= 0) {
-        throw new ApiError(
-          'timed_out',
-          `${description} took longer than ${timeoutMs} ms; it may still complete`,
-        )
-      }
       if (!isListening && machineId) {
         isListening = true
         void listen(client, machineId, wakeup, stopListening.signal)
       }
-      const intervalMs = wakeup.isConnected ? 5000 : pollMs(number)
-      await waitAtMost(woken, Math.min(intervalMs, remainingMs), signal)
+      await waitAtMost(woken, wakeup.isConnected ? 5000 : pollMs(number), signal)
     }
   } finally {
     stopListening.abort()
@@ -52,7 +67,7 @@ export async function waitFor<T>(
 }
 
 /** From 100 ms, growing to 2 s. */
-function pollMs(number: number): number {
+export function pollMs(number: number): number {
   return Math.min(100 * 1.5 ** number, 2000)
 }
 

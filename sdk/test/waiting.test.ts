@@ -71,3 +71,22 @@ test('waiting ends with its timeout or its signal', async (t) => {
   ending.abort(new Error('enough'))
   await assert.rejects(waiting, /enough/)
 })
+
+test('a time limit covers the request of a call as well as its wait', async () => {
+  const network = createNetwork()
+  const computer = server.connect({ fetch: network.fetch })
+  const creation = server.engine.controls.hangNext('create')
+  const limited = { name: 'limited', timeoutMs: 50 }
+  await assert.rejects(computer.machines.create(limited), {
+    code: 'timed_out',
+    message: /the creation of limited took longer than 50 ms/,
+  })
+  const [request] = network.sent
+  assert.deepEqual([request?.what, request?.status], ['POST /v1/machines', null])
+  creation.release()
+  const machine = await computer.machines.create()
+  const stop = server.engine.controls.hangNext('stop')
+  await assert.rejects(machine.stop({ timeoutMs: 50 }), { code: 'timed_out' })
+  stop.release()
+  assert.equal((await machine.stop({ timeoutMs: Infinity })).state, 'stopped')
+})

@@ -1,3 +1,4 @@
+import { toBase64 } from '../base64.ts'
 import type { ScreenshotOptions } from '../display.ts'
 import type { Machine } from '../machine.ts'
 import type { CallOptions } from '../options.ts'
@@ -86,7 +87,7 @@ export class Camera {
       const { width, height } = shot
       this.view = { width, height, display: shot.display }
       const fits = width <= expected.width && height <= expected.height
-      if (fits || tries === maxTries) return base64(shot.bytes)
+      if (fits || tries === maxTries) return toBase64(shot.bytes)
       // The display has been resized since.
       display = shot.display
     }
@@ -100,17 +101,10 @@ export class Camera {
     const height = Math.abs(start.y - end.y) + 1
     const { width: maxWidth } = viewOf({ width, height }, this.#limits)
     const part = { region: { x, y, width, height }, maxWidth }
-    return base64((await this.#machine.screenshot({ ...part, ...this.#timing, ...options })).bytes)
+    return toBase64(
+      (await this.#machine.screenshot({ ...part, ...this.#timing, ...options })).bytes,
+    )
   }
-}
-
-function base64(bytes: Uint8Array): string {
-  let text = ''
-  // In chunks, because the number of call arguments is limited.
-  for (let at = 0; at < bytes.length; at += 8192) {
-    text += String.fromCharCode(...bytes.subarray(at, at + 8192))
-  }
-  return btoa(text)
 }
 
 /** Maps the center of a pixel. */
