@@ -1,23 +1,29 @@
 import {
   ApiError,
   Computer,
+  type ComputerOptions,
   type List,
   type Machine,
   type Snapshot,
   type Template,
 } from '@computer/sdk'
-import { readConnection } from './config.ts'
+import { readConnection, type Connection, type ConnectionFlags } from './config.ts'
+import { fetchWithSession } from './session.ts'
 
 /** Opens a client for the selected profile, or for the server named in the environment. */
-export async function connect({ profile }: { readonly profile?: string | undefined }) {
-  const { apiKey, baseUrl } = await readConnection(profile)
-  return openClient(apiKey, baseUrl)
+export async function connect(flags: ConnectionFlags): Promise<Computer> {
+  return openClient(await readConnection(flags))
 }
 
-export async function openClient(apiKey: string, baseUrl: string): Promise<Computer> {
+export async function openClient(
+  { apiKey, session, baseUrl }: Connection,
+  options: Pick<ComputerOptions, 'maxRetries'> = { maxRetries: 2 },
+): Promise<Computer> {
   // Built into Node since 22.
   const WebSocket = globalThis.WebSocket ?? (await import('ws')).WebSocket
-  return new Computer({ apiKey, baseUrl, WebSocket, maxRetries: 2 })
+  const fetch = session === null ? undefined : fetchWithSession(baseUrl, session)
+  // An empty key keeps the one in the environment from being sent with the session.
+  return new Computer({ apiKey: apiKey ?? '', baseUrl, WebSocket, fetch, ...options })
 }
 
 /** Finds a machine by ID or name. */

@@ -1,10 +1,16 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 
+export const jsonFlag = () => new Option('--json', 'print JSON with the field names of the API')
+export const profileFlag = () =>
+  new Option('--profile <name>', 'profile to use, as saved by `computer login`')
+export const urlFlag = () => new Option('--url <url>', 'address of the server')
+
+/** Options that may also stand before the command. */
+export const globalFlags = () => [jsonFlag(), profileFlag(), urlFlag()]
+
 /** A command that talks to a server. */
 export function clientCommand(name: string) {
-  return new Command(name)
-    .option('--json', 'print JSON with the field names of the API')
-    .option('--profile <name>', 'profile to use, as saved by `computer login`')
+  return new Command(name).addOption(jsonFlag()).addOption(profileFlag()).addOption(urlFlag())
 }
 
 /** A command that starts work on the server and, by default, waits for it to complete. */
@@ -41,7 +47,7 @@ export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`
 }
 
-function parseSeconds(text: string): number {
+export function parseSeconds(text: string): number {
   const seconds = Number(text)
   if (seconds > 0) return seconds
   throw new InvalidArgumentError('Expected a positive number of seconds.')

@@ -3,18 +3,28 @@ import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** A server and its API key. */
-type Profile = { readonly base_url: string; readonly api_key: string }
+/** A server with an API key, or with the browser session of a person who signed in. */
+export type Profile = { readonly base_url: string } & (
+  | { readonly api_key: string }
+  | { readonly session: string }
+)
 type Config = {
   /** The profile used by default. */
   readonly current: string | null
   readonly profiles: Readonly<Record<string, Profile>>
 }
-type Connection = {
-  readonly apiKey: string
+export type Connection = {
   readonly baseUrl: string
+  /** Null for a person who signed in. */
+  readonly apiKey: string | null
+  /** The session of a person who signed in. */
+  readonly session: string | null
   /** Null if the key came from the environment. */
   readonly profile: string | null
+}
+export type ConnectionFlags = {
+  readonly profile?: string | undefined
+  readonly url?: string | undefined
 }
 
 export const defaultBaseUrl = 'http://127.0.0.1:7080'
@@ -29,19 +39,30 @@ export function configPath(): string {
  * Selects the server and key: the named profile, else COMPUTER_API_KEY, else the current profile.
  * A key is never sent to a server other than the one it was saved for.
  */
-export async function readConnection(named: string | undefined): Promise<Connection> {
+export async function readConnection(flags: ConnectionFlags): Promise<Connection> {
   const { COMPUTER_API_KEY, COMPUTER_BASE_URL, COMPUTER_PROFILE } = process.env
-  const requested = named ?? (COMPUTER_PROFILE || undefined)
-  const baseUrl = COMPUTER_BASE_URL ? normalUrl(COMPUTER_BASE_URL) : undefined
-  if (requested === undefined && COMPUTER_API_KEY)
-    return { apiKey: COMPUTER_API_KEY, baseUrl: baseUrl ?? defaultBaseUrl, profile: null }
+  const requested = flags.profile ?? (COMPUTER_PROFILE || undefined)
+  const url = flags.url ?? (requested === undefined ? COMPUTER_BASE_URL || undefined : undefined)
+  const baseUrl = url === undefined ? undefined : normalUrl(url)
+  if (requested === undefined && COMPUTER_API_KEY) {
+    const server = baseUrl ?? defaultBaseUrl
+    return { apiKey: COMPUTER_API_KEY, session: null, baseUrl: server, profile: null }
+  }
   const config = await readConfig()
   const name = requested ?? findProfile(config, baseUrl) ?? config.current ?? defaultProfile
   const profile = config.profiles[name]
   if (!profile) throw notSignedIn(requested)
-  if (requested === undefined && baseUrl !== undefined && profile.base_url !== baseUrl)
-    throw new ApiError('unauthenticated', `no profile is signed in to ${baseUrl}`)
-  return { apiKey: profile.api_key, baseUrl: profile.base_url, profile: name }
+  if (baseUrl !== undefined && profile.base_url !== baseUrl) throw wrongServer(requested, baseUrl)
+  return connectionOf(profile, name)
+}
+
+export function connectionOf(profile: Profile, name: string): Connection {
+  return {
+    baseUrl: profile.base_url,
+    apiKey: 'api_key' in profile ? profile.api_key : null,
+    session: 'session' in profile ? profile.session : null,
+    profile: name,
+  }
 }
 
 export async function readConfig(): Promise<Config> {
@@ -94,4 +115,9 @@ function findProfile(config: Config, baseUrl: string | undefined): string | unde
 function notSignedIn(requested: string | undefined): ApiError {
   const message = requested === undefined ? 'not signed in' : `profile "${requested}" not found`
   return new ApiError('unauthenticated', message)
+}
+
+function wrongServer(requested: string | undefined, baseUrl: string): ApiError {
+  const subject = requested === undefined ? 'no profile is' : `profile "${requested}" is not`
+  return new ApiError('unauthenticated', `${subject} signed in to ${baseUrl}`)
 }

@@ -3,27 +3,41 @@ import { readFileSync } from 'node:fs'
 import { account } from './commands/account/account.ts'
 import { admin } from './commands/admin/admin.ts'
 import { completion } from './commands/completion/completion.ts'
+import { machineNames } from './commands/completion/machine-names.ts'
 import { cp } from './commands/cp/cp.ts'
 import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
 import { events } from './commands/events.ts'
-import { exec } from './commands/exec.ts'
-import { keys } from './commands/keys.ts'
+import { exec } from './commands/exec/exec.ts'
+import { click } from './commands/input/click.ts'
+import { key } from './commands/input/key.ts'
+import { type } from './commands/input/type.ts'
+import { keys } from './commands/keys/keys.ts'
 import { login } from './commands/login.ts'
 import { logout } from './commands/logout.ts'
+import { listMachines } from './commands/machines/list.ts'
 import { machines } from './commands/machines/machines.ts'
+import { startMachine } from './commands/machines/start.ts'
+import { stopMachine } from './commands/machines/stop.ts'
 import { mcp } from './commands/mcp.ts'
 import { me } from './commands/me.ts'
+import { open } from './commands/open.ts'
 import { org } from './commands/org/org.ts'
 import { ports } from './commands/ports/ports.ts'
+import { kill } from './commands/processes/kill.ts'
+import { logs } from './commands/processes/logs.ts'
+import { ps } from './commands/processes/ps.ts'
 import { profiles } from './commands/profiles.ts'
 import { screenshot } from './commands/screenshot.ts'
 import { secrets } from './commands/secrets/secrets.ts'
 import { shell } from './commands/shell/shell.ts'
 import { snapshots } from './commands/snapshots/snapshots.ts'
+import { ssh } from './commands/ssh.ts'
 import { templates } from './commands/templates/templates.ts'
+import { terminals } from './commands/terminals/terminals.ts'
 import { up } from './commands/up.ts'
 import { view } from './commands/view/view.ts'
+import { addGlobalOptions } from './global-options.ts'
 
 export function createProgram({
   onCommand,
@@ -38,17 +52,30 @@ export function createProgram({
     .enablePositionalOptions()
     .commandsGroup('Machines:')
     .addCommand(machines)
-    .addCommand(shell)
-    .addCommand(exec)
-    .addCommand(cp)
-    .addCommand(screenshot)
-    .addCommand(view)
+    .addCommand(listMachines('ls'))
+    .addCommand(startMachine())
+    .addCommand(stopMachine())
     .addCommand(events)
     .addCommand(snapshots)
     .addCommand(templates)
     .addCommand(ports)
     .addCommand(secrets)
     .addCommand(mcp)
+    .commandsGroup('In a machine:')
+    .addCommand(shell)
+    .addCommand(exec)
+    .addCommand(ps)
+    .addCommand(logs)
+    .addCommand(kill)
+    .addCommand(terminals)
+    .addCommand(cp)
+    .commandsGroup('On its desktop:')
+    .addCommand(screenshot)
+    .addCommand(view)
+    .addCommand(open)
+    .addCommand(click)
+    .addCommand(type)
+    .addCommand(key)
     .commandsGroup('Access:')
     .addCommand(login)
     .addCommand(logout)
@@ -65,7 +92,10 @@ export function createProgram({
     .commandsGroup('Other:')
     .helpCommand('help [command]', 'Show help for a command.')
     .addCommand(completion)
+    .addCommand(ssh, { hidden: true })
+    .addCommand(machineNames, { hidden: true })
     .addHelpText('after', environmentHelp)
+  addGlobalOptions(program)
   program.hook('preAction', (_, command) => onCommand?.(command.opts()))
   applyDefaults(program)
   return program

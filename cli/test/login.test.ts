@@ -74,7 +74,7 @@ test('each class of failure has its own exit code and says what to do', async ()
   assert.match(invalid.stderr, /\n {2}name: /)
 
   await run(['machines', 'create', 'one'])
-  const conflict = await run(['machines', 'start', 'one'])
+  const conflict = await run(['machines', 'create', 'one'])
   assert.equal(conflict.code, 6)
 
   await server.app.db.updateTable('organizations').set({ plan_id: 'free' }).execute()

@@ -50,6 +50,19 @@ test('a machine is addressed by name from creation to deletion', async () => {
   assert.match(none.stderr, /machines create/)
 })
 
+test('a machine is created once and started twice without a complaint', async () => {
+  const { json, run } = computer
+  const ask = ['machines', 'create', 'same', '--if-not-exists']
+  const first = await json(...ask)
+  assert.equal((await json(...ask)).id, first.id)
+  assert.equal((await run(['start', 'same'])).stdout, 'same is running\n')
+  for (let times = 0; times < 2; times++)
+    assert.equal((await run(['stop', 'same'])).stdout, 'same is stopped\n')
+  assert.equal((await run(ask)).stdout, `same is running (${first.id})\n`)
+  const nameless = await run(['machines', 'create', '--if-not-exists'])
+  assert.deepEqual([nameless.code, nameless.stdout], [2, ''])
+})
+
 test('snapshots, forks, restores and templates are addressed by name', async () => {
   const { json, run } = computer
   const source = await json('machines', 'create', 'source')

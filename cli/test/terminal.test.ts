@@ -21,6 +21,20 @@ test('a shell has the size of the terminal, follows resizes, and passes on the e
   assert.deepEqual(await terminals(), [])
 })
 
+test('a shell on a terminal without a size has 80 columns and 24 rows', async () => {
+  const shell = openProgram([node, main, 'shell', 'first'], { cols: 0, rows: 0 })
+  await shell.typeUntil('stty size\r', /stty size\s+\S*\s*24 80\r\n/)
+  const list = await run(['terminals', 'list', 'first'])
+  assert.match(
+    list.stdout,
+    /^ID +ATTACHED +USER +SIZE +OPENED +COMMAND\ntrm_\w+ +yes +agent +80x24 /,
+  )
+  const [{ id: terminalId }] = await terminals()
+  assert.equal((await run(['terminals', 'kill', 'first', terminalId])).code, 0)
+  await shell.exited
+  assert.deepEqual(await json('terminals', 'list', 'first'), [])
+})
+
 test('a command runs on a pty, and the local terminal is restored afterwards', async () => {
   const computer = `${node} ${main}`
   const script = `before=$(stty -g); ${computer} shell first -- sh -c 'echo hello; exit 5'; echo "code $?"; [ "$before" = "$(stty -g)" ] && echo as it was`
@@ -99,13 +113,12 @@ function open(args: readonly string[]) {
   return openProgram([node, main, ...args])
 }
 
-/** Runs a program on a pty of 80 columns and 24 rows. */
-function openProgram(argv: readonly string[]) {
+/** Runs a program on a pty. */
+function openProgram(argv: readonly string[], size = { cols: 80, rows: 24 }) {
   const output: Buffer[] = []
   let arrived = Promise.withResolvers<void>()
   const exit = Promise.withResolvers<number>()
   const owner = { uid: process.getuid!(), gid: process.getgid!() }
-  const size = { cols: 80, rows: 24 }
   const pty = new Pty(
     { argv, cwd: folder, environment: env, owner, ...size },
     {

@@ -1,12 +1,13 @@
 import { Command } from '@commander-js/extra-typings'
 import { ApiError } from '@computer/sdk'
-import { examples, parseCount } from '../command.ts'
-import { readConnection } from '../config.ts'
+import { examples, parseCount, profileFlag, urlFlag } from '../command.ts'
+import { readConnection, type ConnectionFlags } from '../config.ts'
 
 export const mcp = new Command('mcp')
   .description('Run an MCP server that gives a model access to machines.')
   .option('--read-only', 'offer only tools that change nothing')
-  .option('--profile <name>', 'profile to use, as saved by `computer login`')
+  .addOption(profileFlag())
+  .addOption(urlFlag())
   .option('--http', 'serve streamable HTTP; each client sends its own API key')
   .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
   .option('--port <port>', 'port to listen on (default: 7090)', parseCount)
@@ -18,13 +19,13 @@ Without --http it speaks MCP over standard input and output with the program tha
 it, and uses the API key of the profile. Name this command in that program's settings.
 ${examples('computer mcp', 'computer mcp --read-only', 'computer mcp --http --port 7090')}`,
   )
-  .action(async ({ http, profile, readOnly, host, port, allowHost: allowedHosts }) => {
+  .action(async ({ http, profile, url, readOnly, host, port, allowHost: allowedHosts }) => {
     const server = await loadServer()
     if (http) {
-      const baseUrl = await readBaseUrl(profile)
+      const baseUrl = await readBaseUrl({ profile, url })
       await server.runHttp({ baseUrl, host, port, readOnly, allowedHosts })
     } else {
-      await server.serveStdio({ ...(await readConnection(profile)), readOnly })
+      await server.serveStdio({ ...(await readKey({ profile, url })), readOnly })
     }
     process.exit()
   })
@@ -41,12 +42,20 @@ async function loadServer() {
   }
 }
 
+/** The tools act with an API key, whose scopes limit the model. */
+async function readKey(flags: ConnectionFlags): Promise<{ apiKey: string; baseUrl: string }> {
+  const { apiKey, baseUrl, profile } = await readConnection(flags)
+  if (apiKey !== null) return { apiKey, baseUrl }
+  const message = `profile "${profile}" is a person, and a model needs an API key: create one with \`computer keys create\`, and set COMPUTER_API_KEY`
+  throw new ApiError('unauthenticated', message)
+}
+
 /** Clients send their own keys, so a missing profile is not an error. */
-async function readBaseUrl(profile: string | undefined): Promise<string | undefined> {
+async function readBaseUrl(flags: ConnectionFlags): Promise<string | undefined> {
   try {
-    return (await readConnection(profile)).baseUrl
+    return (await readConnection(flags)).baseUrl
   } catch (error) {
-    if (profile === undefined && error instanceof ApiError) return undefined
+    if (flags.profile === undefined && error instanceof ApiError) return flags.url
     throw error
   }
 }

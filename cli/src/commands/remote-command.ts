@@ -1,6 +1,7 @@
 import { Option } from '@commander-js/extra-typings'
 import { ApiError } from '@computer/sdk'
 import { Exit, reportError } from '../errors.ts'
+import type { OutputOptions } from '../output.ts'
 
 /** As with ssh, 255 means the command could not be run; any other code is its own. */
 const couldNotRun = 255
@@ -20,12 +21,12 @@ export function argv(words: readonly string[]): readonly string[] {
 }
 
 /** Exits with 255 on our own failures, to tell them from the exit codes of the remote command. */
-export async function failAs255(work: () => Promise<void>): Promise<void> {
+export async function failAs255({ json }: OutputOptions, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
     if (error instanceof Exit) throw error
-    reportError(error, { json: false })
+    reportError(error, { json: json === true })
     throw new Exit(couldNotRun)
   }
 }

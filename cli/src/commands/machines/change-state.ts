@@ -1,13 +1,14 @@
 import type { Machine, WaitOptions } from '@computer/sdk'
 import { connect, findMachine } from '../../client.ts'
 import { waitOptions, type WaitFlags } from '../../command.ts'
+import type { ConnectionFlags } from '../../config.ts'
 import { showDone, type OutputOptions } from '../../output.ts'
 import { spin } from '../../progress.ts'
 
 /** Requests a state change, waits for it unless told otherwise, and prints the resulting state. */
 export async function changeState(
   ref: string,
-  options: OutputOptions & WaitFlags & { readonly profile?: string | undefined },
+  options: OutputOptions & WaitFlags & ConnectionFlags,
   progress: string,
   request: (machine: Machine, wait: WaitOptions) => Promise<unknown>,
 ): Promise<void> {

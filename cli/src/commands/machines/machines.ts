@@ -6,22 +6,22 @@ import { machineLines } from './columns.ts'
 import { create } from './create.ts'
 import { deleteMachine } from './delete.ts'
 import { fork } from './fork.ts'
-import { list } from './list.ts'
+import { listMachines } from './list.ts'
 import { rename } from './rename.ts'
 import { resize } from './resize.ts'
 import { restart } from './restart.ts'
 import { restore } from './restore.ts'
-import { start } from './start.ts'
-import { stop } from './stop.ts'
+import { startMachine } from './start.ts'
+import { stopMachine } from './stop.ts'
 
 export const machines = new Command('machines')
   .alias('m')
   .description('Create, list, start, stop, fork, restore and delete machines.')
   .addCommand(create)
-  .addCommand(list)
+  .addCommand(listMachines('list').alias('ls'))
   .addCommand(getCommand('machine', findMachineRecord, machineLines))
-  .addCommand(start)
-  .addCommand(stop)
+  .addCommand(startMachine())
+  .addCommand(stopMachine())
   .addCommand(restart)
   .addCommand(rename)
   .addCommand(resize)

@@ -2,7 +2,7 @@ import { ApiError } from '@computer/sdk'
 import { connect, findMachine } from '../../client.ts'
 import { clientCommand, examples } from '../../command.ts'
 import { argv, failAs255, userFlag } from '../remote-command.ts'
-import { runTerminal } from './terminal.ts'
+import { runTerminal, terminalSize } from './terminal.ts'
 
 export const shell = clientCommand('shell')
   .description('Open a terminal in a machine, running a login shell or a command.')
@@ -21,7 +21,7 @@ command, or 255 if the terminal could not be opened.
 ${examples('computer shell first', 'computer shell first -- vim notes.txt')}`,
   )
   .action(async (ref, command, options) =>
-    failAs255(async () => {
+    failAs255(options, async () => {
       if (!process.stdin.isTTY || !process.stdout.isTTY) {
         const message =
           'standard input and output must be a terminal; use `computer exec` for pipes and files'
@@ -29,7 +29,7 @@ ${examples('computer shell first', 'computer shell first -- vim notes.txt')}`,
       }
       await using computer = await connect(options)
       const machine = await findMachine(computer, ref)
-      const size = { cols: process.stdout.columns, rows: process.stdout.rows }
+      const size = terminalSize()
       const env = { TERM: process.env['TERM'] ?? 'xterm-256color', ...colors() }
       const { user, cwd, attach } = options
       const input = {

@@ -15,15 +15,20 @@ const resetScreen =
   '\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[0m\r\n'
 const clearScreen = '\x1b[0m\x1b[H\x1b[2J\x1b[3J'
 
+/** The size of the local terminal. One that does not know its size, as without a window, reports zero. */
+export function terminalSize(): { readonly cols: number; readonly rows: number } {
+  const { columns, rows } = process.stdout
+  return { cols: columns || 80, rows: rows || 24 }
+}
+
 /**
  * Connects the local terminal to one in a machine until that exits or the user detaches, and always
  * restores the local one. SIGHUP and SIGTERM kill the remote terminal, as closing a window would.
  */
 export async function runTerminal(machine: Machine, id: string): Promise<TerminalEnd> {
   const { stdin, stdout } = process
-  const size = () => ({ cols: stdout.columns, rows: stdout.rows })
   const onReattach = () => void stdout.write(clearScreen)
-  const connection = machine.terminals.attach(id, { size: size(), onReattach })
+  const connection = machine.terminals.attach(id, { size: terminalSize(), onReattach })
   let isDetached = false
   const detach = () => {
     isDetached = true
@@ -34,7 +39,10 @@ export async function runTerminal(machine: Machine, id: string): Promise<Termina
     const passed = escapes(bytes)
     if (passed.length > 0) connection.write(passed)
   }
-  const resize = () => connection.resize(stdout.columns, stdout.rows)
+  const resize = () => {
+    const { cols, rows } = terminalSize()
+    connection.resize(cols, rows)
+  }
   const signals = closeOnSignals(connection)
   const restore = () => void stdin.setRawMode(false)
   process.once('exit', restore)

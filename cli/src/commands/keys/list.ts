@@ -1,9 +1,9 @@
-import { Command } from '@commander-js/extra-typings'
 import type { ApiKey } from '@computer/sdk'
-import { connect } from '../client.ts'
-import { clientCommand } from '../command.ts'
-import { showList, type Columns } from '../output.ts'
-import { formatAge } from '../text.ts'
+import { connect } from '../../client.ts'
+import { clientCommand } from '../../command.ts'
+import { showList, type Columns } from '../../output.ts'
+import { formatAge } from '../../text.ts'
+import { isRevoked } from './manage.ts'
 
 const columns: Columns<ApiKey> = {
   name: ({ name }) => name,
@@ -14,7 +14,7 @@ const columns: Columns<ApiKey> = {
   scopes: ({ scopes }) => scopes.join(' '),
 }
 
-const list = clientCommand('list')
+export const list = clientCommand('list')
   .alias('ls')
   .description('List API keys, newest first.')
   .option('--all', 'include revoked keys')
@@ -24,18 +24,6 @@ const list = clientCommand('list')
     const shown = options.all ? stored : stored.filter((key) => !isRevoked(key))
     showList(shown, columns, { ...options, emptyMessage: 'No API keys.' })
   })
-
-export const keys = new Command('keys')
-  .description('List the API keys of the organization.')
-  .addCommand(list)
-  .addHelpText(
-    'after',
-    '\nAn API key cannot create or revoke keys; that takes a person signed in with a browser.',
-  )
-
-function isRevoked({ revokedAt }: ApiKey): boolean {
-  return revokedAt !== null
-}
 
 function isExpired({ expiresAt }: ApiKey): boolean {
   return expiresAt !== null && Date.parse(expiresAt) <= Date.now()
