@@ -84,7 +84,7 @@ export function createProgram({
     .addCommand(keys)
     .addCommand(org)
     .addCommand(account)
-    .commandsGroup('Server (in a checkout):')
+    .commandsGroup('Server (on its host):')
     .addCommand(up)
     .addCommand(down)
     .addCommand(doctor)

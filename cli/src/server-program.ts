@@ -16,7 +16,7 @@ export async function runServerProgram(
   const path = fileURLToPath(new URL(`../../server/src/${name}`, import.meta.url))
   if (!existsSync(path)) {
     const message =
-      'this command runs on the host of a server, in a checkout of Computer: `npm start` or `node cli/src/main.ts`'
+      'this command needs the server itself: run it on the host of the server, as /usr/local/bin/computer'
     throw new ApiError('unsupported_operation', message)
   }
   const child = spawn(process.execPath, [path, ...args], { stdio: 'inherit' })

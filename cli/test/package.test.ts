@@ -33,6 +33,7 @@ test('the published package installs without dependencies and runs', async (t) =
   assert.equal((await run(node, [computer, '--version'])).stdout, `${version}\n`)
   assert.match((await run(node, [computer, '--help'])).stdout, /^Usage: computer /)
   const failure = (error: { code: number; stderr: string }) =>
-    error.code === 1 && /runs on the host of a server, in a checkout/.test(error.stderr)
+    error.code === 1 &&
+    /run it on the host of the server, as \/usr\/local\/bin\/computer/.test(error.stderr)
   await assert.rejects(run(node, [computer, 'up']), failure)
 })

@@ -24,7 +24,7 @@ const machine: Machine = await computer.machines.create({ name: 'packed', metada
 const { width }: { width: number } = await machine.screenshot()
 await machine.mouse.click(1, 1)
 const { tool } = await anthropicComputerTool(machine)
-const other = (await openAiComputerTool(machine)).tool
+const other = (await openAiComputerTool(machine, { version: 'computer_use_preview' })).tool
 // @ts-expect-error: not a valid size
 const wrong = () => computer.machines.create({ size: 'enormous' })
 try {

@@ -20,7 +20,8 @@ it, and uses the API key of the profile. Name this command in that program's set
 ${examples('computer mcp', 'computer mcp --read-only', 'computer mcp --http --port 7090')}`,
   )
   .action(async ({ http, profile, url, readOnly, host, port, allowHost: allowedHosts }) => {
-    const server = await loadServer()
+    // Loaded by this command alone, because it is most of the program.
+    const server = await import('@computer/mcp')
     if (http) {
       const baseUrl = await readBaseUrl({ profile, url })
       await server.runHttp({ baseUrl, host, port, readOnly, allowedHosts })
@@ -29,18 +30,6 @@ ${examples('computer mcp', 'computer mcp --read-only', 'computer mcp --http --po
     }
     process.exit()
   })
-
-/** A separate package, so that the CLI bundle stays small for users without MCP. */
-async function loadServer() {
-  try {
-    return await import('@computer/mcp')
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause
-    const message =
-      '@computer/mcp is not installed; install it next to @computer/cli, or run `npx @computer/mcp`'
-    throw new ApiError('unsupported_operation', message, { cause })
-  }
-}
 
 /** The tools act with an API key, whose scopes limit the model. */
 async function readKey(flags: ConnectionFlags): Promise<{ apiKey: string; baseUrl: string }> {

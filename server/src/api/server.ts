@@ -10,6 +10,7 @@ import { auditEventRoutes } from './audit-events.ts'
 import { authRoutes } from './auth.ts'
 import { desktopRoutes } from './desktop.ts'
 import { addDocumentRoutes } from './documents.ts'
+import { addDownloadRoutes } from './downloads.ts'
 import { eventRoutes } from './events.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
@@ -34,10 +35,10 @@ import { snapshotRoutes } from './snapshots.ts'
 import { templateRoutes } from './templates.ts'
 import { terminalRoutes } from './terminals.ts'
 
-/** The HTTP API of an App. Tests may pass their own authentication. */
+/** The HTTP API of an App. Tests may pass their own authentication and clients. */
 export function createApi(
   app: App,
-  options: { readonly authenticate?: Authenticate } = {},
+  options: { readonly authenticate?: Authenticate; readonly downloadsDir?: string } = {},
 ): FastifyInstance {
   const http = createHttp(app)
   http.decorateRequest('organizationId')
@@ -60,6 +61,7 @@ export function createApi(
   addSecurityHeaders(http, app.config)
   addHealthRoutes(http, app)
   addDocumentRoutes(http, app.config.baseUrl)
+  addDownloadRoutes(http, app.config, options.downloadsDir)
   addPreviewExchange(http, app)
   mount(http, accountHooks, endpoints.auth, authRoutes(app))
   mount(http, accountHooks, endpoints.organizations, organizationRoutes(app))

@@ -46,6 +46,20 @@ export function isRecognisedOrigin(
   return requested !== null && origin === requested.origin && isOwnHost(config, requested.hostname)
 }
 
+/**
+ * The address at which the caller reaches this service. If the operator has set one that others can reach,
+ * it is that one; otherwise the one that the call was sent to, if only this service can be meant by it.
+ */
+export function addressOf(
+  config: Pick<Config, 'baseUrl' | 'dashboardUrl'>,
+  { protocol, host }: Pick<RequestOrigin, 'protocol' | 'host'>,
+): string {
+  const base = config.baseUrl.replace(/\/+$/, '')
+  if (!['127.0.0.1', 'localhost', '[::1]'].includes(new URL(base).hostname)) return base
+  const requested = parseAddress(protocol, host)
+  return requested !== null && isOwnHost(config, requested.hostname) ? requested.origin : base
+}
+
 type OriginConfig = Pick<Config, 'baseUrl' | 'dashboardUrl' | 'origins'>
 
 /**
@@ -53,7 +67,10 @@ type OriginConfig = Pick<Config, 'baseUrl' | 'dashboardUrl' | 'origins'>
  * owner lets it lead here (DNS rebinding): its pages then have the address that they call. Reads need
  * no such check, because a browser has no cookie of ours for that name.
  */
-function isOwnHost({ baseUrl, dashboardUrl }: OriginConfig, hostname: string): boolean {
+function isOwnHost(
+  { baseUrl, dashboardUrl }: Pick<Config, 'baseUrl' | 'dashboardUrl'>,
+  hostname: string,
+): boolean {
   if (hostname === 'localhost' || isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return true
   return [baseUrl, dashboardUrl].some((url) => new URL(url).hostname === hostname)
 }
