@@ -46,10 +46,12 @@ async function stopEverything(config: Config, terminal: Terminal): Promise<numbe
   try {
     await supervisor.start([engineProgram(config)], AbortSignal.timeout(stopTimeoutMs))
     await using driver = await createDriver(config, pino({ level: 'silent' }))
-    return (await stopAllMachines(driver, terminal)) === 0 ? 0 : 1
+    if ((await stopAllMachines(driver, terminal)) > 0) return 1
   } finally {
     await supervisor.stop()
   }
+  terminal.say(`the server and its machines are stopped; all their data is in ${config.dataDir}`)
+  return 0
 }
 
 async function stopServer(dataDir: string, terminal: Terminal): Promise<void> {

@@ -9,7 +9,6 @@ import {
   buildGuestBundle,
   ensureKeyring,
   ensureOwnerKey,
-  ownerKeyPath,
   registerBuiltImage,
 } from './host/first-start.ts'
 import { endLeftovers } from './host/leftovers.ts'
@@ -19,6 +18,7 @@ import { lockDataDir, ServerRunsError } from './host/server-lock.ts'
 import { watchStopSignals } from './host/stop-signals.ts'
 import { Supervisor } from './host/supervisor.ts'
 import { openTerminal, type Terminal } from './host/terminal.ts'
+import { describeServer } from './host/welcome.ts'
 
 /** `computer up`: runs the whole server on this host until it is stopped. */
 const terminal = openTerminal()
@@ -70,7 +70,7 @@ async function start(
   await prepareServer(config, url, terminal)
   if (config.engine === null) await supervisor.start([engineProgram(config)], signal)
   await supervisor.start(serverPrograms(config, url), signal)
-  sayWelcome(config, terminal)
+  terminal.say(describeServer(config))
 }
 
 /** Makes what the services need at their start: schema, owner, image and agent. */
@@ -97,27 +97,4 @@ async function prepareServer(config: Config, url: string, terminal: Terminal): P
 function prepareDataDir(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true })
   chmodSync(dataDir, 0o711)
-}
-
-function sayWelcome(config: Config, terminal: Terminal): void {
-  const key = ownerKeyPath(config.dataDir)
-  const authorization = `-H "authorization: Bearer $(cat ${key})"`
-  terminal.say(`
-Computer is running at ${config.baseUrl} (API reference: ${config.baseUrl}/docs)
-  first API key  ${key}${describePreviews(config)}
-  logs           ${join(config.dataDir, 'logs')}
-
-Create a computer, then take a screenshot of it:
-  curl -X POST ${config.baseUrl}/v1/machines ${authorization} -H 'content-type: application/json' -d '{"name":"first"}'
-  curl -o screen.png ${config.baseUrl}/v1/machines/MACHINE_ID/screenshot ${authorization} -H 'accept: image/png'
-
-Press Ctrl-C to stop the server. Machines keep running.`)
-}
-
-function describePreviews({ previews, dataDir }: Config): string {
-  if (!previews) return ''
-  const port = previews.publicPort === 443 ? '' : `:${previews.publicPort}`
-  const authority = join(dataDir, 'previews', 'authority.crt')
-  const trust = previews.tls.by === 'authority' ? ` (browsers must trust ${authority})` : ''
-  return `\n  previews       https://*.${previews.domain}${port}${trust}`
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { findLauncher } from '../src/host/welcome.ts'
 import { nodesUnderTest } from './nodes.ts'
 
 /* The command `computer` on the host of a server. */
@@ -74,6 +75,22 @@ test('without a place for the link the set-up says what to use instead', async (
   assert.ok(
     (await link(root)).startsWith(`Could not write ${join(root, 'bin/computer')}. Use ${own}`),
   )
+})
+
+test('a started server names the command as the shell of its operator finds it', async (t) => {
+  const root = await folder(t)
+  await link(root)
+  const bin = join(root, 'bin')
+  const npmBin = join(root, 'node_modules/.bin')
+  await mkdir(npmBin, { recursive: true })
+  await symlink(own, join(npmBin, 'computer'))
+  assert.equal(findLauncher(`/nonexistent:${bin}`), 'computer')
+  assert.equal(findLauncher(npmBin), own)
+  const other = join(root, 'other')
+  await mkdir(other)
+  await writeFile(join(other, 'computer'), '')
+  assert.equal(findLauncher(`${other}:${bin}`), own)
+  assert.equal(findLauncher('', "/a place/it's"), String.raw`'/a place/it'\''s'`)
 })
 
 /** Runs that part of the set-up, with `bin` of a folder in the place of /usr/local/bin. */

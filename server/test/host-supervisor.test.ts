@@ -96,13 +96,16 @@ test('a record ends its own process and no other with the same id', async (t) =>
   assert.equal(identifyProcess(sleeper.pid!), null)
 })
 
-test('a full log is rotated', async (t) => {
+test('a full log is rotated, also one that the program opens by itself', async (t) => {
   const stage = await openStage(t)
-  await writeFile(join(stage.logDir, 'api.log'), 'x'.repeat(11 * 1024 * 1024))
-  await stage.supervisor.start([stage.program('api')], never)
+  const [log, ownLog] = [join(stage.logDir, 'api.log'), join(stage.logDir, 'own.log')]
+  for (const path of [log, ownLog]) await writeFile(path, 'x'.repeat(11 * 1024 * 1024))
+  await stage.supervisor.start([{ ...stage.program('api'), ownLogs: [ownLog] }], never)
   await stage.supervisor.stop()
-  assert.ok((await stat(join(stage.logDir, 'api.log'))).size < 1000)
-  assert.ok((await stat(join(stage.logDir, 'api.log.1'))).size > 10_000_000)
+  for (const path of [log, ownLog]) {
+    assert.ok((await stat(path)).size < 1000)
+    assert.ok((await stat(`${path}.1`)).size > 10_000_000)
+  }
 })
 
 /** A supervisor for small scripts, each of which writes to a file when it starts and when it stops. */

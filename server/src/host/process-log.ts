@@ -4,8 +4,8 @@ const maxBytes = 10 * 1024 * 1024
 
 /**
  * The log of a program. The program has the file itself open, not a pipe to us: it can log on after its
- * supervisor is killed, and nothing that the engine starts dies of a broken pipe. To bound the file,
- * `trim` moves the content of a full one to NAME.log.1; it is called periodically.
+ * supervisor is killed, and nothing that the engine starts dies of a broken pipe. Its supervisor bounds the
+ * file with `trimLog`.
  */
 export class ProcessLog {
   readonly path: string
@@ -13,12 +13,7 @@ export class ProcessLog {
 
   constructor(path: string) {
     this.path = path
-    trimLog(path)
     this.file = openSync(path, 'a', 0o600)
-  }
-
-  trim(): void {
-    trimLog(this.path)
   }
 
   lastLines(count: number): readonly string[] {
@@ -37,7 +32,7 @@ export class ProcessLog {
   }
 }
 
-/** Also for logs that their program opens by itself. Lines written during the copy may be lost. */
+/** Moves the content of a full log to NAME.log.1. Lines written during the copy may be lost. */
 export function trimLog(path: string): void {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < maxBytes) return
   copyFileSync(path, `${path}.1`)

@@ -8,7 +8,6 @@ import { prepareKernel } from './engine-kernel.ts'
 import { engineCommand, engineSocketPath, prepareEngineFiles, waitEngineReady } from './engine.ts'
 import { withSharedLimits } from './kernel-limits.ts'
 import { databaseUrl, ensureCluster, postgresCommand } from './postgres.ts'
-import { trimLog } from './process-log.ts'
 import type { Program } from './supervised-process.ts'
 
 /* The programs of a server, in the order in which they start. */
@@ -25,11 +24,11 @@ export function postgresProgram({ dataDir }: Config): Program {
 export function engineProgram({ dataDir }: Config): Program {
   return {
     name: 'engine',
+    ownLogs: [join(dataDir, 'engine', 'logs', 'incusd.log')],
     async prepare() {
       await prepareKernel()
       await prepareEngineFiles(dataDir)
       await killNameServers(dataDir)
-      trimLog(join(dataDir, 'engine', 'logs', 'incusd.log'))
     },
     command() {
       const { command, args, env } = engineCommand(dataDir)

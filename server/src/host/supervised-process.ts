@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from './command.ts'
 import { forgetProcess, recordProcess, sendSignal } from './process-record.ts'
-import { ProcessLog } from './process-log.ts'
+import { ProcessLog, trimLog } from './process-log.ts'
 import type { Terminal } from './terminal.ts'
 
 export type Program = {
@@ -14,6 +14,8 @@ export type Program = {
   prepare?(): Promise<void>
   /** The reason why the program is not ready yet; null when it is. */
   findDelay(): Promise<string | null>
+  /** Paths of logs that the program opens by itself. They are bounded as its output is. */
+  readonly ownLogs?: readonly string[]
 }
 
 export type Folders = { readonly runDir: string; readonly logDir: string }
@@ -59,7 +61,8 @@ export class SupervisedProcess {
   }
 
   start(): void {
-    const trimming = setInterval(() => this.#log.trim(), trimEveryMs)
+    this.#trimLogs()
+    const trimming = setInterval(() => this.#trimLogs(), trimEveryMs)
     trimming.unref()
     this.#running = this.#keepRunning().finally(() => {
       clearInterval(trimming)
@@ -96,6 +99,10 @@ export class SupervisedProcess {
   kill(): void {
     this.#stopping.abort()
     this.#signal('SIGKILL')
+  }
+
+  #trimLogs(): void {
+    for (const path of [this.#log.path, ...(this.#program.ownLogs ?? [])]) trimLog(path)
   }
 
   async #keepRunning(): Promise<void> {

@@ -1,0 +1,60 @@
+import { realpathSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../config.ts'
+import { ownerKeyPath } from './first-start.ts'
+
+/** The program that the set-up links into the PATH. */
+const ownLauncher = fileURLToPath(new URL('../../../cli/bin/computer', import.meta.url))
+
+/** What a started server tells its operator. The commands work as they are, pasted into another terminal. */
+export function describeServer(config: Config): string {
+  const { baseUrl, dataDir } = config
+  const key = ownerKeyPath(dataDir)
+  const computer = findLauncher(process.env['PATH'] ?? '')
+  return `
+Computer is running at ${baseUrl} (API reference: ${baseUrl}/docs)
+  first API key  ${key}${describePreviews(config)}
+  logs           ${join(dataDir, 'logs')}
+
+Sign in, create a computer and take a screenshot of it, in another terminal:
+  ${computer} login --url ${quote(baseUrl)} < ${quote(key)}
+  ${computer} machines create first
+  ${computer} screenshot first screen.png
+
+Press Ctrl-C to stop the server. Machines keep running; \`${computer} down\` stops them too.`
+}
+
+/** How a shell with this PATH calls our launcher: by its name, if that leads to it. */
+export function findLauncher(path: string, launcher = ownLauncher): string {
+  for (const folder of path.split(':')) {
+    // npm puts such folders into the PATH of what it runs, not into that of other terminals.
+    if (!folder.startsWith('/') || folder.includes('/node_modules/')) continue
+    const found = resolveLink(join(folder, 'computer'))
+    if (found === null) continue
+    if (found === resolveLink(launcher)) return 'computer'
+    break
+  }
+  return quote(launcher)
+}
+
+function resolveLink(path: string): string | null {
+  try {
+    return realpathSync(path)
+  } catch {
+    return null
+  }
+}
+
+/** One word of a shell. */
+function quote(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
+
+function describePreviews({ previews, dataDir }: Config): string {
+  if (!previews) return ''
+  const port = previews.publicPort === 443 ? '' : `:${previews.publicPort}`
+  const authority = join(dataDir, 'previews', 'authority.crt')
+  const trust = previews.tls.by === 'authority' ? ` (browsers must trust ${authority})` : ''
+  return `\n  previews       https://*.${previews.domain}${port}${trust}`
+}
