@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { after, before, test } from 'node:test'
@@ -106,29 +106,6 @@ test('a folder keeps its permissions and its links', async () => {
   assert.equal(listed, 'd/run\n751\nd\ne\nl\n')
   await computer('cp', '-r', 'first:copied', 'again')
   await run('diff', ['-r', '--no-dereference', 't', 'again'], { cwd: folder })
-})
-
-test('the guide works as written', async () => {
-  const text = await readFile(new URL('../docs/cli.md', import.meta.url), 'utf8')
-  const blocks = [...text.matchAll(/```bash\n([\s\S]*?)```/g)].map((match) => match[1]!)
-  assert.ok(blocks.length >= 5)
-  const bin = join(folder, 'bin')
-  const home = join(folder, 'home')
-  await mkdir(bin)
-  await mkdir(home)
-  await symlink(join(folder, 'package/dist/main.js'), join(bin, 'computer'))
-  await computer('machines', 'rename', 'first', 'other')
-  const { COMPUTER_API_KEY: _, ...rest } = env
-  const { stdout } = await run('bash', ['-e', '-c', blocks.join('\n')], {
-    cwd: home,
-    timeout: 200_000,
-    env: { ...rest, ...server.guideEnv, HOME: home, PATH: `${bin}:${env['PATH']}` },
-  })
-  assert.match(stdout, /Signed in to /)
-  assert.match(stdout, /first is stopped\nfirst is running\nLinux first .*\nout\na\nb\n/)
-  assert.match(stdout, /from a pipe/)
-  assert.match(stdout, /machine\.restore_completed/)
-  assert.equal(await readFile(join(home, 'back.txt'), 'utf8'), 'a note\n')
 })
 
 /** Draws a frame around the whole screen, again after each resize. */

@@ -1,112 +1,121 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { promisify } from 'node:util'
+import { after, afterEach, before, test, type TestContext } from 'node:test'
+import { buildClients, downloadsDir } from '../scripts/build-clients.ts'
+import { findHostNode, nodesUnderTest } from '../server/test/nodes.ts'
+import { eventually } from './harness/polling.ts'
+import { openTerminal, readGuide } from './harness/guide.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
-/* Runs the commands of the README and the guides exactly as written. */
+/* Pastes the README and each guide whole into a shell, as a reader with the host's own Node would. */
 
-const run = promisify(execFile)
 let server: RealServer
-let folder: string
+let setUp: string
 
 before(async () => {
+  await buildClients(downloadsDir)
   server = await joinServer()
-  folder = await mkdtemp(join(tmpdir(), 'computer-docs-'))
+  // "The first block of First use", which the guides continue from.
+  ;[setUp] = (await readGuide('README.md', { from: '## First use' })) as [string]
 })
 after(async () => {
-  await rm(folder, { recursive: true, force: true })
   await server[Symbol.asyncDispose]()
 })
-
-test("the README's first use works as written", async () => {
-  const [firstUse] = await readBlocks('README.md', '## First use')
-  const output = await bash([firstUse!])
-  assert.match(output, /Linux first/)
-  assert.match(output, /"state":"stopped"/)
-  assert.match(output, /"state":"deleting"/)
-  const screen = await readFile(join(folder, 'screen.png'))
-  assert.equal(screen.subarray(1, 4).toString(), 'PNG')
+// The guides give their machines the same names.
+afterEach(async () => {
+  for await (const { id } of server.computer.machines.list())
+    await server.api.ok('DELETE', `/v1/machines/${id}`)
+  await eventually('the machines are gone', async () => {
+    const { data } = await server.api.ok('GET', '/v1/machines')
+    return data.length === 0
+  })
 })
 
-test('the desktop guide works as written', async () => {
-  const [firstUse] = await readBlocks('README.md', '## First use')
-  const [setUp] = firstUse!.split('# Run a command in it.')
-  const blocks = await readBlocks('docs/desktop.md', '# Seeing')
-  assert.ok(blocks.length >= 4)
-  // The guide's second half writes to the clipboard, which needs the lease its first half released.
-  const again = '{ "session_id": "%s" }'
-  const lease = `curl -sf $api/v1/machines/$id/input-lease -H "$key" -H "$json" -d "$(printf '${again}' $session)"`
-  const script = [
-    setUp!.replace('"first"', '"guide"'),
-    ...blocks.slice(0, -1),
-    lease,
-    blocks.at(-1)!,
-  ]
-  const output = await bash(script)
+const nodes = await nodesUnderTest()
+
+for (const { name, dir } of nodes) {
+  test(`the README, on ${name}`, async (t) => {
+    const { home, paste } = await terminal(t, dir)
+    const output = await paste(await readGuide('README.md'))
+    assert.match(output, /"stdout":"Linux /)
+    assert.match(output, /"content":"hello\\n"/)
+    assert.match(output, /"state":"stopped"/)
+    assert.match(output, /"state":"deleting"/)
+    assert.match(output, /first is running[\s\S]*Linux first/)
+    assert.match(output, /Linux second [\s\S]*\n\d{4,}\n$/)
+    for (const file of ['screen.png', 'first.png']) await assertPng(join(home, file))
+    const { screenshot } = JSON.parse(await readFile(join(home, 'typed.json'), 'utf8'))
+    assert.ok(screenshot.image.length > 1000)
+  })
+
+  test(`the guide to the command line, on ${name}`, async (t) => {
+    const { home, paste } = await terminal(t, dir)
+    const output = await paste(await readGuide('docs/cli.md'))
+    assert.match(output, /Installed computer /)
+    assert.match(output, /Signed in to /)
+    assert.match(output, /first is stopped\nfirst is running\nLinux first .*\nout\na\nb\n/)
+    assert.match(output, /from a pipe/)
+    assert.match(output, /machine\.restore_completed/)
+    assert.equal(await readFile(join(home, 'back.txt'), 'utf8'), 'a note\n')
+    await assertPng(join(home, 'screen.png'))
+  })
+
+  test(`the guide to the SDK, on ${name}`, async (t) => {
+    const { paste } = await terminal(t, dir)
+    assert.match(await paste(await readGuide('docs/sdk.md')), /Linux first /)
+  })
+}
+
+test('the guide to desktops', async (t) => {
+  const { home, paste } = await terminal(t)
+  const output = await paste([setUp, ...(await readGuide('docs/desktop.md'))])
   assert.match(output, /"up":true/)
   assert.match(output, /"fence":\d/)
   assert.match(output, /"selection":"primary"/)
-  assert.ok((await stat(join(folder, 'screen.webp'))).size > 1000)
+  for (const file of ['screen.webp', 'small.jpg'])
+    assert.ok((await stat(join(home, file))).size > 1000)
 })
 
-test('the guide to snapshots, forks and templates works as written', async () => {
-  const [firstUse] = await readBlocks('README.md', '## First use')
-  const [setUp] = firstUse!.split('# Run a command in it.')
-  const blocks = await readBlocks('docs/snapshots-forks-templates.md', '## Take a snapshot')
-  assert.equal(blocks.length, 6)
-  const output = await bash([setUp!.replace('"first"', '"source"'), ...blocks])
+test('the guide to snapshots, forks and templates', async (t) => {
+  const { paste } = await terminal(t)
+  const output = await paste([setUp, ...(await readGuide('docs/snapshots-forks-templates.md'))])
   assert.match(output, /"content":"the good plan"/)
   assert.equal(output.match(/"stdout":"the good plan"/g)?.length, 2)
-  assert.match(output, /"name":"Before restore".*"state":"deleting"/)
 })
 
-test('the guide to files and commands works as written', async () => {
-  const [firstUse] = await readBlocks('README.md', '## First use')
-  const [setUp] = firstUse!.split('# Run a command in it.')
-  const text = await readFile(new URL('../docs/files-and-terminals.md', import.meta.url), 'utf8')
-  const blocks = blocksOf(text.slice(0, text.indexOf('## Terminals')))
-  assert.ok(blocks.length >= 5)
-  const output = await bash([setUp!.replace('"first"', '"files"'), ...blocks])
+test('the guide to files, commands, terminals and processes', async (t) => {
+  const { home, paste } = await terminal(t)
+  const output = await paste([setUp, ...(await readGuide('docs/files-and-terminals.md'))])
   assert.match(output, /"content":"Grüße\\n"/)
   assert.match(output, /"size":1000000/)
   assert.match(output, /notes\/b\.txt/)
   assert.match(output, /"stdout":"\/home\/agent\\n".*"exit_code":3/)
-  assert.equal((await readFile(join(folder, 'part.bin'))).toString(), 'Grü')
+  assert.match(output, /"cols":120/)
+  assert.match(output, /got yes/)
+  assert.match(output, /"exit_code":130/)
+  assert.equal((await readFile(join(home, 'part.bin'))).toString(), 'Grü')
 })
 
-test('the guide to previews works as written', async () => {
-  const [firstUse] = await readBlocks('README.md', '## First use')
-  const [setUp] = firstUse!.split('# Run a command in it.')
-  const [publish, use] = await readBlocks('docs/previews.md', '# Previews')
-  const blocks = await readBlocks('docs/previews.md', '### On one host, without DNS')
-  const trust = blocks.find((block) => block.startsWith('export '))
-  const output = await bash([setUp!.replace('"first"', '"web"'), publish!, trust!, use!])
+test('the guide to previews', async (t) => {
+  const { paste } = await terminal(t)
+  const output = await paste([setUp, ...(await readGuide('docs/previews.md'))])
   assert.match(output, /Directory listing for \//)
   assert.match(output, /"data":\[\{"id":"prv_/)
 })
 
-/** The bash blocks that follow a heading, up to the end of the file. */
-async function readBlocks(file: string, heading: string): Promise<string[]> {
-  const text = await readFile(new URL(`../${file}`, import.meta.url), 'utf8')
-  const part = text.slice(text.indexOf(heading))
-  return blocksOf(part)
+test('the guide to secrets', async (t) => {
+  const { paste } = await terminal(t)
+  const output = await paste([setUp, ...(await readGuide('docs/secrets.md'))])
+  assert.match(output, /"stdout":"it is there\\n"/)
+  assert.match(output, /re-encrypted|no other key/)
+})
+
+async function terminal(t: TestContext, nodeDir?: string) {
+  return openTerminal(t, nodeDir ?? (await findHostNode()) ?? nodes[0]!.dir, server.guideEnv)
 }
 
-function blocksOf(text: string): string[] {
-  return [...text.matchAll(/```bash\n([\s\S]*?)```/g)].map((match) => match[1]!)
-}
-
-async function bash(blocks: readonly string[]): Promise<string> {
-  const { stdout } = await run('bash', ['-e', '-c', blocks.join('\n')], {
-    cwd: folder,
-    timeout: 120_000,
-    maxBuffer: 64 * 1024 * 1024,
-    env: { ...process.env, ...server.guideEnv },
-  })
-  return stdout
+async function assertPng(path: string): Promise<void> {
+  assert.equal((await readFile(path)).subarray(1, 4).toString(), 'PNG')
 }

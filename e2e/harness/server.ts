@@ -87,7 +87,11 @@ export function describeServer(
     computer,
     api,
     dataDir,
-    guideEnv: { COMPUTER_BASE_URL: baseUrl, COMPUTER_DATA: keyFolder },
+    guideEnv: {
+      COMPUTER_BASE_URL: baseUrl,
+      COMPUTER_DATA: keyFolder,
+      COMPUTER_SECRETS_KEYRING: join(dataDir, 'secrets.keyring'),
+    },
     async kill(service) {
       process.kill(readServerPid(dataDir, service), 'SIGKILL')
     },

@@ -29,8 +29,9 @@ export async function joinServer(): Promise<RealServer> {
   const key = await createOrganization(location)
   const keyFolder = await mkdtemp(join(tmpdir(), 'computer-key-'))
   await writeFile(join(keyFolder, 'owner.key'), key)
-  // The guide to previews trusts the authority of the data folder.
-  await symlink(join(location.dataDir, 'previews'), join(keyFolder, 'previews'))
+  // The guides trust the authority of the data folder, and act as the operator on its database.
+  for (const name of ['previews', 'postgres', 'run'])
+    await symlink(join(location.dataDir, name), join(keyFolder, name))
   return describeServer(location, { key, keyFolder }, async ({ computer, api }) => {
     await rm(keyFolder, { recursive: true })
     // The engine deletes a machine's logs with it.

@@ -12,7 +12,7 @@ const server = await startServer({ after })
 for (const path of ['README.md', 'sdk/README.md']) {
   test(`the first program of ${path} runs unmodified`, async () => {
     const text = await readFile(repoDir + path, 'utf8')
-    const program = /```ts\n([^]*?)```/.exec(text)?.[1]
+    const program = /```js\n([^]*?)```/.exec(text)?.[1]
     assert.ok(program)
     const env = {
       PATH: process.env['PATH'],
@@ -20,7 +20,7 @@ for (const path of ['README.md', 'sdk/README.md']) {
       COMPUTER_BASE_URL: server.baseUrl,
       COMPUTER_GATEWAY_URL: server.gatewayUrl,
     }
-    const how = ['--input-type=module-typescript', '--eval', program]
+    const how = ['--input-type=module', '--eval', program]
     const { stderr } = await promisify(execFile)(process.execPath, how, { cwd: repoDir, env })
     assert.equal(stderr, '')
     const { data } = (await server.call('GET', '/v1/sessions?limit=1')).body

@@ -7,15 +7,14 @@ import {
   scopePermissions,
 } from '@computer/contract'
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { openTerminal, readGuide } from '../../e2e/harness/guide.ts'
 import { environment } from '../src/environment.ts'
 import { startTestServer } from './harness.ts'
+import { findHostNode } from './nodes.ts'
 
 /* Runs the commands of the accounts guide, and compares its tables with the code. */
 
@@ -23,22 +22,12 @@ const repoDir = fileURLToPath(new URL('../..', import.meta.url))
 const guide = await readFile(join(repoDir, 'docs/accounts.md'), 'utf8')
 const server = await startTestServer({ after }, { worker: false })
 
-test('the commands of the guide work in order', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'computer-docs-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  await symlink(join(repoDir, 'cli'), join(folder, 'cli'))
-  const blocks = [...guide.matchAll(/```bash\n([\s\S]*?)```/g)].map(([, block]) => block!)
+test('the guide, pasted whole on a host with its own Node', async (t) => {
   const { origin } = await server.listen()
-  const PATH = `${dirname(process.execPath)}:${process.env['PATH']}`
-  const { stdout } = await promisify(execFile)(
-    'bash',
-    ['-euo', 'pipefail', '-c', blocks.join('\n')],
-    {
-      cwd: folder,
-      timeout: 100_000,
-      env: { ...process.env, PATH, COMPUTER_BASE_URL: origin, DATABASE_URL: server.databaseUrl },
-    },
-  )
+  const nodeDir = (await findHostNode()) ?? dirname(process.execPath)
+  const env = { COMPUTER_BASE_URL: origin, DATABASE_URL: server.databaseUrl }
+  const { paste } = await openTerminal(t, nodeDir, env)
+  const stdout = await paste(await readGuide('docs/accounts.md'))
   const { db } = server.app
   const engines = await db
     .selectFrom('organizations')
