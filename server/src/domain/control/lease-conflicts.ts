@@ -14,8 +14,9 @@ export function conflictOver(lease: Lease, actor: Actor): ApiError {
 /** The conflict of a fence that belongs to no grant of the current holding. */
 export function staleFence(lease: Lease, actor: Actor, fence: number): ApiError {
   const valid = lease.since === lease.fence ? lease.fence : `${lease.since} to ${lease.fence}`
+  const holder = describeHolder(lease, actor)
   return conflict(
-    `fence ${fence} is stale: fence ${valid} is valid, of ${describeHolder(lease, actor)}`,
+    `fence ${fence} is stale: the input lease is held with fence ${valid} by ${holder}`,
   )
 }
 

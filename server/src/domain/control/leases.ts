@@ -111,7 +111,8 @@ export async function releaseLease(
     .transaction()
     .execute(async (tx) => clearHolder(tx, machineId, sessionId))
   if (!released) {
-    throw conflictOver(await readLease(app.db, machineId), actor)
+    const lease = await readLease(app.db, machineId)
+    throw lease.holder ? conflictOver(lease, actor) : conflict('nobody holds the input lease')
   }
   app.changes.publish(machineId)
   await pushReleasedFence(app, machineId)
