@@ -11,19 +11,23 @@ import { readConnection, type Connection, type ConnectionFlags } from './config.
 import { fetchWithSession } from './session.ts'
 
 /** Opens a client for the selected profile, or for the server named in the environment. */
-export async function connect(flags: ConnectionFlags): Promise<Computer> {
-  return openClient(await readConnection(flags))
+export async function connect(
+  flags: ConnectionFlags,
+  options: Pick<ComputerOptions, 'sessionType'> = {},
+): Promise<Computer> {
+  return openClient(await readConnection(flags), options)
 }
 
 export async function openClient(
   { apiKey, session, baseUrl }: Connection,
-  options: Pick<ComputerOptions, 'maxRetries'> = { maxRetries: 2 },
+  options: Pick<ComputerOptions, 'maxRetries' | 'sessionType'> = {},
 ): Promise<Computer> {
   // Built into Node since 22.
   const WebSocket = globalThis.WebSocket ?? (await import('ws')).WebSocket
   const fetch = session === null ? undefined : fetchWithSession(baseUrl, session)
+  const connection = { apiKey: apiKey ?? '', baseUrl, WebSocket, fetch }
   // An empty key keeps the one in the environment from being sent with the session.
-  return new Computer({ apiKey: apiKey ?? '', baseUrl, WebSocket, fetch, ...options })
+  return new Computer({ ...connection, maxRetries: 2, ...options })
 }
 
 /** Finds a machine by ID or name. */

@@ -89,13 +89,13 @@ function describeQuota({ limit, current, maximum, planId, upgradeUrl }: Quota): 
     : `plan ${planId} allows ${maximum} ${name}, and ${current} exist. ${remedy}, or ${raise}.`
 }
 
-/** The error envelope of the API. */
+/** The error envelope of the API, and the holder of an input lease that another session has. */
 function envelopeOf(error: unknown) {
   if (!(error instanceof ApiError)) {
     const message = error instanceof Error ? error.message : String(error)
     return { error: { code: 'internal_error', message } }
   }
-  const { code, message, requestId, details, quota } = error
+  const { code, message, requestId, details, quota, holder } = error
   return {
     error: {
       code,
@@ -103,6 +103,7 @@ function envelopeOf(error: unknown) {
       ...(requestId && { requestId }),
       ...(details.length > 0 && { details }),
       ...(quota && { quota }),
+      ...(holder && { holder }),
     },
   }
 }

@@ -3,21 +3,24 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { WebSocket, WebSocketServer } from 'ws'
-import { page, readViewer, script } from './page.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { WebSocketServer } from 'ws'
+import { endedCode, page, readViewer, script } from './page.ts'
+import { relay } from './relay.ts'
 
-type ViewOptions = { readonly viewOnly: boolean }
+/** A page gets this long to take note of the end. */
+const closeTimeoutMs = 1_000
 
 /**
  * Serves a page with the screen of a machine on the loopback address. The URL holds a secret, and
  * requests with another Host or Origin are refused, so that no web page can reach it.
  */
-export async function openView(machine: Machine, options: ViewOptions) {
+export async function openView(machine: Machine, options: { readonly canControl: boolean }) {
   const secret = randomBytes(16).toString('hex')
   const viewer = await readViewer()
   const files: Readonly<Record<string, readonly [type: string, text: string]>> = {
     [`/${secret}/`]: ['text/html', page(machine.name)],
-    [`/${secret}/view.js`]: ['text/javascript', script(options)],
+    [`/${secret}/view.js`]: ['text/javascript', script],
     [`/${secret}/novnc.js`]: ['text/javascript', viewer],
   }
   const serveFile = (request: IncomingMessage, response: ServerResponse) => {
@@ -40,11 +43,16 @@ export async function openView(machine: Machine, options: ViewOptions) {
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url: `http://${host}/${secret}/`,
-    async [Symbol.asyncDispose]() {
+    /** Ends the view; its open pages show the reason. */
+    async close(reason: string) {
+      server.close()
+      const closing = [...sockets.clients].map((client) => {
+        client.close(endedCode, reason)
+        return once(client, 'close')
+      })
+      await Promise.race([Promise.all(closing), sleep(closeTimeoutMs, undefined, { ref: false })])
       for (const client of sockets.clients) client.terminate()
       server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
     },
   }
 }
@@ -54,29 +62,4 @@ const headers = {
   'referrer-policy': 'no-referrer',
   'content-security-policy':
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src data: blob:; style-src 'unsafe-inline'; frame-ancestors 'none'",
-}
-
-/** Relays one RFB connection between the page and the machine. */
-async function relay(
-  machine: Machine,
-  client: WebSocket,
-  { viewOnly }: ViewOptions,
-): Promise<void> {
-  const early: Buffer[] = []
-  const queueEarly = (bytes: Buffer) => void early.push(bytes)
-  client.on('message', queueEarly)
-  client.on('error', () => client.terminate())
-  try {
-    const screen = await machine.screen({ viewOnly })
-    client.once('close', () => screen.close())
-    screen.onclose = () => client.close()
-    screen.onmessage = ({ data }) => client.send(data)
-    client.off('message', queueEarly)
-    client.on('message', (bytes: Buffer) => screen.send(new Uint8Array(bytes)))
-    for (const bytes of early) screen.send(new Uint8Array(bytes))
-    if (client.readyState !== WebSocket.OPEN) screen.close()
-  } catch (error) {
-    // The browser's developer tools show the reason.
-    client.close(1011, error instanceof Error ? error.message.slice(0, 100) : '')
-  }
 }

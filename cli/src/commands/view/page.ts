@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
 export const viewerFile = 'novnc.js'
+/** Close code of the page's connection: the reason is for people, and connecting again is of no use. */
+export const endedCode = 4000
 
 /** The viewer as one file: beside the published bundle, or built now in a checkout. */
 export async function readViewer(): Promise<string> {
@@ -31,34 +33,60 @@ export function page(name: string): string {
 <title>${name}</title>
 <style>
   html, body { margin: 0; height: 100%; background: #1c1c1e; color: #ddd; font: 14px system-ui, sans-serif }
-  #screen { height: 100% }
-  #message { position: fixed; inset: auto 0 1em; text-align: center }
+  body { display: flex; flex-direction: column }
+  header { display: flex; gap: 1em; align-items: center; min-height: 2.5em; padding: 0 1em }
+  button { font: inherit; margin-left: auto }
+  [hidden] { display: none }
+  #notice { color: #ffb340 }
+  #screen { flex: 1; min-height: 0 }
 </style>
+<header>
+  <strong>${name}</strong>
+  <span id="status" role="status">Connecting…</span>
+  <span id="notice" role="alert"></span>
+  <button id="take" hidden>Take control</button>
+  <button id="give" hidden>Give control back</button>
+</header>
 <div id="screen"></div>
-<div id="message" role="status">Connecting…</div>
 <script type="module" src="view.js"></script>
 </html>
 `
 }
 
 /** Connects, and reconnects when the connection is lost, with the backoff of the SDK. */
-export function script({ viewOnly }: { readonly viewOnly: boolean }): string {
-  return `import RFB from './${viewerFile}'
-const message = document.getElementById('message')
+export const script = `import RFB from './${viewerFile}'
+const find = (id) => document.getElementById(id)
 let failures = 0
-const connect = () => {
-  const rfb = new RFB(document.getElementById('screen'), new URL('screen', location.href.replace(/^http/, 'ws')).href)
-  rfb.viewOnly = ${viewOnly}
+let socket
+let rfb
+
+function connect() {
+  socket = new WebSocket(new URL('screen', location.href.replace(/^http/, 'ws')))
+  // noVNC passes over text frames.
+  rfb = new RFB(find('screen'), socket)
+  rfb.viewOnly = true
   rfb.scaleViewport = true
-  rfb.addEventListener('connect', () => {
-    failures = 0
-    message.textContent = ''
+  rfb.addEventListener('connect', () => (failures = 0))
+  socket.addEventListener('message', ({ data }) => {
+    if (typeof data === 'string') show(JSON.parse(data))
   })
-  rfb.addEventListener('disconnect', () => {
-    message.textContent = 'Connection lost. Reconnecting…'
-    setTimeout(connect, Math.min(250 * 2 ** failures++, 5000))
+  socket.addEventListener('close', ({ code, reason }) => {
+    const isOver = code === ${endedCode}
+    const text = isOver ? reason : 'Connection lost. Reconnecting…'
+    show({ text, notice: isOver ? '' : reason, hasControl: false, offers: null })
+    if (!isOver) setTimeout(connect, Math.min(250 * 2 ** failures++, 5000))
   })
 }
+
+function show({ text, notice, hasControl, offers }) {
+  find('status').textContent = text
+  find('notice').textContent = notice
+  for (const action of ['take', 'give']) find(action).hidden = action !== offers
+  if (hasControl && rfb.viewOnly) rfb.focus()
+  rfb.viewOnly = !hasControl
+}
+
+for (const type of ['take', 'give'])
+  find(type).addEventListener('click', () => socket.send(JSON.stringify({ type })))
 connect()
 `
-}

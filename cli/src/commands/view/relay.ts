@@ -1,0 +1,71 @@
+import { ApiError, type Machine, type Screen } from '@computer/sdk'
+import { WebSocket } from 'ws'
+import { ControlStatus } from './control-status.ts'
+import { endedCode } from './page.ts'
+
+/** Close codes of the gateway after which there is nothing more to see. */
+const endings: Readonly<Record<number, string>> = {
+  4401: 'The API key was revoked or has expired.',
+  4403: 'The API key may not see the machine any more.',
+  4404: 'The machine was deleted.',
+}
+/** The gateway's close code of a session that somebody has closed. */
+const sessionClosed = 4410
+
+/**
+ * Relays one RFB connection between the page and the machine as binary frames. Text frames are JSON:
+ * the page asks for control (`take`) or gives it back (`give`), and is told who has it.
+ */
+export async function relay(
+  machine: Machine,
+  client: WebSocket,
+  { canControl }: { readonly canControl: boolean },
+): Promise<void> {
+  const early: Buffer[] = []
+  let screen: Screen | undefined
+  client.on('error', () => client.terminate())
+  try {
+    const session = canControl ? await machine.input.session() : undefined
+    const control = new ControlStatus(session?.id ?? null)
+    const tell = () => client.send(JSON.stringify(control.status))
+    client.on('message', (bytes: Buffer, isBinary) => {
+      if (!isBinary) void obey(machine, control, bytes.toString()).finally(tell)
+      else if (screen) screen.send(new Uint8Array(bytes))
+      else early.push(bytes)
+    })
+    screen = await machine.screen({
+      viewOnly: !canControl,
+      onMessage(message) {
+        control.observe(message)
+        tell()
+      },
+    })
+    client.once('close', () => screen!.close())
+    screen.onclose = ({ code }) => {
+      // The page connects again, then with a new session.
+      if (code === sessionClosed) void machine.input.close().catch(() => {})
+      const ending = endings[code]
+      if (ending) client.close(endedCode, ending)
+      else client.close()
+    }
+    screen.onmessage = ({ data }) => client.send(data)
+    for (const bytes of early) screen.send(new Uint8Array(bytes))
+    if (client.readyState !== WebSocket.OPEN) screen.close()
+  } catch (error) {
+    // Close frames hold little more.
+    client.close(1011, error instanceof Error ? error.message.slice(0, 100) : '')
+  }
+}
+
+/** Never rejects. */
+async function obey(machine: Machine, control: ControlStatus, request: string): Promise<void> {
+  try {
+    const { type } = JSON.parse(request) as { type?: unknown }
+    if (type === 'take') await machine.input.acquire({ force: true })
+    if (type !== 'give') return
+    control.giveBack()
+    await machine.input.release()
+  } catch (error) {
+    control.fail(error instanceof ApiError ? `Failed: ${error.message}.` : 'Failed.')
+  }
+}
