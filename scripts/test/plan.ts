@@ -85,8 +85,10 @@ const seconds: Readonly<Record<string, number>> = {
   'e2e/terminals.test.ts': 18,
   'e2e/takeover.test.ts': 18,
   'cli/test/cp.test.ts': 18,
+  'cli/test/view-page.test.ts': 20,
   'cli/test/login.test.ts': 16,
   'sdk/test/adapters.test.ts': 16,
+  'sdk/test/exit.test.ts': 16,
   'mcp/test/whole-path.test.ts': 15,
   'server/test/incus-full-pool.test.ts': 15,
 }
