@@ -24,14 +24,14 @@ const machine: Machine = await computer.machines.create({ name: 'packed', metada
 const { width }: { width: number } = await machine.screenshot()
 await machine.mouse.click(1, 1)
 const { tool } = await anthropicComputerTool(machine)
-const other = (await openAiComputerTool(machine, { version: 'computer_use_preview' })).tool
+const other = (await openAiComputerTool(machine)).tool
 // @ts-expect-error: not a valid size
 const wrong = () => computer.machines.create({ size: 'enormous' })
 try {
   await computer.machines.get('mch_01kaj0v3m8q4t2x6y9z1b5c7d3')
 } catch (error) {
   if (!(error instanceof ApiError)) throw error
-  console.log(error.code, width === tool.display_width_px, width === other.display_width, typeof wrong)
+  console.log(error.code, width === tool.display_width_px, other.type, typeof wrong)
 }
 await machine.delete()
 `
@@ -60,5 +60,5 @@ test('the published package installs, type-checks and runs in an empty project',
   const target = ['--target', 'es2022', '--lib', 'es2022,esnext.disposable,dom', '--types', '']
   await run('tsc', [...strict, ...target, 'program.ts'], inFolder)
   const { stdout } = await run(process.execPath, ['program.js'], inFolder)
-  assert.equal(stdout, 'not_found true true function\n')
+  assert.equal(stdout, 'not_found true computer function\n')
 })
