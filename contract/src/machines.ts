@@ -71,7 +71,12 @@ export const MachineUsage = z
   .object({
     cpu_percent: z.number().describe('Use of all processors of the machine together, 0 to 100.'),
     memory_used_mb: z.int(),
-    disk_used_bytes: z.int().nullable().describe('Null if it cannot be measured.'),
+    disk_used_bytes: z
+      .int()
+      .nullable()
+      .describe(
+        'The bytes on its disk beyond the image, which count toward disk_gb, at most some seconds ago. Null if they cannot be measured in time.',
+      ),
     processes: z.int(),
   })
   .meta({ id: 'MachineUsage' })

@@ -18,6 +18,6 @@ export type App = {
   readonly principals: PrincipalCache
   /** The agents inside the machines. */
   readonly guests: GuestClient
-  /** Used by the worker only: the API and the gateway reach machines through `guests`. */
+  /** Used by the worker. The API only measures disks, and reaches machines through `guests`. */
   readonly driver: MachineDriver
 }

@@ -49,6 +49,11 @@ export interface MachineDriver extends AsyncDisposable {
    * every few seconds.
    */
   adjustDiskLimits(): Promise<void>
+  /**
+   * The bytes that a machine holds on its disk beyond its image, which is what its size limits. The
+   * result may be some seconds old, and an unusual disk takes seconds to measure.
+   */
+  measureDisk(ref: MachineRef): Promise<number>
   /** The size of the pool that holds every disk, and its free space. */
   measurePool(): Promise<{ readonly totalBytes: number; readonly freeBytes: number }>
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { MachineDriver, MachineSpec } from '../../src/drivers/machine-driver.ts'
+import { until } from './expectations.ts'
 import type { DriverHarness, Suite } from './suite.ts'
+
+const writtenBytes = 50_000_000
 
 /** Machines made from captures, whose disks are independent of the disks they came from. */
 export function testDisks(suite: Suite): void {
@@ -114,10 +117,42 @@ export function testDisks(suite: Suite): void {
     for (const machine of [...copies, source]) await driver.destroy(machine)
   })
 
+  test('what a disk holds is measured to one percent, whatever captures retain', async () => {
+    const machine = await runMachine()
+    const write = (name: string) =>
+      harness.run(machine, `head -c ${writtenBytes} /dev/urandom > /home/${name} && sync`)
+    await write('first')
+    const first = await driver.measureDisk(machine)
+    assert.ok(first >= writtenBytes * 0.99, `${first} bytes`)
+    await write('second')
+    await holds(machine, first + writtenBytes)
+
+    const id = makeCaptureId()
+    await driver.capture(machine, id)
+    await write('third')
+    await holds(machine, first + 2 * writtenBytes)
+    await harness.run(machine, 'rm /home/first && sync')
+    await holds(machine, first + writtenBytes)
+    const copy = await runMachine({ ...makeSpec(), captureId: id })
+    await holds(copy, first + writtenBytes)
+    await driver.removeCapture(id)
+    for (const one of [machine, copy]) await driver.destroy(one)
+  })
+
   test('the free space of the pool is reported', async () => {
     const { totalBytes, freeBytes } = await driver.measurePool()
     assert.ok(freeBytes > 0 && freeBytes <= totalBytes, `${freeBytes} of ${totalBytes}`)
   })
+
+  /** Within one percent of what the test writes at a time. A measurement may be some seconds old. */
+  async function holds(machine: MachineSpec, bytes: number): Promise<void> {
+    let seen = NaN
+    const isNear = async () => {
+      seen = await driver.measureDisk(machine)
+      return Math.abs(seen - bytes) <= writtenBytes / 100
+    }
+    await until(isNear).catch(() => assert.equal(seen, bytes))
+  }
 
   async function hasMark(machine: MachineSpec): Promise<void> {
     assert.equal(await harness.run(machine, 'cat /home/mark'), 'kept\n')

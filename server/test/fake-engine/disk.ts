@@ -52,6 +52,13 @@ export class FakeDisk {
     return written.reduce((sum, { size }) => sum + Number(size), 0)
   }
 
+  /** The size of its files beyond those of the image. */
+  contentBytes(): number {
+    const image = Object.values(files).reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+    const all = filesIn(this.rootPath).reduce((sum, { size }) => sum + Number(size), 0)
+    return Math.max(0, all - image)
+  }
+
   /** Writes as root. Relative paths start at the agent user's home, as for `read` and `remove`. */
   write(path: string, bytes: Buffer | string, { append = false, mode = 0o644 } = {}): void {
     const place = this.#at(path)

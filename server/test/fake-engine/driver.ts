@@ -35,6 +35,7 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
     listCaptures: () => faults.run('listCaptures', () => store.captures.list()),
     thaw: (ref) => faults.run('thaw', () => store.thaw(ref)),
     adjustDiskLimits: () => faults.run('adjustDiskLimits', () => {}),
+    measureDisk: (ref) => faults.run('measureDisk', () => store.disk(ref).contentBytes()),
     measurePool: () => faults.run('measurePool', () => ({ ...store.pool })),
     inspect: (ref) => faults.run('inspect', () => store.find(ref)?.listed.state ?? 'absent'),
     lastExit: (ref) => faults.run('lastExit', () => store.get(ref).lastExit),

@@ -1,6 +1,7 @@
 import type { MachineId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
+import type { MachineRef } from '../../drivers/machine-driver.ts'
 import type { CallOptions } from '../../guest/call.ts'
 import type { GuestClient } from '../../guest/client.ts'
 import { askGuest } from './calls.ts'
@@ -17,7 +18,35 @@ export function runCommand(
   return askGuest(app, actor, id, (ref) => app.guests.exec(ref, command, options))
 }
 
-/** The resources that a running machine uses, as its agent measures them. */
-export function readUsage(app: Guests, actor: Actor, id: MachineId) {
-  return askGuest(app, actor, id, (ref) => app.guests.usage(ref))
+/** Longer than most disks take. The measurement goes on, and a later call finds its result. */
+const diskTimeoutMs = 2_000
+
+/** The resources that a running machine uses: its agent measures them, and the engine the disk. */
+export async function readUsage(
+  app: Guests & Pick<App, 'driver' | 'log'>,
+  actor: Actor,
+  id: MachineId,
+) {
+  return askGuest(app, actor, id, async (ref) => {
+    const [usage, diskBytes] = await Promise.all([app.guests.usage(ref), measureDisk(app, ref)])
+    return { ...usage, disk_used_bytes: diskBytes ?? usage.disk_used_bytes }
+  })
+}
+
+/** Null if the engine cannot measure the disk, or not in time. */
+async function measureDisk(
+  app: Pick<App, 'driver' | 'log'>,
+  ref: MachineRef,
+): Promise<number | null> {
+  const { promise: late, resolve } = Promise.withResolvers<null>()
+  const timer = setTimeout(() => resolve(null), diskTimeoutMs)
+  const measured = app.driver.measureDisk(ref).catch((error: unknown) => {
+    app.log.warn({ err: error, machine_id: ref.id }, 'could not measure a disk')
+    return null
+  })
+  try {
+    return await Promise.race([measured, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

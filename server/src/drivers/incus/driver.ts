@@ -4,6 +4,7 @@ import { captureMachine, listCaptures } from './captures.ts'
 import { IncusClient, type EngineAccess } from './client.ts'
 import { createMachine } from './create.ts'
 import { createDiskLimits } from './disks/limits.ts'
+import { createDiskUsage } from './disks/usage.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { watchMachines } from './events.ts'
 import { isFrozen, thawMachine } from './freezer.ts'
@@ -52,6 +53,7 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
   }
   const engine = createEngine(client, config, options.guestDir)
   const limits = createDiskLimits(engine)
+  const measureDisk = createDiskUsage(engine)
 
   return {
     async prepare() {
@@ -70,6 +72,7 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     removeCapture: (id) => limits.removeCapture(captureNameOf(id)),
     listCaptures: () => listCaptures(engine),
     thaw: (ref) => thawMachine(engine, ref),
+    measureDisk: (ref) => explainAbsent(ref, measureDisk(ref)),
     measurePool: () => measureCapacity(client, config),
     adjustDiskLimits: () => limits.adjustAll(),
     inspect: async (ref) => stateOf(await findSettled(engine, nameOf(ref))),
