@@ -19,6 +19,9 @@ export type Timing = {
   readonly enginePollMs: number
   /** The engine is checked this often for the default image. */
   readonly imagePollMs: number
+  /** The engine is checked this often, and its host is unhealthy once it failed for this long. */
+  readonly hostPollMs: number
+  readonly hostPatienceMs: number
   /** Expired leases and sockets of dead gateways are swept this often. */
   readonly sweepMs: number
   /** A JSON body arrives within this time, and so does the rest of a body that is not read. */
@@ -46,6 +49,8 @@ export const timing: Timing = {
   flushTimeoutMs: 5_000,
   enginePollMs: 1_000,
   imagePollMs: 5_000,
+  hostPollMs: 5_000,
+  hostPatienceMs: 15_000,
   sweepMs: 2_000,
   bodyMs: 30_000,
   uploadSilenceMs: 60_000,

@@ -15,6 +15,8 @@ export const testTiming: Timing = {
   flushTimeoutMs: 500,
   enginePollMs: 20,
   imagePollMs: 200,
+  hostPollMs: 20,
+  hostPatienceMs: 200,
   sweepMs: 250,
   bodyMs: 30_000,
   uploadSilenceMs: 60_000,

@@ -10,6 +10,7 @@ import { forgetUnseenSockets } from '../domain/control/session-sockets.ts'
 import { removalQueue } from './captures.ts'
 import { placeNewEvents } from './event-outbox.ts'
 import { coalesce, pause } from '../pace.ts'
+import { watchHost } from './host-health.ts'
 import { prepareImages } from './images.ts'
 import { deliverMails } from './mails.ts'
 import { machineQueue } from './machines.ts'
@@ -53,6 +54,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
     deliverMails(app, signal),
     placeNewEvents(app, signal),
     watchEngine(app, signal),
+    watchHost(app, signal),
   ]
   void logFailure(app, measure)
   await logFailure(app, () => reconcileAll(app))

@@ -24,6 +24,8 @@ export type FakeEngine = AsyncDisposable & {
 
 export type FakeControls = {
   failNext(method: FakeMethod, options?: FailOptions): void
+  /** No call of the method fails any more that `failNext` has announced. */
+  recover(method: FakeMethod): void
   hangNext(method: FakeMethod, options?: HangOptions): Hold
   calls(method: FakeMethod): number
   /** Guests that boot from now on, or the next `boots`, do not respond until the hold is released. */
@@ -61,6 +63,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     driver: () => createFakeDriver(store),
     controls: {
       failNext: (method, failure) => faults.failNext(method, failure),
+      recover: (method) => faults.recover(method),
       hangNext: (method, hang) => faults.hangNext(method, hang),
       calls: (method) => faults.calls(method),
       holdBoot: (boots = Infinity) => store.holdBoot(boots),

@@ -49,6 +49,10 @@ export class Faults {
     this.#failures.set(method, failures)
   }
 
+  recover(method: FakeMethod): void {
+    this.#failures.delete(method)
+  }
+
   /** The next call of the method waits until it is released, then goes on as usual. */
   hangNext(method: FakeMethod, { afterEffect = false }: HangOptions = {}): Hold {
     const gate = new Gate()

@@ -71,4 +71,5 @@ export type DisksTables = {
     free_bytes: number
     measured_at: At
   }
+  host_health: { only_row: Generated<boolean>; reason: string; since: At }
 }
