@@ -110,6 +110,15 @@ export const desktop = {
     status: 200,
     response: Screenshot,
     bytes: 'image/*',
+    bytesHeaders: {
+      'x-image-width': 'The width of the image.',
+      'x-image-height': 'The height of the image.',
+      'x-display-width': 'The width of the display.',
+      'x-display-height': 'The height of the display.',
+      'x-screenshot-settled': 'With settle_ms: whether the screen came to rest in time.',
+      'x-screenshot-changing':
+        'The rectangle that still changed: x, y, width and height, separated by commas.',
+    },
   }),
   move: input('mouse/move', 'Move the pointer.', MoveBody),
   click: input('mouse/click', 'Click a mouse button, or only press or release it.', ClickBody),

@@ -29,6 +29,8 @@ export type Endpoint = {
   readonly creates?: boolean
   /** Content type of the raw response that the caller may request with the accept header. */
   readonly bytes?: 'application/octet-stream' | 'image/*'
+  /** Headers of the raw response, each with its description. */
+  readonly bytesHeaders?: Readonly<Record<string, string>>
   /** Query of the upload form of the call, whose body is application/octet-stream. */
   readonly uploads?: z.ZodType
   /** Refused calls are audited as this type. Successful ones are audited with the change itself. */
@@ -44,6 +46,11 @@ export const largeBodyLimit = 8 * mib
 /** The most bytes of a JSON body. Anybody may send one to a public endpoint, so those are small. */
 export function bodyLimitOf({ requires, bodyLimit }: Endpoint): number {
   return bodyLimit ?? (requires === 'public' ? 64 * kib : mib)
+}
+
+/** The path of the same operation without the version, which operations on one machine have. */
+export function aliasOf(path: Endpoint['path']): string | null {
+  return path.startsWith('/v1/machines/{machine_id}/') ? path.slice('/v1'.length) : null
 }
 
 /** Such as `64 KiB`. */

@@ -12,8 +12,8 @@ const FilePath = text(4096, 1).describe(
 const FileEncoding = z.enum(['utf8', 'base64']).meta({ id: 'FileEncoding' })
 const FileMode = z
   .string()
-  .regex(/^0?[0-7]{3}$/)
-  .describe('Octal permissions, such as "0644".')
+  .regex(/^[0-7]{3,4}$/)
+  .describe('Octal permissions, such as "0644", or "4755" with a special bit.')
 
 export const DirectoryEntry = z
   .object({

@@ -153,7 +153,7 @@ export const GuestWriteQuery = z.strictObject({
   create_parents: z.enum(['true', 'false']).default('true'),
   mode: z
     .string()
-    .regex(/^0?[0-7]{3}$/)
+    .regex(/^[0-7]{3,4}$/)
     .optional(),
 })
 

@@ -1,6 +1,14 @@
 import type { z } from 'zod'
-import { bodyLimitOf, showBodyLimit, type Endpoint } from './endpoint.ts'
-import { ErrorEnvelope, errorStatus, type ErrorCode } from './errors.ts'
+import { aliasOf, bodyLimitOf, showBodyLimit, type Endpoint } from './endpoint.ts'
+import { ErrorEnvelope, errorStatus } from './errors.ts'
+import {
+  errorResponses,
+  rangeResponses,
+  responseHeaders,
+  success,
+  type OpenApiContent,
+  type OpenApiResponse,
+} from './openapi-responses.ts'
 import {
   toSchemas,
   type JsonSchema,
@@ -23,12 +31,6 @@ export type OpenApiParameter = {
   readonly style?: 'deepObject'
   readonly explode?: true
 }
-type OpenApiContent = Readonly<Record<string, { readonly schema: JsonSchema }>>
-type OpenApiResponse = {
-  readonly description: string
-  readonly headers?: Readonly<Record<string, unknown>>
-  readonly content?: OpenApiContent
-}
 type OpenApiReference = { readonly $ref: string }
 export type OpenApiOperation = {
   readonly operationId: string
@@ -36,6 +38,8 @@ export type OpenApiOperation = {
   readonly summary: string
   readonly description: string
   readonly 'x-requires': Endpoint['requires']
+  /** Another path of the same operation. */
+  readonly 'x-alias'?: string
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[]
   readonly parameters: readonly OpenApiParameter[]
   readonly requestBody?: {
@@ -95,21 +99,7 @@ export function openApiDocument(
             'A browser session. On https, browsers need the cookie `__Host-computer_session`, which signing in sets as well.',
         },
       },
-      headers: {
-        RequestId: {
-          description: 'The id of this request, to quote in reports.',
-          schema: { type: 'string' },
-        },
-        IdempotentReplayed: {
-          description: 'true if this is the stored response of an earlier call with the same key.',
-          schema: { type: 'string', enum: ['true'] },
-        },
-        ContentRange: {
-          description:
-            'The range and the size of the file: bytes FIRST-LAST/SIZE, or bytes */SIZE.',
-          schema: { type: 'string' },
-        },
-      },
+      headers: responseHeaders,
       responses: errorResponses(catalog),
       schemas: catalog.components,
     },
@@ -126,22 +116,6 @@ const introduction = [
 const IdempotencyKey = text(255, 1).describe(
   'A unique key of your choice. For 24 hours, a repeated call with the same key and body returns the first response.',
 )
-
-const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
-  invalid_request: 'The request is malformed or a field is invalid; see details.',
-  unauthenticated: 'The credential is missing or invalid.',
-  quota_exceeded: 'A limit of the plan is exceeded; see quota.',
-  permission_denied: 'The caller lacks a permission or a scope.',
-  not_found: 'The resource does not exist.',
-  conflict: 'The current state of the resource does not allow the call.',
-  precondition_failed: 'Another step is required first, such as starting the machine.',
-  rate_limited:
-    'Too many attempts, or too many sign-ins at once. Retry after the seconds in retry-after.',
-  internal_error: 'The server failed to handle the request.',
-  unsupported_operation: 'This server is not configured for the operation.',
-  compute_unavailable:
-    'The machine or its desktop is not available. Retry if retry-after is present.',
-}
 
 const requirements: Readonly<Partial<Record<Endpoint['requires'], string>>> = {
   public: 'Requires no credential.',
@@ -169,13 +143,18 @@ function operation(
     ...(body && { 'application/json': { schema: catalog.get(`${id} body`) } }),
     ...(endpoint.uploads && { 'application/octet-stream': { schema: {} } }),
   }
+  const alias = aliasOf(endpoint.path)
   const required = body !== undefined && !body.safeParse({}).success
   return {
     operationId: id,
     tags: [tag],
     summary,
-    description: describeRequirements(endpoint),
+    description: [
+      describeRequirements(endpoint),
+      ...(alias === null ? [] : [`Also served at \`${alias}\`.`]),
+    ].join(' '),
     'x-requires': requires,
+    ...(alias !== null && { 'x-alias': alias }),
     ...(requires === 'public' && { security: [] }),
     ...(requires === 'user' && { security: [{ cookie: [] }] }),
     parameters: parametersOf(catalog, id, endpoint),
@@ -241,59 +220,4 @@ function parameter(
     schema,
     ...(schema['type'] === 'object' && { style: 'deepObject', explode: true }),
   }
-}
-
-function success(
-  catalog: SchemaCatalog,
-  id: string,
-  endpoint: Endpoint,
-  status: number,
-): OpenApiResponse {
-  const headers = {
-    'x-request-id': { $ref: '#/components/headers/RequestId' },
-    ...(endpoint.creates && {
-      'idempotent-replayed': { $ref: '#/components/headers/IdempotentReplayed' },
-    }),
-  }
-  const description =
-    status === 202 ? 'Accepted. The work continues in the background.' : 'Success.'
-  if (endpoint.status === 204) return { description, headers }
-  const content = {
-    'application/json': { schema: catalog.get(`${id} response`) },
-    ...(endpoint.bytes && { [endpoint.bytes]: { schema: {} } }),
-  }
-  return { description, headers, content }
-}
-
-/** Of endpoints that read the header range. */
-function rangeResponses(catalog: SchemaCatalog, id: string): Record<string, OpenApiResponse> {
-  if (!catalog.properties(`${id} headers`).some(({ name }) => name === 'range')) return {}
-  const headers = {
-    'x-request-id': { $ref: '#/components/headers/RequestId' },
-    'content-range': { $ref: '#/components/headers/ContentRange' },
-  }
-  const error = { 'application/json': { schema: catalog.get('error') } }
-  return {
-    206: {
-      description: 'The requested range of the bytes.',
-      headers,
-      content: { 'application/octet-stream': { schema: {} } },
-    },
-    416: {
-      description: '`invalid_request`: The range begins past the end of the file.',
-      headers,
-      content: error,
-    },
-  }
-}
-
-function errorResponses(catalog: SchemaCatalog): Record<string, OpenApiResponse> {
-  const headers = { 'x-request-id': { $ref: '#/components/headers/RequestId' } }
-  const content = { 'application/json': { schema: catalog.get('error') } }
-  return Object.fromEntries(
-    Object.entries(errorDescriptions).map(([code, description]) => [
-      code,
-      { description: `\`${code}\`: ${description}`, headers, content },
-    ]),
-  )
 }

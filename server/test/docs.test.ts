@@ -40,6 +40,40 @@ test('a read of a range documents the status of a part and that of a range past 
   }
 })
 
+test('responses document their headers, and operations on one machine their alias', () => {
+  for (const { responses, operationId, parameters } of operations) {
+    for (const response of Object.values(responses)) {
+      if (!('$ref' in response)) assert.ok(response.headers?.['x-request-id'], operationId)
+    }
+    const takesKey = parameters.some(({ name }) => name === 'idempotency-key')
+    const replays = Object.values(responses).some(
+      (response) => !('$ref' in response) && response.headers?.['idempotent-replayed'],
+    )
+    assert.equal(replays, takesKey, operationId)
+  }
+  const { headers = {} } = document.components.responses['compute_unavailable']!
+  assert.ok(headers['retry-after'])
+  const shot = document.paths['/v1/machines/{machine_id}/screenshot']!['get']!
+  assert.equal(shot['x-alias'], '/machines/{machine_id}/screenshot')
+  const success = shot.responses['200']!
+  assert.ok(!('$ref' in success) && success.headers?.['x-display-width'])
+  assert.match(shot.description, /Also served at `\/machines\/\{machine_id\}\/screenshot`/)
+  assert.equal(document.paths['/v1/machines/{machine_id}']!['get']!['x-alias'], undefined)
+})
+
+test('a parameter that needs another permission says so', () => {
+  const { description } = operations.find((one) => one.operationId === 'machines.delete')!
+  assert.match(description, /`snapshots` also requires `snapshots:delete`/)
+})
+
+test('the states of an event are those of machines', () => {
+  const event = document.components.schemas['MachineEvent'] as JsonSchema
+  const { from_state, to_state } = event['properties'] as Record<string, JsonSchema>
+  for (const field of [from_state, to_state]) {
+    assert.match(JSON.stringify(field), /#\/components\/schemas\/MachineState/)
+  }
+})
+
 test('all references resolve, and no artifacts of the converter are left', () => {
   const text = JSON.stringify(document)
   for (const [, path] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {

@@ -1,4 +1,4 @@
-import type { Endpoint } from '@computer/contract'
+import { aliasOf, type Endpoint } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Actor } from '../src/actor.ts'
@@ -43,8 +43,8 @@ test('every response matches the contract and has no further fields', async () =
 
 test('the machine-relative aliases respond with the same status', async () => {
   for (const { name, endpoint, prepare } of all) {
-    if (!endpoint.path.startsWith('/v1/machines/{machine_id}/')) continue
-    const path = endpoint.path.slice('/v1'.length) as Endpoint['path']
+    const path = aliasOf(endpoint.path) as Endpoint['path'] | null
+    if (path === null) continue
     const answer = await sendByOwner({ ...endpoint, path }, await prepare())
     assert.equal(answer.status, endpoint.status, name)
   }

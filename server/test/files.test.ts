@@ -168,7 +168,7 @@ test('writes outside the contract are refused, and the error names the field', a
     [{ path: 'a\0b', content: '' }, 'path'],
     [{ path }, 'content'],
     [{ path, content: 'x', mode: '999' }, 'mode'],
-    [{ path, content: 'x', mode: '4755' }, 'mode'],
+    [{ path, content: 'x', mode: '14755' }, 'mode'],
     [{ path, content: 'x', encoding: 'latin1' }, 'encoding'],
     [{ path, content: 'no base64!', encoding: 'base64' }, 'content'],
     [{ path, content: '\ud800' }, 'content'],

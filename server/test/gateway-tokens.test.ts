@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import { startTestGateway, type HandshakeRefused } from './gateway.ts'
@@ -34,6 +35,16 @@ test('of many concurrent uses of a token, one succeeds', async () => {
   const token = await makeToken()
   const tries = await Promise.allSettled(Array.from({ length: 10 }, () => connect(token)))
   assert.equal(tries.filter(({ status }) => status === 'fulfilled').length, 1)
+})
+
+test('a creation that is repeated with its key returns the same token', async () => {
+  const headers = { 'idempotency-key': randomUUID() }
+  const create = () => server.call('POST', '/v1/gateway-tokens', undefined, headers)
+  const [first, again] = [await create(), await create()]
+  assert.deepEqual([again.status, again.body], [first.status, first.body])
+  assert.equal(again.headers['idempotent-replayed'], 'true')
+  await connect(first.body.token)
+  await assert.rejects(connect(again.body.token), isUnauthenticated)
 })
 
 test('expired, invented and revoked tokens are refused', async () => {

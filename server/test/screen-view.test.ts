@@ -1,6 +1,7 @@
 import { encodeControl, encodeFrame, frameKind, ScreenServerMessage } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { onDisksOf } from './disks.ts'
 import { startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
 import { rfb as encodings } from './rfb-messages.ts'
@@ -143,6 +144,26 @@ test('when a machine stops and starts, the socket stays open and the screen come
   assert.deepEqual([states.includes('stopped'), states.at(-1)], [true, 'running'])
   server.guest(id).screens.paint(0, 0, 0x00ff00)
   await untilSeen(viewer, 0, 0, 0x00ff00)
+})
+
+test('a restore disconnects whoever watches, whether the machine runs or not', async () => {
+  const disks = onDisksOf(server)
+  const { id } = await server.machine()
+  const snapshot = await disks.snapshot(id)
+  const watching = await view(gateway, id, server.key)
+  await shown(watching)
+  await disks.restore(id, snapshot.id, '?wait=30')
+  const { code, reason } = await watching.socket.closed
+  assert.deepEqual([code, reason], [1001, 'the machine was restored; connect again'])
+  const again = await view(gateway, id, server.key)
+  await shown(again)
+  again.socket.socket.close()
+
+  await disks.move(id, 'stop')
+  const waiting = await view(gateway, id, server.key)
+  await untilControl(waiting, 'lease')
+  await disks.restore(id, snapshot.id, '?wait=30')
+  assert.equal((await waiting.socket.closed).code, 1001)
 })
 
 test('a client can connect before the machine runs', async () => {

@@ -374,7 +374,7 @@ export interface MachineUsage {
   cpuPercent: number
   memoryUsedMb: number
 
-  /** Null if it cannot be measured. */
+  /** The bytes on its disk beyond the image, which count toward disk_gb, at most some seconds ago. Null if they cannot be measured in time. */
   diskUsedBytes: number | null
   processes: number
 }

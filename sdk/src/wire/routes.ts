@@ -1058,7 +1058,7 @@ export interface Routes {
         /** Default: true. */
         createParents?: boolean | undefined
 
-        /** Octal permissions, such as "0644". */
+        /** Octal permissions, such as "0644", or "4755" with a special bit. */
         mode?: string | undefined
       }
     }

@@ -1,4 +1,4 @@
-import { bodyLimitOf, type AuditEventType, type Endpoint } from '@computer/contract'
+import { aliasOf, bodyLimitOf, type AuditEventType, type Endpoint } from '@computer/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { z } from 'zod'
@@ -250,10 +250,9 @@ function parseIf(schema: z.ZodType | undefined, value: unknown, part: string): u
   return schema && parse(schema, value, part)
 }
 
-/** `/machines/{id}/…` is an alias of `/v1/machines/{id}/…` (wire, Conventions). */
-function urlsOf(path: string): string[] {
-  const url = path.replace(/\{(\w+)\}/g, ':$1')
-  return path.startsWith('/v1/machines/{machine_id}/') ? [url, url.slice('/v1'.length)] : [url]
+function urlsOf(path: Endpoint['path']): string[] {
+  const paths = [path, aliasOf(path)].filter((one) => one !== null)
+  return paths.map((one) => one.replace(/\{(\w+)\}/g, ':$1'))
 }
 
 function disconnectSignal(reply: FastifyReply): AbortSignal {

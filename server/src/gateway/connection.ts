@@ -20,7 +20,7 @@ export class Connection {
   readonly #socket: WebSocket
   readonly #transport: Socket
   readonly #heartbeat: NodeJS.Timeout
-  readonly #silence: NodeJS.Timeout
+  #silence: NodeJS.Timeout
   readonly #drainWaiters: (() => void)[] = []
   #isCorked = false
 
@@ -29,9 +29,9 @@ export class Connection {
     this.#socket = socket
     this.#transport = transport
     this.authorization = authorization
-    for (const sign of ['pong', 'message']) socket.on(sign, () => this.#silence.refresh())
+    for (const sign of ['pong', 'message']) socket.on(sign, () => this.#awaitSilence())
     this.#heartbeat = setInterval(() => socket.ping(), pingEveryMs)
-    this.#silence = setTimeout(() => this.#endSilence(), deadAfterMs)
+    this.#silence = this.#awaitSilence()
     socket.once('close', () => {
       clearInterval(this.#heartbeat)
       clearTimeout(this.#silence)
@@ -133,9 +133,16 @@ export class Connection {
     for (const resolve of this.#drainWaiters.splice(0)) resolve()
   }
 
+  /** Ends the connection unless the peer is heard in time. */
+  #awaitSilence(): NodeJS.Timeout {
+    clearTimeout(this.#silence)
+    this.#silence = setTimeout(() => this.#endSilence(), deadAfterMs)
+    return this.#silence
+  }
+
   #endSilence(): void {
     // While paused we cannot receive pongs, so do not count the silence.
-    if (this.#socket.isPaused) this.#silence.refresh()
+    if (this.#socket.isPaused) this.#awaitSilence()
     else this.#socket.terminate()
   }
 }

@@ -48,6 +48,11 @@ export class ScreenClient {
     this.#connection.onPayload((bytes) => this.#receive(bytes), maxMessageBytes)
   }
 
+  /** The client may connect again. */
+  disconnect(reason: string): void {
+    this.#connection.close('goingAway', reason)
+  }
+
   /** Sends what has changed. That the machine runs is said by its first screen. */
   sendState(state: MachineState, lease: InputLease): void {
     if (this.#rfb === null && this.#state === null && state === 'running') return

@@ -121,13 +121,22 @@ export class ScreenHub implements Disposable {
 
   #update(snapshot: MachineSnapshot): void {
     const { machine } = snapshot
+    const before = this.#snapshot?.machine
     this.#snapshot = snapshot
+    // A restore disconnects everything that is open on the machine (specification, States, rule 4).
+    if (before && machine && before.generation !== machine.generation) this.#disconnectAll()
     // While the machine shuts down, show it for as long as the agent responds.
     if (machine?.state === 'running') this.#agent.follow(guestRef(machine))
     else if (machine?.state !== 'stopping') this.#agent.follow(null)
     for (const client of this.#clients.values()) {
       this.#sendState(client, snapshot)
       client.input.observeLease(snapshot)
+    }
+  }
+
+  #disconnectAll(): void {
+    for (const client of this.#clients.values()) {
+      client.disconnect('the machine was restored; connect again')
     }
   }
 
