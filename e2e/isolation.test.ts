@@ -120,6 +120,13 @@ except OSError as error:
     assert.equal((await inGuest(first, 'sh', '-c', script)).stdout, '')
   })
 
+  test('its mounts do not show where the host keeps the pool', async () => {
+    const files = '/proc/mounts /sys/block/loop*/loop/backing_file'
+    const { stdout } = await inGuest(first, 'sh', '-c', `mount; df -h; cat ${files} 2>/dev/null`)
+    assert.match(stdout, / on \/ type btrfs /)
+    assert.ok(!stdout.includes(engine.engineDir), stdout)
+  })
+
   test('the agent, mounted from the host, can be read but not changed', async () => {
     assert.equal((await inGuest(first, 'cat', '/opt/computer/agent')).stdout, 'today')
     for (const script of [

@@ -31,16 +31,22 @@ export function poolFolder(engineDir: string, pool: string): string {
 }
 
 export async function findSysfsFolder(folder: string): Promise<string> {
-  const { stdout } = await run('findmnt', ['-n', '-o', 'UUID', '--target', folder])
-  return join('/sys/fs/btrfs', stdout.trim())
+  return join('/sys/fs/btrfs', await readMount(folder, 'UUID'))
 }
 
 /**
- * Guests see the same files of the kernel, which tell how full each disk is. The mode applies to all of
- * them, because no user of a guest is a user of the host.
+ * Guests see the same files of the kernel, which tell how full each disk is and, of a pool in a file, the
+ * path of that file. The mode applies to all of them, because no user of a guest is a user of the host.
  */
 export async function hideFromGuests(folder: string): Promise<void> {
   await chmod(await findSysfsFolder(folder), 0o700)
+  const [, loop] = /^\/dev\/(loop\d+)$/.exec(await readMount(folder, 'SOURCE')) ?? []
+  if (loop !== undefined) await chmod(`/sys/block/${loop}/loop`, 0o700)
+}
+
+async function readMount(folder: string, column: 'UUID' | 'SOURCE'): Promise<string> {
+  const { stdout } = await run('findmnt', ['-n', '-o', column, '--target', folder])
+  return stdout.trim()
 }
 
 export function readQuotaMode(sysfsFolder: string): Promise<string> {
