@@ -1,4 +1,4 @@
-import { ApiError } from '@computer/sdk'
+import { ApiError, type Permission } from '@computer/sdk'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -65,14 +65,14 @@ export class HttpSessions implements AsyncDisposable {
     this.#opening++
     try {
       const connection = openConnection({ baseUrl: this.#options.baseUrl, apiKey: key })
-      await checkKey(connection)
+      const permissions = await checkKey(connection)
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
         onsessioninitialized: (id) => void this.#sessions.set(id, session),
       })
       const keyHash = hash(key)
       const session = { connection, transport, keyHash, requests: 0, lastUsedAt: Date.now() }
-      const server = createMcpServer(connection, this.#options)
+      const server = createMcpServer(connection, { ...this.#options, permissions })
       server.server.onclose = () => this.#forget(session)
       await server.connect(transport)
       try {
@@ -115,9 +115,10 @@ async function handle(
   sendResponse(response, await session.transport.handleRequest(await readRequest(request)))
 }
 
-async function checkKey({ computer }: Connection): Promise<void> {
+/** Resolves to the permissions of the key. */
+async function checkKey({ computer }: Connection): Promise<ReadonlySet<Permission>> {
   try {
-    await computer.me()
+    return new Set((await computer.me()).permissions)
   } catch (cause) {
     if (cause instanceof ApiError && cause.code === 'unauthenticated')
       throw new HttpError(401, 'invalid API key', { cause })

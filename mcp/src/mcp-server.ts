@@ -1,8 +1,10 @@
+import type { Permission } from '@computer/sdk'
 import { McpServer, type CallToolResult } from '@modelcontextprotocol/server'
 import { readFileSync } from 'node:fs'
 import type { Connection } from './connection.ts'
 import { explainFailure } from './failures.ts'
 import { keepAlive } from './keep-alive.ts'
+import { isPermitted } from './permissions.ts'
 import type { ToolCall, Tool } from './tool.ts'
 import { tools } from './tools/all.ts'
 
@@ -12,17 +14,24 @@ export type ServerOptions = {
   /** Interval of progress notifications, for clients that request them. Default: 10 s. */
   readonly progressEveryMs?: number | undefined
 }
+type Offer = ServerOptions & {
+  /** Those of the key. Null offers all tools. */
+  readonly permissions: ReadonlySet<Permission> | null
+}
 
-/** Creates the MCP server of one client. */
-export function createMcpServer(connection: Connection, options: ServerOptions): McpServer {
-  const { readOnly, progressEveryMs = 10_000 } = options
+/** Creates the MCP server of one client. It offers the tools that its key may use. */
+export function createMcpServer(connection: Connection, options: Offer): McpServer {
+  const { readOnly, permissions, progressEveryMs = 10_000 } = options
+  const offered = tools.filter(
+    (tool) => isPermitted(tool, permissions) && (!readOnly || tool.annotations.readOnlyHint),
+  )
+  const isReading = offered.every(({ annotations }) => annotations.readOnlyHint)
   const server = new McpServer(
     { name: 'computer', title: 'Computer', version: readVersion() },
-    { instructions: readOnly ? readOnlyInstructions : instructions },
+    { instructions: isReading ? readOnlyInstructions : instructions },
   )
-  for (const tool of tools) {
+  for (const tool of offered) {
     const { name, title, description, input, annotations } = tool
-    if (readOnly && !annotations.readOnlyHint) continue
     const config = {
       title,
       description,

@@ -2,6 +2,7 @@ import { serveStdio as serveOver, StdioServerTransport } from '@modelcontextprot
 import { Console } from 'node:console'
 import process from 'node:process'
 import { openConnection, type ConnectionOptions } from './connection.ts'
+import { readPermissions } from './permissions.ts'
 import { waitForShutdown } from './signals.ts'
 import { createMcpServer, type ServerOptions } from './mcp-server.ts'
 
@@ -17,7 +18,8 @@ export async function serveStdio(options: ConnectionOptions & ServerOptions): Pr
   globalThis.console = new Console(process.stderr)
   const connection = openConnection(options)
   const transport = new StdioServerTransport()
-  const served = serveOver(() => createMcpServer(connection, options), { transport })
+  const offer = { ...options, permissions: await readPermissions(connection) }
+  const served = serveOver(() => createMcpServer(connection, offer), { transport })
   await Promise.race([closed(transport), waitForShutdown()])
   await served.close()
   const timeout = new Promise<void>((resolve) => setTimeout(resolve, shutdownTimeoutMs).unref())

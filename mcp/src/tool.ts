@@ -1,3 +1,4 @@
+import type { Permission } from '@computer/sdk'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
 import type { Connection } from './connection.ts'
@@ -36,6 +37,8 @@ export type Tool = {
   readonly description: string
   readonly input: z.ZodObject
   readonly annotations: Annotations
+  /** The permission without which the tool is not offered. Default, unless it only reads: machines:control. */
+  readonly requires?: Permission
   readonly run: (call: ToolCall, input: never) => Promise<ToolResult>
 }
 

@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import type { startServer } from '../../sdk/test/server.ts'
 import { openConnection, type ConnectionOptions } from '../src/connection.ts'
 import { createMcpServer, type ServerOptions } from '../src/mcp-server.ts'
+import { readPermissions } from '../src/permissions.ts'
 
 export const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
@@ -23,7 +24,8 @@ export async function connectHere(t: Lifetime, options: ConnectionOptions & Serv
   const connection = openConnection(options)
   t.after(() => connection[Symbol.asyncDispose]())
   const [clientSide, serverSide] = InMemoryTransport.createLinkedPair()
-  await createMcpServer(connection, options).connect(serverSide)
+  const permissions = await readPermissions(connection)
+  await createMcpServer(connection, { ...options, permissions }).connect(serverSide)
   return { connection, ...(await connect(t, clientSide)) }
 }
 

@@ -14,6 +14,13 @@ test('run_command returns the exit code and both streams', async (t) => {
   assert.match(said, /^Exit code 3\.\n--- stdout\nout\n--- stderr\n.*none/)
 })
 
+test('a command line is one of bash', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  const command = 'set -o pipefail; [[ -n $HOME ]] && echo {1..3}; false | true'
+  const said = await mcp.ok('run_command', { machine, command })
+  assert.match(said, /^Exit code 1\.\n--- stdout\n1 2 3\n/)
+})
+
 test('the middle of a long output is cut, with a note', async (t) => {
   const mcp = await connectHere(t, { apiKey, baseUrl })
   const said = await mcp.ok('run_command', { machine, command: 'seq 20000' })

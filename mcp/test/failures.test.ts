@@ -1,6 +1,8 @@
+import { ApiError } from '@computer/sdk'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startServer } from '../../sdk/test/server.ts'
+import { explainFailure } from '../src/failures.ts'
 import { connectHere } from './client.ts'
 
 const server = await startServer({ after }, { plan: 'free' })
@@ -43,6 +45,11 @@ test('an invalid key and an unreachable server are referred to the user', async 
   assert.match(await wrong.refused('list_machines'), /ask the user.*COMPUTER_API_KEY/)
   const lost = await connectHere(t, { apiKey, baseUrl: 'http://127.0.0.1:1' })
   assert.match(await lost.refused('list_machines'), /tell the user.*cannot be reached/)
+})
+
+test('a permission that the key has lost is asked for', () => {
+  const refused = new ApiError('permission_denied', 'this needs machines:delete')
+  assert.match(explainFailure(refused)!, /^This needs machines:delete\. Ask the user for a key/)
 })
 
 test('a browser that fails to start is reported with its error output', async (t) => {

@@ -33,7 +33,8 @@ test('each client acts with its own key', async (t) => {
   const one = await connectOverHttp(t, mcp.url, key)
   const other = await connectOverHttp(t, mcp.url, reader.secret)
   await one.ok('create_machine', { name: 'mine' })
-  assert.match(await other.refused('delete_machine', { machine: 'mine' }), /Ask the user for a key/)
+  const deletion = other.call('delete_machine', { machine: 'mine' })
+  await assert.rejects(deletion, { code: -32602, message: /delete_machine not found/ })
   assert.match(await other.ok('list_machines'), /mine/)
 })
 

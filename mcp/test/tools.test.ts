@@ -1,5 +1,7 @@
+import type { ApiKeyScope } from '@computer/sdk'
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
+import { startServer } from '../../sdk/test/server.ts'
 import { tools } from '../src/tools/all.ts'
 import { connectHere } from './client.ts'
 
@@ -39,6 +41,8 @@ test('read-only mode offers only tools that change nothing', async (t) => {
     'get_machine',
     'list_files',
     'list_machines',
+    'list_templates',
+    'read_clipboard',
     'read_file',
     'read_process',
     'screenshot',
@@ -54,4 +58,29 @@ test('an invalid input is refused with the name of the invalid field', async (t)
   assert.match(await mcp.refused('click', { machine: 'any', x: 1, y: 1, z: 1 }), /"?z"?/)
   assert.match(await mcp.refused('open_page', { machine: 'any', url: 'file:///etc' }), /url/)
   assert.match(await mcp.refused('open_page', { machine: 'any', url: '--no-sandbox' }), /url/)
+})
+
+test('a key is offered the tools that it may use', async (t) => {
+  const server = await startServer({ after })
+  const offered = async (scopes: readonly ApiKeyScope[]) => {
+    const { secret } = await server.apiKey({ scopes })
+    const mcp = await connectHere(t, { apiKey: secret, baseUrl: server.baseUrl })
+    return (await mcp.client.listTools()).tools.map(({ name }) => name)
+  }
+  const reading = tools.filter(({ annotations }) => annotations.readOnlyHint)
+  const readers = reading.map(({ name }) => name)
+  assert.deepEqual(await offered(['machines:read']), readers)
+  const publishing = ['publish_port', 'unpublish_port']
+  assert.deepEqual(
+    (await offered(['ports:write'])).toSorted(),
+    [...readers, ...publishing].toSorted(),
+  )
+  const controlling = await offered(['machines:control'])
+  for (const name of ['click', 'run_command', 'write_file', 'start_machine', 'restore_snapshot'])
+    assert.ok(controlling.includes(name), name)
+  for (const name of ['create_machine', 'fork_machine', 'delete_machine', 'create_snapshot'])
+    assert.ok(!controlling.includes(name), name)
+  const all = await connectHere(t, { apiKey: server.key, baseUrl: server.baseUrl })
+  assert.equal((await all.client.listTools()).tools.length, tools.length)
+  assert.match(all.client.getInstructions() ?? '', /Start with list_machines/)
 })

@@ -1,13 +1,7 @@
-import type { Machine, Process } from '@computer/sdk'
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
 import { showEffect } from '../show-screen.ts'
-import { shorten } from '../text.ts'
-import { ToolError } from '../tool-error.ts'
-import { mutating, tool, type ToolCall, type Tool } from '../tool.ts'
-
-/** By then a browser that fails to start has exited, and a running one has accepted the page. */
-const startTimeoutMs = 3_000
+import { mutating, tool, type Tool } from '../tool.ts'
 
 export const browserTools: readonly Tool[] = [
   tool({
@@ -26,30 +20,8 @@ export const browserTools: readonly Tool[] = [
     annotations: { ...mutating, openWorldHint: true },
     async run(call, { url, ...input }) {
       const found = await findMachine(call, input.machine)
-      // Waits until the desktop, which the browser needs, has started.
-      await found.display.get({ signal: call.signal })
-      const started = await found.processes.start(['chromium', url], { signal: call.signal })
-      const exited = await exitWithin(call, found, started)
-      if (exited && exited.exitCode !== 0) {
-        const { signal } = call
-        const { content } = await found.processes.readLog(started.id, { stream: 'stderr', signal })
-        throw new ToolError(`The browser did not start: ${shorten(content.trim(), 1000)}`)
-      }
+      await found.open(url, { signal: call.signal })
       return showEffect(call, found, `Opened ${url}`)
     },
   }),
 ]
-
-async function exitWithin(
-  { signal }: ToolCall,
-  found: Machine,
-  { id }: Process,
-): Promise<Process | undefined> {
-  const timeout = AbortSignal.timeout(startTimeoutMs)
-  try {
-    return await found.processes.wait(id, { signal: AbortSignal.any([signal, timeout]) })
-  } catch (error) {
-    if (timeout.aborted && !signal.aborted) return undefined
-    throw error
-  }
-}

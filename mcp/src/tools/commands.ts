@@ -21,7 +21,7 @@ export const commandTools: readonly Tool[] = [
       'with read_process and end them with stop_process.',
     input: z.strictObject({
       machine,
-      command: z.string().min(1).max(100_000).describe('A command line for sh.'),
+      command: z.string().min(1).max(100_000).describe('A command line for bash.'),
       cwd: z.string().min(1).optional().describe('Default: the home of the user.'),
       user: z.enum(['agent', 'root']).optional().describe('Default: agent.'),
       timeout_seconds: z
@@ -124,7 +124,8 @@ async function readProcess(
 }
 
 function describeProcess({ id, state, exitCode, command, createdAt }: Process): string {
-  const line = command[0] === 'sh' && command[1] === '-c' ? command[2]! : command.join(' ')
+  const isLine = /^(ba)?sh$/.test(command[0]!) && command[1] === '-c'
+  const line = isLine ? command[2]! : command.join(' ')
   const status = exitCode === null ? state : `${state} with ${exitCode}`
   return `${id}: ${status}, started ${createdAt}: ${shorten(line, 300)}`
 }

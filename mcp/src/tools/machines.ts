@@ -1,6 +1,7 @@
 import type { Machine, Preview, Snapshot } from '@computer/sdk'
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
+import { findTemplate, template } from '../find-template.ts'
 import { formatBytes } from '../text.ts'
 import { mutating, destructive, readOnly, tool, type ToolCall, type Tool } from '../tool.ts'
 
@@ -57,8 +58,8 @@ export const machineTools: readonly Tool[] = [
     description:
       'Create a Linux machine with a desktop, a browser and a shell. Returns once it is running, ' +
       'usually after a few seconds. A running machine costs money: use this when no existing machine ' +
-      'will do, and use stop_machine or delete_machine when you are done. To copy an existing machine, ' +
-      'use fork_machine.',
+      'will do, and use stop_machine or delete_machine when you are done. list_templates lists what it ' +
+      'can start from. To copy an existing machine, use fork_machine.',
     input: z.strictObject({
       name: z
         .string()
@@ -67,15 +68,15 @@ export const machineTools: readonly Tool[] = [
         .optional()
         .describe('Lowercase letters, digits and hyphens. Default: generated.'),
       size: z.enum(['small', 'standard', 'large']).optional().describe('Default: small.'),
-      template: z
-        .string()
-        .regex(/^tpl_/)
-        .optional()
-        .describe('ID of the template to create it from, if the user named one.'),
+      template: template.optional(),
     }),
     annotations: mutating,
-    async run({ connection, signal }, input) {
-      const created = await connection.computer.machines.create({ ...input, signal })
+    requires: 'machines:create',
+    async run(call, { template, ...input }) {
+      const { connection, signal } = call
+      const base = template === undefined ? undefined : await findTemplate(call, template)
+      const options = { ...input, template: base, signal }
+      const created = await connection.computer.machines.create(options)
       return `Created.\n${describeMachine(created)}`
     },
   }),
@@ -114,6 +115,20 @@ export const machineTools: readonly Tool[] = [
     },
   }),
   tool({
+    name: 'restart_machine',
+    title: 'Restart a machine',
+    description:
+      'Shut down a machine and boot it again; return once it is running. Its programs end, its disk is ' +
+      'kept. Use it when the desktop or a program hangs and nothing else helps, or after an upgrade of ' +
+      'the system.',
+    input: z.strictObject({ machine }),
+    annotations: destructive,
+    async run(call, input) {
+      const found = await findMachine(call, input.machine)
+      return describeMachine(await found.restart({ signal: call.signal }))
+    },
+  }),
+  tool({
     name: 'delete_machine',
     title: 'Delete a machine',
     description:
@@ -128,6 +143,7 @@ export const machineTools: readonly Tool[] = [
         .describe('Delete its snapshots as well. They cannot be recovered. Default: false.'),
     }),
     annotations: destructive,
+    requires: 'machines:delete',
     run: deleteMachine,
   }),
 ]

@@ -21,6 +21,7 @@ export const portTools: readonly Tool[] = [
       access: z.enum(['private', 'public']).optional(),
     }),
     annotations: { ...mutating, idempotentHint: true, openWorldHint: true },
+    requires: 'ports:write',
     async run(call, { port, name, access, ...input }) {
       const found = await findMachine(call, input.machine)
       const published = await found.ports.publish(port, { name, access, signal: call.signal })
@@ -37,6 +38,7 @@ export const portTools: readonly Tool[] = [
       'the port again gives a different URL.',
     input: z.strictObject({ machine, port }),
     annotations: destructive,
+    requires: 'ports:write',
     async run(call, { port, ...input }) {
       const found = await findMachine(call, input.machine)
       const { signal } = call

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
+import { findSnapshot, snapshot } from '../find-snapshot.ts'
 import { mutating, destructive, tool, type Tool } from '../tool.ts'
 import { describeMachine } from './machines.ts'
-
-const snapshot = z.string().regex(/^snp_[0-9a-z]+$/)
 
 export const snapshotTools: readonly Tool[] = [
   tool({
@@ -18,6 +17,7 @@ export const snapshotTools: readonly Tool[] = [
       name: z.string().min(1).max(255).optional().describe('Default: generated.'),
     }),
     annotations: mutating,
+    requires: 'snapshots:write',
     async run(call, { name, ...input }) {
       const found = await findMachine(call, input.machine)
       const taken = await found.snapshots.create({ name, signal: call.signal })
@@ -31,15 +31,30 @@ export const snapshotTools: readonly Tool[] = [
       'Restore a machine to one of its snapshots. The current disk is first saved as a snapshot named ' +
       '"Before restore"; running programs end, and a running machine is restarted. To keep the ' +
       'machine as it is, use fork_machine with the snapshot instead.',
-    input: z.strictObject({
-      machine,
-      snapshot: snapshot.describe('Snapshot ID, as listed by get_machine.'),
-    }),
+    input: z.strictObject({ machine, snapshot }),
     annotations: destructive,
     async run(call, input) {
       const found = await findMachine(call, input.machine)
-      await found.restore(input.snapshot, { signal: call.signal })
+      const id = await findSnapshot(call, found, input.snapshot)
+      await found.restore(id, { signal: call.signal })
       return `Restored ${input.snapshot}.\n${describeMachine(found)}`
+    },
+  }),
+  tool({
+    name: 'delete_snapshot',
+    title: 'Delete a snapshot',
+    description:
+      'Permanently delete the newest snapshot of a machine; older ones can be deleted only after it. Use ' +
+      'it to make room when the plan allows no more snapshots, for snapshots that you took yourself or ' +
+      'that the user asked you to delete.',
+    input: z.strictObject({ machine, snapshot }),
+    annotations: destructive,
+    requires: 'snapshots:delete',
+    async run(call, input) {
+      const found = await findMachine(call, input.machine)
+      const id = await findSnapshot(call, found, input.snapshot)
+      await found.snapshots.delete(id, { signal: call.signal })
+      return `Deleted the snapshot ${input.snapshot} of ${found.name}.`
     },
   }),
   tool({
@@ -57,13 +72,16 @@ export const snapshotTools: readonly Tool[] = [
         .max(63)
         .optional()
         .describe('Name of the new machine. Default: generated.'),
-      snapshot: snapshot.optional().describe('Snapshot to fork. Default: the current disk.'),
+      snapshot: snapshot.optional(),
     }),
     annotations: mutating,
+    requires: 'machines:create',
     async run(call, { name, snapshot, ...input }) {
       const found = await findMachine(call, input.machine)
       const { signal } = call
-      const fork = await found.fork({ name, snapshotId: snapshot, signal })
+      const snapshotId =
+        snapshot === undefined ? undefined : await findSnapshot(call, found, snapshot)
+      const fork = await found.fork({ name, snapshotId, signal })
       return `Forked ${found.name}.\n${describeMachine(fork)}`
     },
   }),
