@@ -27,6 +27,7 @@ test('each admin command has a help text', () => {
   const commands = {
     user: ['create', 'reset-password', 'disable', 'enable', 'list'],
     org: ['list', 'set-plan'],
+    key: ['create'],
     secrets: ['rotate'],
   }
   for (const [noun, verbs] of Object.entries(commands)) {

@@ -37,6 +37,24 @@ test('an account is created with a password that is shown once', async () => {
   )
 })
 
+test('a key is created in the name of an owner, and shown once', async () => {
+  const made = await admin('key', 'create', 'ci', '--scope', 'machines:read', 'machines:control')
+  assert.equal(made.code, 0, made.stderr)
+  const secret = /^key: (\S+)$/m.exec(made.stdout)![1]!
+  const bearer = { authorization: `Bearer ${secret}` }
+  const { body: me } = await server.anonymous('GET', '/v1/auth/me', undefined, bearer)
+  assert.deepEqual([me.organization.id, me.permissions], [home.id, ['machines:control']])
+  const { body: log } = await owner('GET', '/v1/audit-events?type=api_key.created')
+  assert.deepEqual([log.data[0].actor.type, log.data[0].target.name], ['operator', 'ci'])
+
+  const whole = await admin('key', 'create', 'all', '--organization', home.id, '--json')
+  const { organization_id, scopes } = JSON.parse(whole.stdout)
+  assert.deepEqual([organization_id, scopes.length], [home.id, 13])
+  const nowhere = await admin('key', 'create', 'x', '--organization', `org_${'0'.repeat(26)}`)
+  assert.deepEqual([nowhere.code, nowhere.stdout], [1, ''])
+  assert.match(nowhere.stderr, /an owner of organization org_0/)
+})
+
 test('an account is created with a password from stdin and a membership', async () => {
   const flags = ['--email', 'bob@example.com', '--organization', home.id, '--role', 'admin']
   const made = await admin('user', 'create', ...flags, '--password-stdin', '--json', {

@@ -1,33 +1,14 @@
-import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
-import type { ApiKeyScope } from '@computer/sdk'
+import { InvalidArgumentError } from '@commander-js/extra-typings'
 import { clientCommand, examples } from '../../command.ts'
 import { writeJson } from '../../output.ts'
 import { printable } from '../../text.ts'
 import { connectAsPerson } from './manage.ts'
-
-const scopes: Readonly<Record<ApiKeyScope, string>> = {
-  'machines:read': 'reading',
-  'machines:write': 'creating and deleting machines',
-  'machines:control': 'starting, stopping and using machines',
-  'snapshots:read': 'reading',
-  'snapshots:write': 'taking and deleting snapshots',
-  'templates:read': 'reading',
-  'templates:write': 'creating and deleting templates',
-  'sessions:read': 'reading',
-  'sessions:write': 'opening and closing sessions',
-  'ports:read': 'reading',
-  'ports:write': 'publishing ports',
-  'secrets:write': 'storing and deleting secrets',
-  'usage:read': 'reading',
-}
-const allScopes = Object.keys(scopes) as ApiKeyScope[]
+import { allScopes, scopeFlag, scopesHelp } from './scopes.ts'
 
 export const create = clientCommand('create')
   .description('Create an API key and print its secret, which cannot be read again.')
   .argument('<name>', 'name that people recognize the key by')
-  .addOption(
-    new Option('--scope <scope...>', 'what the key may change (default: all)').choices(allScopes),
-  )
+  .addOption(scopeFlag())
   .option(
     '--expires <date>',
     'when the key expires, such as 2030-01-31 (default: never)',
@@ -35,13 +16,7 @@ export const create = clientCommand('create')
   )
   .addHelpText(
     'after',
-    `
-Any key can read everything in its organization; the scopes allow changes:
-${Object.entries(scopes)
-  .filter(([, grants]) => grants !== 'reading')
-  .map(([scope, grants]) => `  ${scope.padEnd(17)} ${grants}`)
-  .join('\n')}
-For a key that changes nothing, choose machines:read.
+    `${scopesHelp}
 
 The secret alone is written to standard output, so that it can go into a file or a variable.
 ${examples(

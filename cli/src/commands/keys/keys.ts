@@ -12,5 +12,6 @@ export const keys = new Command('keys')
     'after',
     `
 No API key can create or revoke keys: sign in as a person with \`computer login --email\`.
-The operator makes one on the host of the server, with \`computer admin user create\`.`,
+On the host of the server, \`computer admin user create\` makes such a person, and
+\`computer admin key create\` makes a key without one.`,
   )

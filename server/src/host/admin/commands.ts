@@ -1,5 +1,6 @@
 import type { App } from '../../app.ts'
 import type { OrganizationRow, UserRow } from '../../db/database.ts'
+import { createOwnerKey } from '../../domain/operator/keys.ts'
 import { listOrganizations, setPlan } from '../../domain/operator/plans.ts'
 import {
   createUser,
@@ -53,6 +54,14 @@ export async function runAdminCommand(
       return {
         json: showOrganization(organization),
         text: `${organization.name} now has the plan ${describePlan(organization)}`,
+      }
+    }
+    case 'key create': {
+      const { id, name, organization_id, prefix, scopes, created_at, secret } =
+        await createOwnerKey(app, operator, request)
+      return {
+        json: { id, organization_id, name, prefix, scopes, created_at, secret },
+        text: `created ${name} (${id})\nkey: ${secret}\nThe key is not shown again.`,
       }
     }
     case 'secrets rotate':

@@ -1,4 +1,4 @@
-import { Email, OrganizationId, PersonName, Role } from '@computer/contract'
+import { ApiKey, ApiKeyScope, Email, OrganizationId, PersonName, Role } from '@computer/contract'
 import { z } from 'zod'
 
 /** The request that `computer admin …` passes to main-admin.ts as its argument. Passwords use stdin. */
@@ -24,6 +24,12 @@ const requests = z.discriminatedUnion('command', [
     organizationId: OrganizationId,
     planId: z.string(),
     limits: z.record(z.string(), z.string()),
+  }),
+  z.strictObject({
+    command: z.literal('key create'),
+    organizationId: OrganizationId.nullable(),
+    name: ApiKey.shape.name,
+    scopes: z.array(ApiKeyScope).min(1),
   }),
   z.strictObject({ command: z.literal('secrets rotate'), newKey: z.boolean() }),
 ])
