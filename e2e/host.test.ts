@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { readFile, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { after, before, test, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
 import { networkName } from '../server/src/process.ts'
 import { createApiClient, type ApiClient } from './harness/api.ts'
+import { findHostNode } from '../server/test/nodes.ts'
+import { openTerminal, readGuide } from './harness/guide.ts'
 import { eventually } from './harness/polling.ts'
 import { removeEngine } from './harness/engine-daemon.ts'
 import { prepareServer } from './harness/server-folder.ts'
@@ -16,6 +19,7 @@ import { readServerPid } from './harness/processes.ts'
  * folder and one machine, so each builds on those before it.
  */
 const main = join(import.meta.dirname, '..', 'cli', 'src', 'main.ts')
+const run = promisify(execFile)
 /** The first start unpacks the image. */
 const startBoundMs = 300_000
 let dataDir = ''
@@ -95,6 +99,52 @@ test('computer down stops the machine too, and it can be started again', async (
   await server.api.ok('POST', `/v1/machines/${id}/start?wait=60`)
   assert.equal(await state(), 'running')
 })
+
+test('the commands that a start prints work as pasted', async (t) => {
+  const printed = server.output().slice(server.output().lastIndexOf('Sign in, create a computer'))
+  const commands = [...printed.matchAll(/^ {2}(\S.*)$/gm)].map(([, command]) => command!)
+  assert.equal(commands.length, 3)
+  const terminal = await openOperatorTerminal(t)
+  const output = await terminal.paste(commands)
+  assert.match(output, /Signed in to Home at .*\nfirst is running .*\nscreen\.png \(1280x800\)\n$/)
+  const picture = await readFile(join(terminal.home, 'screen.png'))
+  assert.equal(picture.subarray(1, 4).toString(), 'PNG')
+})
+
+test('a backup made and restored as the guide tells has the machines and their disks', async (t) => {
+  const [check, backUp, restore] = await readGuide('docs/self-hosting.md')
+  const terminal = await openOperatorTerminal(t)
+  t.after(() => rm(`${dataDir}.before-restore`, { recursive: true, force: true }))
+  assert.match(await terminal.paste([check!]), /This host can run the server/)
+
+  await server.api.run(id, ['sh', '-c', 'echo kept > note; sync'])
+  const keyring = await readFile(join(dataDir, 'secrets.keyring'), 'utf8')
+  assert.match(await terminal.paste([backUp!]), /the server and its machines are stopped/)
+  assert.ok(!(await readFile('/proc/self/mounts', 'utf8')).includes(` ${dataDir}/`))
+  const { stdout } = await run('tar', ['-tf', join(terminal.home, 'computer-backup.tar')])
+  assert.match(stdout, /^\.\/engine\//m)
+  assert.doesNotMatch(stdout, /keyring/)
+
+  server = await up()
+  await server.api.ok('POST', `/v1/machines/${id}/start?wait=60`)
+  await server.api.run(id, ['sh', '-c', 'echo lost > note; sync'])
+  await server.api.ok('POST', '/v1/machines', { name: 'later' })
+  await terminal.paste([restore!])
+  assert.equal(await readFile(join(dataDir, 'secrets.keyring'), 'utf8'), keyring)
+
+  server = await up()
+  const { data } = await server.api.ok('GET', '/v1/machines')
+  assert.ok(!data.some(({ name }: { name: string }) => name === 'later'))
+  await server.api.ok('POST', `/v1/machines/${id}/start?wait=60`)
+  assert.equal(await server.api.run(id, ['cat', 'note']), 'kept\n')
+})
+
+/** The operator's, with the host's Node. */
+async function openOperatorTerminal(t: TestContext) {
+  const defined = Object.entries(env).filter(([name]) => name.startsWith('COMPUTER_'))
+  const nodeDir = (await findHostNode()) ?? dirname(process.execPath)
+  return openTerminal(t, nodeDir, Object.fromEntries(defined) as Record<string, string>)
+}
 
 async function state(): Promise<string> {
   return (await server.api.ok('GET', `/v1/machines/${id}`)).state

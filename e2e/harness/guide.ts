@@ -43,6 +43,7 @@ export async function openTerminal(
   const PATH = `${home}/bin:${nodeDir}:${(await findHostNode()) ?? nodeDir}:/usr/sbin:/usr/bin:/sbin:/bin`
   return {
     home,
+    path: PATH,
     /** Pastes blocks into one shell, which ends at the first command that fails. Resolves to its output. */
     async paste(blocks: readonly string[]): Promise<string> {
       // A terminal has nothing for a command to read.

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { readConfig, type Config } from './config.ts'
+import { unmountEngine } from './host/engine-mounts.ts'
 import { engineDirectory } from './host/engine.ts'
 import { endLeftovers } from './host/leftovers.ts'
 import { sendSignal } from './host/process-record.ts'
@@ -15,8 +16,8 @@ import { createDriver } from './process.ts'
 
 /*
  * `computer down`: stops the server, then shuts the machines down through the engine, which it starts
- * again for that. It leaves the rows alone: the next server finds the machines stopped, as after a power
- * cut.
+ * again for that, and unmounts their disks. It leaves the rows alone: the next server finds the machines
+ * stopped, as after a power cut.
  */
 const stopTimeoutMs = 120_000
 const terminal = openTerminal()
@@ -50,6 +51,7 @@ async function stopEverything(config: Config, terminal: Terminal): Promise<numbe
   } finally {
     await supervisor.stop()
   }
+  await unmountEngine(config.dataDir)
   terminal.say(`the server and its machines are stopped; all their data is in ${config.dataDir}`)
   return 0
 }
