@@ -24,7 +24,7 @@ const sources = [
   '{LICENSE,tsconfig.json,package-lock.json}',
 ]
 
-/** Builds the packages unless `outDir` has them. Of two builds at once, the last one stays. */
+/** Builds the packages unless `outDir` has them. Two builds at once do no harm. */
 export async function buildClients(outDir: string): Promise<void> {
   const stamp = await hashSources()
   if ((await readStamp(outDir)) === stamp) return
@@ -35,6 +35,9 @@ export async function buildClients(outDir: string): Promise<void> {
     await writeFile(join(work, 'done', stampFile), stamp)
     await rm(outDir, { recursive: true, force: true })
     await rename(join(work, 'done'), outDir)
+  } catch (error) {
+    // Another build of the same sources was faster.
+    if ((await readStamp(outDir)) !== stamp) throw error
   } finally {
     await rm(work, { recursive: true, force: true })
   }
