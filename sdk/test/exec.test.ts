@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { after, test } from 'node:test'
 import { eventually } from '../../server/test/settled.ts'
 import type { Process } from '../src/index.ts'
-import { createNetwork, lose } from './network.ts'
+import { createNetwork, lose, type Sent } from './network.ts'
 import { startServer } from './server.ts'
 
 const server = await startServer({ after })
@@ -60,8 +60,13 @@ test('a long output is streamed whole, and its end is the result', async () => {
 
 test('binary input arrives byte for byte, however slowly it is read', async () => {
   const bytes = Buffer.from(Array.from({ length: 6_000_000 }, (_, at) => (at * 7) % 256))
-  const count = 'sleep 0.3; cat > input.bin; wc -c < input.bin'
-  const whole = await machine.exec(count, { stdin: bytes })
+  const count = 'until [ -e go ]; do sleep 0.02; done; cat > input.bin; wc -c < input.bin'
+  const counting = machine.exec(count, { stdin: bytes })
+  // The machine refuses more input than it can keep, until the command reads some.
+  const isRefused = ({ what, status }: Sent) => what.endsWith('/stdin') && status === 409
+  await eventually(async () => network.sent.some(isRefused) || undefined)
+  await machine.files.write('go', '')
+  const whole = await counting
   assert.deepEqual([whole.exitCode, whole.stdout.trim()], [0, '6000000'])
   assert.ok(bytes.equals(await machine.files.read('input.bin')))
   const pieces = Readable.from([bytes.subarray(0, 3), bytes.subarray(3, 5_000_000)])
