@@ -15,7 +15,7 @@ export const testTiming: Timing = {
   flushTimeoutMs: 500,
   enginePollMs: 20,
   imagePollMs: 200,
-  hostPollMs: 20,
+  hostPollMs: 50,
   hostPatienceMs: 200,
   sweepMs: 250,
   bodyMs: 30_000,

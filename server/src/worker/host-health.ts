@@ -7,12 +7,19 @@ import type { WorkerApp } from './worker-app.ts'
 export async function watchHost(app: WorkerApp, signal: AbortSignal): Promise<void> {
   const { hostPollMs, hostPatienceMs } = app.timing
   let failingSinceMs: number | null = null
+  // An earlier worker may have left the host unhealthy.
+  let isHealthy = false
   while (!signal.aborted) {
     if (await answers(app, signal)) {
       failingSinceMs = null
-      await logFailure(app, () => recordHealthy(app))
+      const record = async () => {
+        await recordHealthy(app)
+        isHealthy = true
+      }
+      if (!isHealthy) await logFailure(app, record)
     } else if (!signal.aborted) {
       failingSinceMs ??= performance.now()
+      isHealthy = false
       if (performance.now() - failingSinceMs >= hostPatienceMs) {
         await logFailure(app, () => recordUnhealthy(app, 'the engine of the host does not answer'))
       }

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import { appendEvent } from '../events/events.ts'
 
@@ -34,8 +33,5 @@ export async function recordUnhealthy(
 
 /** There is no event for it: the machines' own events go on. */
 export async function recordHealthy(app: Pick<App, 'db'>): Promise<void> {
-  await app.db
-    .deleteFrom('host_health')
-    .where(sql<boolean>`true`)
-    .execute()
+  await app.db.deleteFrom('host_health').execute()
 }
