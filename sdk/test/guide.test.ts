@@ -128,7 +128,6 @@ function play(name: (typeof names)[number], overrides: Partial<Surroundings> = {
 
 /** Each fragment as a function of a module. A page's import becomes a parameter. */
 function moduleOf(bodies: readonly string[]): string {
-  const source = join(repoDir, 'sdk/src/index.ts')
   const functions = bodies.map((body, index) => {
     const own = body.replace(/^import .*\n+/gm, '')
     const given = ['computer', 'machine', 'ApiError', 'console', 'screen', 'RFB', 'element']
