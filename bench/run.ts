@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { openIncus } from './incus.ts'
+import { bench as firstPicture } from './rows/a13-first-picture.ts'
 import { bench as attacks } from './rows/r12-attacks.ts'
 import { bench as hostileAgent } from './rows/r20-hostile-agent.ts'
 import { bench as create } from './rows/s01-create.ts'
@@ -57,6 +58,7 @@ const benches: readonly Bench[] = [
   events,
   footprint,
   pictureAfterAction,
+  firstPicture,
   attacks,
   hostileAgent,
 ]

@@ -1,10 +1,10 @@
-import { withPort } from '../baseline-port.ts'
 import { pixelOf } from '../canvas.ts'
-import { installPackages, waitForListener, withDesktop } from '../desktop.ts'
+import { withDesktop } from '../desktop.ts'
 import type { Sample } from '../measure.ts'
 import { compareRounds, type Bench } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 import { viewScreen, viewWebsockify, type Viewer } from '../viewer.ts'
+import { withWebsockify } from '../websockify.ts'
 
 /**
  * A mouse press sent by a viewer until that viewer receives the pixel that it changes. The baseline is the
@@ -16,13 +16,9 @@ export const bench: Bench = {
   title: 'input to frame',
   run: (context) =>
     withDesktop(context, 's12', async (desktop) => {
-      const { api, incus, plan, say } = context
-      say('installing websockify')
-      await installPackages(desktop.runAsRoot, 'websockify')
-      await desktop.runAsRoot('sh', '-c', websockify)
-      await waitForListener(desktop, port)
+      const { api, plan, say } = context
       await desktop.ask({ do: 'follow' })
-      return withPort(incus, desktop.instance, port, async (hostPort) => {
+      return withWebsockify(context, desktop, async (hostPort) => {
         const { lease } = desktop
         const sides = {
           baseline: async (round: number) => press(await viewWebsockify(hostPort), 2 * round),
@@ -41,8 +37,6 @@ export const bench: Bench = {
     }),
 }
 
-const port = 6080
-const websockify = `runuser -u agent -- setsid websockify --daemon ${port} --unix-target=/run/xvnc/rfb.sock`
 /** The centre of the probe's response to a press. */
 const watched = { x: 640, y: 400 }
 

@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import type { Lifetime } from '../../server/test/harness.ts'
 import { findHostNode } from '../../server/test/nodes.ts'
 
 const repoDir = fileURLToPath(new URL('../../', import.meta.url))
@@ -31,7 +31,7 @@ export async function readGuide(
 
 /** A person at a terminal in a folder of their own, who has this Node and the set-up's `computer`. */
 export async function openTerminal(
-  t: Pick<TestContext, 'after'>,
+  t: Lifetime,
   nodeDir: string,
   env: Readonly<Record<string, string>>,
 ) {
