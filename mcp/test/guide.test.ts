@@ -8,6 +8,7 @@ import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import { openTerminal } from '../../e2e/harness/guide.ts'
+import { freePort } from '../../e2e/harness/ports.ts'
 import { startServer } from '../../sdk/test/server.ts'
 import { findHostNode } from '../../server/test/nodes.ts'
 import { tools } from '../src/tools/all.ts'
@@ -66,7 +67,8 @@ test('a client reaches the server over HTTP with its own key', async (t) => {
   const { port, pathname } = new URL(reached!.url!)
   assert.ok(overHttp!.includes(port))
   // That port may be taken on this host.
-  const [command, ...args] = overHttp!.map((word) => (word === port ? '0' : word))
+  const own = String(await freePort())
+  const [command, ...args] = overHttp!.map((word) => (word === port ? own : word))
   const child = spawn(command!, args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
   t.after(async () => {
     child.kill()
