@@ -41,12 +41,12 @@ after(async () => {
 
 test("the README's program runs as written", async () => {
   const text = await readFile(`${repoDir}README.md`, 'utf8')
-  const program = /```ts\n([^]*?)```/.exec(text)?.[1]
+  const program = /```js\n([^]*?)```/.exec(text)?.[1]
   assert.ok(program)
   const { key, baseUrl } = server.api
   const { PATH } = process.env
   const env = { PATH, COMPUTER_API_KEY: key, COMPUTER_BASE_URL: baseUrl }
-  const how = ['--input-type=module-typescript', '--eval', program]
+  const how = ['--input-type=module', '--eval', program]
   const { stdout, stderr } = await promisify(execFile)(process.execPath, how, { cwd: repoDir, env })
   assert.equal(stderr, '')
   const [, name, bytes] = /^Linux (\S+) .*\n\n(\d+)\n$/.exec(stdout) ?? []

@@ -53,7 +53,8 @@ test('data, archives and videos can be handled', async () => {
 test('a shell has an editor, a multiplexer and a monitor', async () => {
   const script = `
     vim -es -c 'normal itext' -c 'wq' note.txt; cat note.txt
-    tmux new-session -d 'echo in tmux >out; tmux wait-for -S done'; tmux wait-for done; cat out
+    tmux new-session -d; tmux send-keys 'echo in tmux >out; tmux wait-for -S done' Enter
+    tmux wait-for done; tmux kill-server; cat out
     htop --version | head -n 1`
   assert.match(await run(script), /^text\nin tmux\nhtop /)
 })
