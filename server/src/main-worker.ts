@@ -1,3 +1,4 @@
+import { markWorkerReady } from './host/worker-readiness.ts'
 import { runService } from './process.ts'
 import { runWorker } from './worker/loop.ts'
 
@@ -5,7 +6,7 @@ import { runWorker } from './worker/loop.ts'
 await runService('worker', async (app) => {
   await app.driver.prepare()
   const stopping = new AbortController()
-  const working = runWorker(app, stopping.signal)
+  const working = runWorker(app, stopping.signal, () => markWorkerReady(app.config.dataDir))
   return {
     async stop() {
       stopping.abort()

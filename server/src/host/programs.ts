@@ -9,6 +9,7 @@ import { engineCommand, engineSocketPath, prepareEngineFiles, waitEngineReady } 
 import { withSharedLimits } from './kernel-limits.ts'
 import { databaseUrl, ensureCluster, postgresCommand } from './postgres.ts'
 import type { Program } from './supervised-process.ts'
+import { findWorkerDelay, forgetWorkerReady } from './worker-readiness.ts'
 
 /* The programs of a server, in the order in which they start. */
 
@@ -47,14 +48,24 @@ export function engineProgram({ dataDir }: Config): Program {
 export function serverPrograms(config: Config, url: string): readonly Program[] {
   const host = config.bind === '0.0.0.0' || config.bind === '::' ? '127.0.0.1' : config.bind
   const env = { ...definedEnvironment(), COMPUTER_DATA: config.dataDir, DATABASE_URL: url }
-  const program = (name: string, findDelay: Program['findDelay']): Program => {
+  const commandOf = (name: string) => {
     const path = fileURLToPath(new URL(`../main-${name}.ts`, import.meta.url))
-    return { name, findDelay, command: () => ({ argv: [process.execPath, path], env }) }
+    return () => ({ argv: [process.execPath, path], env })
   }
+  const httpProgram = (name: string, port: number): Program => ({
+    name,
+    command: commandOf(name),
+    findDelay: () => findHttpDelay(`http://${bracket(host)}:${port}/readyz`),
+  })
   return [
-    program('worker', async () => null),
-    program('api', () => findHttpDelay(`http://${bracket(host)}:${config.apiPort}/readyz`)),
-    program('gateway', () => findHttpDelay(`http://${bracket(host)}:${config.gatewayPort}/readyz`)),
+    {
+      name: 'worker',
+      prepare: () => forgetWorkerReady(config.dataDir),
+      command: commandOf('worker'),
+      findDelay: () => findWorkerDelay(config.dataDir),
+    },
+    httpProgram('api', config.apiPort),
+    httpProgram('gateway', config.gatewayPort),
   ]
 }
 

@@ -26,9 +26,13 @@ const graceMs = 5_000
 
 /**
  * Runs every reconciler until the signal is aborted, and resolves when no work is in flight or a short
- * grace period is over.
+ * grace period is over. `onReconciled` is called once all rows have been compared with the engine.
  */
-export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<void> {
+export async function runWorker(
+  app: WorkerApp,
+  signal: AbortSignal,
+  onReconciled?: () => Promise<void>,
+): Promise<void> {
   const { sweepMs } = app.timing
   const every = (ms: number, pass: () => Promise<void>) =>
     setInterval(() => void logFailure(app, pass), ms)
@@ -58,6 +62,7 @@ export async function runWorker(app: WorkerApp, signal: AbortSignal): Promise<vo
   ]
   void logFailure(app, measure)
   await logFailure(app, () => reconcileAll(app))
+  if (onReconciled) await logFailure(app, onReconciled)
   void logFailure(app, () => redeliverSecrets(app))
 
   const queues = [
