@@ -80,6 +80,8 @@ export const Screenshot = z
       .boolean()
       .nullable()
       .describe('Whether the screen had settled. Null without settle_ms.'),
-    changing: Rectangle.nullable().describe('Where the screen last moved if it had not settled.'),
+    changing: Rectangle.nullable().describe(
+      'Where the screen moved in the last `settle_ms`, if it had not settled.',
+    ),
   })
   .meta({ id: 'Screenshot' })

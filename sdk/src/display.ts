@@ -24,7 +24,7 @@ export type Screenshot = {
   readonly display: { readonly width: number; readonly height: number }
   /** With `settleMs`: whether the screen had settled before `timeoutMs` passed. */
   readonly settled: boolean | null
-  /** Where the screen last moved, if it had not settled. */
+  /** Where the screen moved in the last `settleMs`, if it had not settled. */
   readonly changing: Rectangle | null
 }
 

@@ -11,7 +11,8 @@ function createScreen() {
   const frame = { ...size, pixels: new Uint32Array(size.width * size.height) }
   motion.update(frame, all, null)
   return {
-    last: (within = all, ignored: (typeof all)[] = []) => motion.last(within, ignored),
+    last: (within = all, ignored: (typeof all)[] = [], forMs = 0) =>
+      motion.last(within, ignored, forMs),
     draw(x: number, y: number, colour: number, atMs: number | null) {
       frame.pixels[y * size.width + x] = colour
       motion.update(frame, all, atMs)
@@ -36,6 +37,15 @@ test('changes of one moment have one place', () => {
   draw(0, 0, 1, 1000)
   draw(40, 20, 1, 1000)
   assert.deepEqual(last(), { atMs: 1000, where: { x: 0, y: 0, width: 48, height: 32 } })
+})
+
+test('changes of a span have one place, too', () => {
+  const { draw, last } = createScreen()
+  draw(63, 39, 1, 500)
+  draw(0, 0, 1, 900)
+  draw(40, 20, 1, 1000)
+  assert.deepEqual(last(all, [], 100)?.where, { x: 0, y: 0, width: 48, height: 32 })
+  assert.deepEqual(last(all, [], 99)?.where, { x: 32, y: 16, width: 16, height: 16 })
 })
 
 test('what blinks does not move, once it has returned', () => {

@@ -29,21 +29,24 @@ export class BlockMotion {
     }
   }
 
-  /** When anything last moved in `within` and outside of every rectangle of `ignored`, and where. */
+  /**
+   * When anything last moved in `within` and outside of every rectangle of `ignored`, and where anything
+   * moved in the `forMs` before.
+   */
   last(
     within: Rectangle,
     ignored: readonly Rectangle[],
+    forMs: number,
   ): { readonly atMs: number; readonly where: Rectangle } | null {
-    let atMs = -Infinity
-    let where: Rectangle | null = null
-    for (const { index, block } of this.#touching(within)) {
-      const movedAtMs = this.#blocks[index]?.movedAtMs ?? -Infinity
-      if (movedAtMs < atMs || movedAtMs === -Infinity) continue
-      if (ignored.some((rectangle) => overlaps(rectangle, block))) continue
-      where = where && movedAtMs === atMs ? union(where, block) : block
-      atMs = movedAtMs
-    }
-    return where && { atMs, where }
+    const moved = [...this.#touching(within)].flatMap(({ index, block }) => {
+      const atMs = this.#blocks[index]?.movedAtMs ?? null
+      if (atMs === null || ignored.some((rectangle) => overlaps(rectangle, block))) return []
+      return [{ atMs, block }]
+    })
+    const atMs = moved.reduce((latest, one) => Math.max(latest, one.atMs), -Infinity)
+    const recent = moved.filter((one) => one.atMs >= atMs - forMs)
+    if (recent.length === 0) return null
+    return { atMs, where: recent.map(({ block }) => block).reduce(union) }
   }
 
   *#touching({ x, y, width, height }: Rectangle) {

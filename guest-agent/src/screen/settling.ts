@@ -16,7 +16,7 @@ export type SettleOptions = {
   readonly signal: AbortSignal
 }
 
-/** `changing` is where the screen last moved before the time was up, or null if it has settled. */
+/** `changing` is where the screen moved in the last `settleMs`, or null if it has settled. */
 export type Settled = { readonly changing: Rectangle | null }
 
 /**
@@ -48,7 +48,7 @@ export class Settling {
         await this.#queue.run(() => this.#sample(grabber))
         const sampledMs = performance.now()
         const area = region ?? { x: 0, y: 0, ...this.#session.size }
-        const last = this.#motion.last(area, ignored)
+        const last = this.#motion.last(area, ignored, settleMs)
         const dueMs = Math.max(startMs, last?.atMs ?? startMs) + settleMs
         if (sampledMs >= dueMs) return { changing: null }
         if (sampledMs >= endMs) return { changing: last?.where ?? area }

@@ -567,7 +567,7 @@ export interface ScreenshotRecord {
   /** Whether the screen had settled. Null without settle_ms. */
   settled: boolean | null
 
-  /** Where the screen last moved if it had not settled. */
+  /** Where the screen moved in the last `settle_ms`, if it had not settled. */
   changing: Rectangle | null
 }
 
