@@ -6,6 +6,7 @@ import sharp from 'sharp'
 import { eventually } from './harness/polling.ts'
 import { launchChromium } from './harness/chromium.ts'
 import { NovncViewer, servePage } from './harness/novnc-page.ts'
+import { difference } from './harness/pictures.ts'
 import type { RealServer } from './harness/server.ts'
 import { joinServer } from './harness/shared-server.ts'
 
@@ -142,16 +143,4 @@ async function showsMachine(one: NovncViewer): Promise<void> {
     last = await difference(bytes, await one.picture())
     return last < 2
   }).catch((error: Error) => assert.fail(`${error.message}; it differs by ${last}`))
-}
-
-/** The average difference, of 255; infinite for pictures of different sizes. */
-async function difference(a: Buffer, b: Buffer): Promise<number> {
-  const [first, second] = await Promise.all(
-    [a, b].map((image) => sharp(image).removeAlpha().raw().toBuffer({ resolveWithObject: true })),
-  )
-  const { width, height } = first!.info
-  if (second!.info.width !== width || second!.info.height !== height) return Infinity
-  let sum = 0
-  for (const [index, value] of first!.data.entries()) sum += Math.abs(value - second!.data[index]!)
-  return sum / first!.data.length
 }

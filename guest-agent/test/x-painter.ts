@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Clipboard } from '../src/desktop/clipboard.ts'
 import { eventMask } from '../src/x11/events.ts'
-import { pair, type Rectangle } from '../src/x11/requests.ts'
+import { pair, queryPointer, type Rectangle } from '../src/x11/requests.ts'
 import { openSession } from '../src/x11/session.ts'
 
 /** A program that draws on the display over its own connection. */
@@ -40,6 +40,12 @@ export async function openPainter(xSocketPath: string) {
       x.send(request(42, 1, [window, 0]))
       await x.sync()
       return window
+    },
+    /** Gives the keyboard to the window under the pointer, as a window manager does when it is clicked. */
+    async focusClicked(): Promise<void> {
+      const pointer = await x.ask(queryPointer(root))
+      x.send(request(42, 1, [pointer.readUInt32LE(12), 0]))
+      await x.sync()
     },
     /** All red, pointing at 2,3, over the whole display. */
     async showCursor(width: number, height: number): Promise<void> {

@@ -1,8 +1,9 @@
 # Debian packages. Debian 13 has them all; on Debian 12, Incus and btrfs-progs come from backports. The
-# last four are for the tests: libraries of their Chromium, and shells that complete the CLI's commands.
+# last five are for the tests: libraries of their Chromium, shells that complete the CLI's commands, and a
+# viewer of screens.
 
 packages='incus-base incus-client btrfs-progs lxcfs uidmap attr rsync dnsmasq-base nftables iproute2
-  mmdebstrap zstd xz-utils socat mount libnss3 libexpat1 zsh fish'
+  mmdebstrap zstd xz-utils socat mount libnss3 libexpat1 zsh fish tigervnc-viewer'
 # The driver needs the API of Incus 6. btrfs-progs 6.7 can enable simple quotas.
 least_versions='incus-base=6.0 btrfs-progs=6.7'
 backports='incus-base incus-client libcowsql0 libraft0 squashfs-tools-ng libsquashfs1 btrfs-progs'
