@@ -38,12 +38,14 @@ export class BlockMotion {
     ignored: readonly Rectangle[],
     forMs: number,
   ): { readonly atMs: number; readonly where: Rectangle } | null {
-    const moved = [...this.#touching(within)].flatMap(({ index, block }) => {
-      const atMs = this.#blocks[index]?.movedAtMs ?? null
-      if (atMs === null || ignored.some((rectangle) => overlaps(rectangle, block))) return []
-      return [{ atMs, block }]
-    })
-    const atMs = moved.reduce((latest, one) => Math.max(latest, one.atMs), -Infinity)
+    const moved: { readonly atMs: number; readonly block: Rectangle }[] = []
+    let atMs = -Infinity
+    for (const { index, block } of this.#touching(within)) {
+      const movedAtMs = this.#blocks[index]?.movedAtMs ?? null
+      if (movedAtMs === null || ignored.some((rectangle) => overlaps(rectangle, block))) continue
+      moved.push({ atMs: movedAtMs, block })
+      atMs = Math.max(atMs, movedAtMs)
+    }
     const recent = moved.filter((one) => one.atMs >= atMs - forMs)
     if (recent.length === 0) return null
     return { atMs, where: recent.map(({ block }) => block).reduce(union) }

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import { addressOf } from '../http/origins.ts'
+import { quoteWord } from '../shell.ts'
 
 /** Built by the set-up from this checkout, so clients are of the version of their server. */
 const builtDir = fileURLToPath(new URL('../../../build/downloads/', import.meta.url))
@@ -33,7 +34,7 @@ export function addDownloadRoutes(
       reply
         .type('text/plain; charset=utf-8')
         .header('cache-control', 'no-cache')
-        .send(installer.replace('@SERVER@', () => quote(addressOf(config, request)))),
+        .send(installer.replace('@SERVER@', () => quoteWord(addressOf(config, request)))),
   })
   http.route<{ Params: { name: string } }>({
     method,
@@ -71,9 +72,4 @@ async function sendDownload(
     return reply.send()
   }
   return reply.send(file.createReadStream())
-}
-
-/** One word of a shell, whatever it contains. */
-function quote(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

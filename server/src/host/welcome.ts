@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
+import { quoteWord } from '../shell.ts'
 import { ownerKeyPath } from './first-start.ts'
 
 /** The program that the set-up links into the PATH. */
@@ -46,9 +47,9 @@ function resolveLink(path: string): string | null {
   }
 }
 
-/** One word of a shell. */
+/** One word of a shell, with quotes only if it needs them. */
 function quote(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : quoteWord(text)
 }
 
 function describePreviews({ previews, dataDir }: Config): string {

@@ -1,0 +1,4 @@
+/** One word of a shell, whatever the text contains. */
+export function quoteWord(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
