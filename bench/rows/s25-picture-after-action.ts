@@ -8,7 +8,7 @@ import type { Sample } from '../measure.ts'
 import { compareRounds, type Bench, type BenchContext, type Row } from '../row.ts'
 import { runRounds, time } from '../rounds.ts'
 
-/** What vendors' examples wait between an action and its picture. */
+/** Vendors' examples wait this long between an action and its picture. */
 const waitMs = 2000
 /** Every effect is complete after this time: the slowest is a new window, within 450 ms. */
 const completeMs = 1000

@@ -38,7 +38,7 @@ const GrantHeaders = z.object({
     ),
 })
 
-/** What a `then=screenshot` waits for by default: an input shows its effect within 150 ms. */
+/** The default settle_ms of a `then=screenshot`: an input shows its effect within 150 ms. */
 export const thenSettleMs = 200
 
 const InputQuery = z.strictObject({

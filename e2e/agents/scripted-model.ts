@@ -7,15 +7,15 @@ import sharp from 'sharp'
 /** An image that a model was shown: three bytes for each pixel. */
 export type Picture = { readonly width: number; readonly height: number; readonly data: Buffer }
 
-/** What a program told the model about the actions before. */
+/** The answer of a program to the model's latest actions. */
 export type Seen = {
   /** The latest picture. */
   readonly picture: Picture | undefined
-  /** What was wrong with the latest actions. */
+  /** The mistake in the latest actions. */
   readonly mistake: string | undefined
 }
 
-/** What a model does, one turn after the other, from what it sees first and after each turn. */
+/** The turns of a model: each action is chosen by the answer to the one before. */
 export type Script<Action> = (first: Seen) => Generator<Action, void, Seen>
 
 /** How a vendor's API carries what a model sees and does. */
@@ -49,7 +49,7 @@ export async function startModel<Action>(vendor: Vendor<Action>, script: Script<
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** What the model found wrong with a request or a picture. */
+    /** Faults that the model found in a request or a picture. */
     failures,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections()

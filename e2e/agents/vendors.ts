@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type OpenAI from 'openai'
 import { decode, type Seen, type Vendor } from './scripted-model.ts'
 
-/* What the vendors' APIs accept and answer, as far as programs with the adapters use them. */
+/* The part of the vendors' APIs that programs with the adapters use: requests and answers. */
 
 type Action = Readonly<Record<string, unknown>>
 const nothing: Seen = { picture: undefined, mistake: undefined }

@@ -18,7 +18,7 @@ type Parts = {
   /** The display of the viewer: what a person sees, and their keyboard and mouse. */
   readonly display: RfbClient
   readonly windows: Awaited<ReturnType<typeof openPainter>>
-  /** What the viewer has sent to the gateway. */
+  /** The bytes that the viewer has sent to the gateway. */
   readonly sent: readonly Buffer[]
   readonly resources: AsyncDisposableStack
 }

@@ -1,7 +1,7 @@
 import { Option } from '@commander-js/extra-typings'
 import type { ApiKeyScope } from '@computer/sdk'
 
-/** What each scope allows a key to change. Any key may read. */
+/** The changes that each scope allows a key to make. Any key may read. */
 const scopes: Readonly<Record<ApiKeyScope, string>> = {
   'machines:read': 'reading',
   'machines:write': 'creating and deleting machines',

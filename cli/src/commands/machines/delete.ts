@@ -26,7 +26,7 @@ export const deleteMachine = waitingCommand('delete')
     if (kept.length > 0 && !options.json) console.error(describeKept(machine.id, kept))
   })
 
-/** What stays of a deleted machine, what it weighs, and what to do with it. */
+/** The snapshots that a deleted machine leaves: their size, and the commands that use or delete them. */
 function describeKept(machineId: string, kept: readonly Snapshot[]): string {
   const [newest] = kept
   const bytes = kept.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0)

@@ -1,9 +1,9 @@
 import type { InputLease, MachineState, ScreenMessage } from '@computer/sdk'
 
-/** What the page shows beside the screen. */
+/** The status that the page shows beside the screen. */
 export type Status = {
   readonly type: 'status'
-  /** Who has control, or the state of a machine that does not run. */
+  /** The holder of control, or the state of a machine that does not run. */
   readonly text: string
   /** Why this view has lost control or could not take it. */
   readonly notice: string
