@@ -82,6 +82,35 @@ test('a network whose address another server has just taken is passed over', asy
 const holdDns = `socket(S, PF_INET, SOCK_DGRAM, 0) && setsockopt(S, 0, 15, 1)
   && bind(S, sockaddr_in(53, inet_aton($ARGV[0]))) or die $!; $| = 1; print "held"; sleep 60`
 
+test('the link of a server that was removed does not keep the network from being made', async () => {
+  await using engine = await startTestEngine()
+  const options = engine.optionsOf('reinstalled')
+  execFileSync('ip', ['link', 'add', options.network, 'type', 'bridge'])
+  await using driver = createIncusDriver(options)
+  await driver.prepare()
+  const { managed } = await engine.client.get<{ managed: boolean }>(
+    `/1.0/networks/${options.network}`,
+  )
+  assert.equal(managed, true)
+})
+
+test('a network is made while the links of another server go', async () => {
+  await using engine = await startTestEngine()
+  const options = engine.optionsOf('crowded')
+  const prefix = linkName()
+  const pairs = Array.from({ length: 30 }, (_, index) => `${prefix}${index}`)
+  for (const name of pairs) execFileSync('ip', ['link', 'add', name, 'type', 'veth'])
+  const deleter = spawn('bash', ['-ec', deleteLinks, 'delete', options.network, ...pairs.reverse()])
+  const ended = once(deleter, 'exit')
+  await using driver = createIncusDriver(options)
+  await driver.prepare()
+  assert.deepEqual(await ended, [0, null])
+})
+
+/** Deletes links, one after another, from the moment that the link $1 exists, or at last anyway. */
+const deleteLinks = `for _ in {1..9999}; do [ -e "/sys/class/net/$1" ] && break; sleep 0.001; done
+  for link in "\${@:2}"; do ip link delete "$link"; sleep 0.01; done`
+
 test('a data folder with too long a path for the socket is refused with a remedy', async () => {
   const dataDir = join('/tmp', 'x'.repeat(100))
   await assert.rejects(

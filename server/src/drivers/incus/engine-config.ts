@@ -33,10 +33,11 @@ export async function ensure(
   }
 }
 
+/** A link of the host that the engine does not manage is shown like a network, but is none. */
 async function exists(client: IncusClient, path: string): Promise<boolean> {
   try {
-    await client.get(path)
-    return true
+    const { managed } = await client.get<{ readonly managed?: boolean }>(path)
+    return managed !== false
   } catch (error) {
     if (error instanceof EngineError && error.status === 404) return false
     throw error

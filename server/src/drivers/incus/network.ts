@@ -1,6 +1,7 @@
 import { DriverError } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import { ensure, type EngineConfig } from './engine-config.ts'
+import { removeUnusedBridge } from './sweep-host.ts'
 import { chooseSubnet, overlap, parseSubnet, readHostRoutes, type Subnet } from './subnet.ts'
 
 /**
@@ -51,11 +52,13 @@ const dnsmasqOptions = [
   'dns-forward-max=10000',
 ]
 
-const maxTries = 6
+const maxTries = 20
 
 /**
  * Another server on this host may choose the same free network at the same time. The DNS service of the
- * second bridge then cannot start, and the next free network is tried.
+ * second bridge then cannot start, and the next free network is tried. The engine also asks about every
+ * link of the host while it makes a bridge, and gives up if a link goes meanwhile: it is asked again. A
+ * bridge that it gave up, or that a removed server left, would keep the name.
  */
 async function ensureBridge(
   client: IncusClient,
@@ -67,13 +70,16 @@ async function ensureBridge(
     let address = ''
     try {
       return await ensure(client, bridge.path, '/1.0/networks', async () => {
+        if (config.engineDir !== undefined) await removeUnusedBridge(config.network)
         address = await subnetOf(config, taken)
         const settings = { ...bridge.settings, 'ipv4.address': address, 'ipv4.nat': 'true' }
         return { name: config.network, type: 'bridge', config: settings }
       })
     } catch (error) {
-      const isTaken = error instanceof DriverError && /address already in use/i.test(error.message)
-      if (!isTaken || config.subnet !== undefined || tries === maxTries) throw error
+      if (!(error instanceof DriverError) || tries === maxTries) throw error
+      if (/bridge children/i.test(error.message)) continue
+      const isTaken = /address already in use/i.test(error.message)
+      if (!isTaken || config.subnet !== undefined) throw error
       taken.push(parseSubnet(address)!)
     }
   }

@@ -23,6 +23,14 @@ export async function sweepLinks(network: string, isBusy: () => Promise<boolean>
   }
 }
 
+/** Removes a bridge without ports. One in use, and a link of another kind, stay. */
+export async function removeUnusedBridge(name: string): Promise<void> {
+  const ports = await readdir(join('/sys/class/net', name, 'brif')).catch(() => undefined)
+  if (ports?.length !== 0) return
+  // It may be gone already.
+  await run('ip', ['link', 'delete', 'dev', name, 'type', 'bridge']).catch(() => {})
+}
+
 /**
  * Removes the filters of links that are gone, which a daemon leaves when it dies while a machine goes
  * down. Other engines on this host use the same table, so only filters of our own links are removed.
