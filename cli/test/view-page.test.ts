@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, test, type TestContext } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium } from '../../e2e/harness/chromium.ts'
+import { launchChromium, silentDecoder } from '../../e2e/harness/chromium.ts'
 import { eventually } from '../../server/test/settled.ts'
 import { startComputer } from './computer.ts'
 
@@ -28,6 +28,7 @@ async function openPage(
   const [line] = (await once(running.child.stdout!, 'data')) as [Buffer]
   const context = await browser.newContext({ viewport: { width: 1280, height: 850 } })
   t.after(() => context.close())
+  await context.addInitScript(silentDecoder)
   const page = await context.newPage()
   await page.goto(line.toString().trim())
   return { ...machine, ...running, page }

@@ -21,6 +21,14 @@ export async function launchChromium(more: readonly string[] = []): Promise<Brow
   }
 }
 
+/** An init script for a browser whose video decoder never answers, as Chromium's on some phones. */
+export const silentDecoder = `
+  VideoDecoder.isConfigSupported = async () => ({ supported: true })
+  VideoDecoder.prototype.configure = () => {}
+  VideoDecoder.prototype.decode = () => {}
+  VideoDecoder.prototype.flush = () => new Promise(() => {})
+`
+
 /** The package unpacks to the temporary folder, where it would accept an incomplete earlier copy. */
 async function unpackInto(folder: string): Promise<string> {
   const before = process.env['TMPDIR']

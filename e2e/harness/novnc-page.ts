@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
+import { silentDecoder } from './chromium.ts'
 import { readPrograms } from './guide-programs.ts'
 
 const novnc = fileURLToPath(new URL('../../node_modules/@novnc/novnc/', import.meta.url))
@@ -88,6 +89,7 @@ export class NovncViewer {
   static async open(browser: Browser, origin: string, options: ViewOptions): Promise<NovncViewer> {
     const viewport = { width: 1280, height: 800 }
     const context = await browser.newContext({ locale: 'en-US', viewport })
+    await context.addInitScript(silentDecoder)
     const page = await context.newPage()
     await page.goto(origin)
     await page.waitForFunction(() => (globalThis as unknown as PageWindow).isLoaded)

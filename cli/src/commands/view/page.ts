@@ -16,6 +16,9 @@ export async function bundleViewer() {
   return build({
     entryPoints: [fileURLToPath(import.meta.resolve('@novnc/novnc'))],
     bundle: true,
+    // While it loads, noVNC 1.7 tries the browser's H.264 decoder, which some browsers never answer. Machines
+    // send no H.264.
+    banner: { js: 'delete globalThis.VideoDecoder' },
     minify: true,
     format: 'esm',
     platform: 'browser',
