@@ -1,8 +1,8 @@
 import { DriverError } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import { ensure, type EngineConfig } from './engine-config.ts'
-import { removeUnusedBridge } from './sweep-host.ts'
 import { chooseSubnet, overlap, parseSubnet, readHostRoutes, type Subnet } from './subnet.ts'
+import { removeUnusedBridge } from './sweep-host.ts'
 
 /**
  * A bridge of our own. Guests reach the internet through NAT and nothing else: no private network, no
