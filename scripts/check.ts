@@ -11,6 +11,8 @@ type Check = { readonly name: string; readonly command: readonly string[] }
 
 const checks: readonly Check[] = [
   { name: 'types', command: ['tsc', '-p', '.'] },
+  { name: 'types of the dashboard', command: ['tsc', '-p', 'dashboard'] },
+  { name: 'types of its tests', command: ['tsc', '-p', 'dashboard/test'] },
   { name: 'lint', command: ['oxlint', '--type-aware'] },
   { name: 'format', command: ['oxfmt', '--check'] },
   { name: 'rooms', command: ['node', 'scripts/check-rooms.ts'] },

@@ -5,10 +5,10 @@ import type { App } from '../src/app.ts'
 import { createGateway } from '../src/gateway/server.ts'
 import type { Lifetime } from './harness.ts'
 
-/** A gateway over the database of a test server, on its own port. */
-export async function startTestGateway(t: Lifetime, app: App) {
+/** A gateway over the database of a test server, on its own port unless the test names one. */
+export async function startTestGateway(t: Lifetime, app: App, ownPort = 0) {
   const http = await createGateway(app)
-  await http.listen({ host: '127.0.0.1', port: 0 })
+  await http.listen({ host: '127.0.0.1', port: ownPort })
   const { port } = http.server.address() as AddressInfo
   const clients: GatewayClient[] = []
   let stopping: Promise<void> | undefined

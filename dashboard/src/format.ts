@@ -1,0 +1,63 @@
+/* All numbers and times that people read. */
+
+const locale = 'en'
+const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
+const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+const plain = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
+
+export function formatDateTime(iso: string): string {
+  return dateTime.format(new Date(iso))
+}
+
+export function formatDay(iso: string): string {
+  return day.format(new Date(iso))
+}
+
+/** Such as "3 minutes ago" or "in 7 days". */
+export function formatRelative(iso: string, now = Date.now()): string {
+  const seconds = (Date.parse(iso) - now) / 1000
+  const size = Math.abs(seconds)
+  if (size < 45) return seconds > 0 ? 'in a moment' : 'just now'
+  if (size < 45 * 60) return relative.format(Math.round(seconds / 60), 'minute')
+  if (size < 22 * 3600) return relative.format(Math.round(seconds / 3600), 'hour')
+  return relative.format(Math.round(seconds / 86_400), 'day')
+}
+
+/** Such as "42 s", "12 min", "3 h 20 min" or "4 d 2 h". */
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`
+  const days = Math.floor(hours / 24)
+  return hours % 24 ? `${days} d ${hours % 24} h` : `${days} d`
+}
+
+/** In binary units, as the server counts them: "1.5 GB" is 1.5 × 1024³ bytes. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB']
+  let value = bytes
+  let unit = 0
+  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024
+  return `${unit === 0 ? value : plain.format(value)} ${units[unit]}`
+}
+
+export function formatMemory(mb: number): string {
+  return mb % 1024 === 0 || mb > 1024 ? `${plain.format(mb / 1024)} GB` : `${mb} MB`
+}
+
+export function formatNumber(value: number): string {
+  return plain.format(value)
+}
+
+/** An amount of money in its smallest unit. */
+export function formatMoney(cents: number, currency: string): string {
+  return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(cents / 100)
+}
+
+export function formatCount(count: number, one: string, many = `${one}s`): string {
+  return `${plain.format(count)} ${count === 1 ? one : many}`
+}

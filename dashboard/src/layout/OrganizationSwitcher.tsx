@@ -1,0 +1,99 @@
+import { useState } from 'react'
+import { switchOrganization } from '../api/organizations.ts'
+import { computer } from '../api/client.ts'
+import { useSession } from '../api/session.ts'
+import { Button } from '../ui/Button.tsx'
+import { Dialog, DialogButtons } from '../ui/Dialog.tsx'
+import { ErrorNotice } from '../ui/ErrorNotice.tsx'
+import { TextField } from '../ui/Field.tsx'
+import { Check, ChevronsUpDown, Plus } from '../ui/icons.ts'
+import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/Menu.tsx'
+import { notifyError } from '../ui/Toast.tsx'
+import { useForm } from '../ui/use-form.ts'
+
+/** Names the organization that this browser acts in, and changes to another of the person's own. */
+export function OrganizationSwitcher() {
+  const { organization, organizations, role } = useSession()
+  const [isCreating, setCreating] = useState(false)
+  const open = (id: string, name: string) => {
+    if (id === organization.id) return
+    switchOrganization(id).catch((error: unknown) =>
+      notifyError(`${name} could not be opened`, error),
+    )
+  }
+  return (
+    <>
+      <Menu
+        align="start"
+        trigger={
+          <button
+            type="button"
+            aria-label={`Organization ${organization.name}. Switch`}
+            className="flex h-10 w-full items-center gap-2 rounded-md px-2 text-left hover:bg-hover"
+          >
+            <img src="/favicon.svg" alt="" className="size-6" />
+            <span className="min-w-0 flex-1">
+              <span className="block truncate text-sm leading-4 font-semibold">
+                {organization.name}
+              </span>
+              <span className="block text-xs text-muted">{role ?? 'no role'}</span>
+            </span>
+            <ChevronsUpDown className="size-4 text-muted" aria-hidden />
+          </button>
+        }
+      >
+        <MenuLabel>Organizations</MenuLabel>
+        {organizations.map(({ id, name, role: itsRole }) => (
+          <MenuItem
+            key={id}
+            onSelect={() => open(id, name)}
+            icon={
+              id === organization.id ? <Check aria-label="current" /> : <span className="size-4" />
+            }
+            shortcut={itsRole}
+          >
+            {name}
+          </MenuItem>
+        ))}
+        <MenuSeparator />
+        <MenuItem icon={<Plus aria-hidden />} onSelect={() => setCreating(true)}>
+          Create an organization
+        </MenuItem>
+      </Menu>
+      <Dialog
+        open={isCreating}
+        onOpenChange={setCreating}
+        title="Create an organization"
+        description="It has machines, members, keys and a bill of its own. You are its owner."
+      >
+        <CreateForm onCancel={() => setCreating(false)} />
+      </Dialog>
+    </>
+  )
+}
+
+function CreateForm({ onCancel }: { readonly onCancel: () => void }) {
+  const form = useForm(['name'], async (values) => {
+    const { id } = await computer.organizations.create(String(values.get('name')))
+    await switchOrganization(id)
+  })
+  return (
+    <form onSubmit={form.submit} className="space-y-3">
+      <TextField
+        label="Name"
+        name="name"
+        required
+        maxLength={100}
+        error={form.errorOf('name')}
+        autoFocus
+      />
+      {form.error !== undefined && <ErrorNotice error={form.error} />}
+      <DialogButtons>
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button type="submit" look="primary" busy={form.isBusy}>
+          Create
+        </Button>
+      </DialogButtons>
+    </form>
+  )
+}

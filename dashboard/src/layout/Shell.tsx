@@ -1,0 +1,103 @@
+import { Dialog } from '@base-ui/react/dialog'
+import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
+import { lazy, Suspense, useEffect, useState } from 'react'
+import { followEvents } from '../api/live.ts'
+import { watchOrganization } from '../api/organizations.ts'
+import { useSession } from '../api/session.ts'
+import { listenForShortcuts, useShortcut } from '../keyboard/shortcuts.ts'
+import { Button } from '../ui/Button.tsx'
+import { Menu as MenuIcon, Search } from '../ui/icons.ts'
+import { GatewayNotice } from './GatewayNotice.tsx'
+import { PageShortcuts, Sidebar } from './Sidebar.tsx'
+
+const Palette = lazy(() => import('../keyboard/Palette.tsx'))
+const ShortcutHelp = lazy(() => import('../keyboard/ShortcutHelp.tsx'))
+
+/** The frame around all pages of a signed-in person. */
+export function Shell() {
+  const { organization } = useSession()
+  const [isPaletteOpen, setPaletteOpen] = useState(false)
+  const [isHelpOpen, setHelpOpen] = useState(false)
+  const navigate = useNavigate()
+  useEffect(() => listenForShortcuts(), [])
+  useEffect(() => watchOrganization(), [])
+  useEffect(() => {
+    const stopping = new AbortController()
+    void followEvents(stopping.signal)
+    return () => stopping.abort()
+  }, [organization.id])
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== 'k' || !(event.ctrlKey || event.metaKey)) return
+      // Inside a screen or terminal these keys belong to the machine.
+      if (event.target instanceof Element && event.target.closest('[data-takes-keys]')) return
+      event.preventDefault()
+      setPaletteOpen(true)
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [])
+  useShortcut('?', 'Show the shortcuts', () => setHelpOpen(true))
+  useShortcut('c', 'Create a machine', () => void navigate({ to: '/', search: { create: true } }))
+
+  const openPalette = () => setPaletteOpen(true)
+  return (
+    <div className="flex h-full flex-col md:flex-row">
+      <a
+        href="#content"
+        className="absolute top-2 left-2 z-50 -translate-y-16 rounded-md bg-fg px-3 py-1.5 text-page focus:translate-y-0"
+      >
+        Skip to the content
+      </a>
+      <PageShortcuts />
+      <div className="hidden md:flex">
+        <Sidebar onSearch={openPalette} onHelp={() => setHelpOpen(true)} />
+      </div>
+      <TopBar onSearch={openPalette} onHelp={() => setHelpOpen(true)} />
+      <main
+        id="content"
+        tabIndex={-1}
+        className="min-h-0 min-w-0 flex-1 overflow-y-auto outline-none"
+      >
+        <GatewayNotice />
+        <Outlet />
+      </main>
+      <Suspense>
+        {isPaletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
+        {isHelpOpen && <ShortcutHelp onClose={() => setHelpOpen(false)} />}
+      </Suspense>
+    </div>
+  )
+}
+
+/** On a narrow screen the sidebar is a drawer behind a button. */
+function TopBar({
+  onSearch,
+  onHelp,
+}: {
+  readonly onSearch: () => void
+  readonly onHelp: () => void
+}) {
+  const [isOpen, setOpen] = useState(false)
+  const path = useRouterState({ select: ({ location }) => location.pathname })
+  useEffect(() => setOpen(false), [path])
+  return (
+    <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-raised px-2 md:hidden">
+      <Dialog.Root open={isOpen} onOpenChange={setOpen}>
+        <Dialog.Trigger render={<Button look="ghost" label="Menu" icon={<MenuIcon />} />} />
+        <Dialog.Portal>
+          <Dialog.Backdrop className="fixed inset-0 z-40 bg-shade" />
+          <Dialog.Popup className="fixed inset-y-0 left-0 z-40 flex bg-page shadow-pop outline-none">
+            <Dialog.Title className="sr-only">Menu</Dialog.Title>
+            <Sidebar onSearch={onSearch} onHelp={onHelp} />
+          </Dialog.Popup>
+        </Dialog.Portal>
+      </Dialog.Root>
+      <Link to="/" className="flex flex-1 items-center gap-2 font-semibold">
+        <img src="/favicon.svg" alt="" className="size-5" />
+        Computer
+      </Link>
+      <Button look="ghost" label="Search" icon={<Search />} onClick={onSearch} />
+    </header>
+  )
+}

@@ -1,0 +1,32 @@
+import { CSPProvider } from '@base-ui/react/csp-provider'
+import { Tooltip } from '@base-ui/react/tooltip'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { queryClient } from './api/query-client.ts'
+import { router } from './routes.tsx'
+import './style.css'
+import { Toasts } from './ui/Toast.tsx'
+
+// A tab that was open during an update of the server asks for a file that is gone: begin again, once.
+window.addEventListener('vite:preloadError', (event) => {
+  if (sessionStorage.getItem('reloaded') === location.href) return
+  sessionStorage.setItem('reloaded', location.href)
+  event.preventDefault()
+  location.reload()
+})
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    {/* The security policy of the page allows no inline styles. */}
+    <CSPProvider disableStyleElements>
+      <Tooltip.Provider>
+        <QueryClientProvider client={queryClient}>
+          <RouterProvider router={router} />
+          <Toasts />
+        </QueryClientProvider>
+      </Tooltip.Provider>
+    </CSPProvider>
+  </StrictMode>,
+)

@@ -1,0 +1,5 @@
+import { Page } from '../../ui/Page.tsx'
+
+export function KeysPage() {
+  return <Page title="API keys">{null}</Page>
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../../ui/Page.tsx'
+
+export function PortsTab() {
+  return <Page title="Ports">{null}</Page>
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../../ui/Page.tsx'
+
+export function SnapshotsTab() {
+  return <Page title="Snapshots">{null}</Page>
+}

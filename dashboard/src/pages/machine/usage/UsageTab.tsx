@@ -1,0 +1,5 @@
+import { Page } from '../../../ui/Page.tsx'
+
+export function UsageTab() {
+  return <Page title="Usage">{null}</Page>
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../ui/Page.tsx'
+
+export function MachinesPage() {
+  return <Page title="Machines">{null}</Page>
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../ui/Page.tsx'
+
+export function MembersPage() {
+  return <Page title="Members">{null}</Page>
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../ui/Page.tsx'
+
+export function PortsPage() {
+  return <Page title="Ports">{null}</Page>
+}

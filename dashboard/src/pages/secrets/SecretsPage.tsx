@@ -1,0 +1,5 @@
+import { Page } from '../../ui/Page.tsx'
+
+export function SecretsPage() {
+  return <Page title="Secrets">{null}</Page>
+}

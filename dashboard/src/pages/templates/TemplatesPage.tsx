@@ -1,0 +1,5 @@
+import { Page } from '../../ui/Page.tsx'
+
+export function TemplatesPage() {
+  return <Page title="Templates">{null}</Page>
+}

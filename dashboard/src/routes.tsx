@@ -1,0 +1,323 @@
+import type { MachineState } from '@computer/sdk'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router'
+import { machineQuery } from './api/machines.ts'
+import { queryClient } from './api/query-client.ts'
+import { isSignedOut, sessionQuery } from './api/session.ts'
+import { Shell } from './layout/Shell.tsx'
+import { Crash, NotFound } from './layout/Crash.tsx'
+import { stateWords } from './words.ts'
+
+/*
+ * All addresses of the dashboard. Each page is a file of its own, loaded when it is opened. What a page
+ * shows, such as its filter, is in its address.
+ */
+
+const root = createRootRoute({
+  component: Outlet,
+  errorComponent: Crash,
+  notFoundComponent: NotFound,
+})
+
+const app = createRoute({
+  getParentRoute: () => root,
+  id: 'app',
+  component: Shell,
+  beforeLoad: async ({ location }) => {
+    try {
+      await queryClient.ensureQueryData(sessionQuery)
+    } catch (error) {
+      if (!isSignedOut(error)) throw error
+      throw redirect({ to: '/login', search: location.href === '/' ? {} : { next: location.href } })
+    }
+  },
+})
+
+export type MachinesSearch = {
+  readonly view?: 'grid' | 'list'
+  readonly search?: string
+  readonly state?: MachineState
+  readonly template?: string
+  /** A pair `key=value` of the metadata. */
+  readonly metadata?: string
+  /** The dialog that creates a machine is open, with this template if one is named. */
+  readonly create?: boolean | string
+}
+
+const machines = createRoute({
+  getParentRoute: () => app,
+  path: '/',
+  validateSearch: (given: Record<string, unknown>): MachinesSearch => ({
+    ...(given['view'] === 'grid' || given['view'] === 'list' ? { view: given['view'] } : {}),
+    ...textOf(given, 'search'),
+    ...(Object.hasOwn(stateWords, String(given['state']))
+      ? { state: given['state'] as MachineState }
+      : {}),
+    ...textOf(given, 'template'),
+    ...textOf(given, 'metadata'),
+    ...(given['create'] === true ? { create: true } : textOf(given, 'create')),
+  }),
+  component: lazyRouteComponent(() => import('./pages/machines/MachinesPage.tsx'), 'MachinesPage'),
+})
+
+const machine = createRoute({
+  getParentRoute: () => app,
+  path: '/m/$machineId',
+  loader: ({ params }) => queryClient.ensureQueryData(machineQuery(params.machineId)),
+  component: lazyRouteComponent(() => import('./pages/machine/MachinePage.tsx'), 'MachinePage'),
+  errorComponent: lazyRouteComponent(
+    () => import('./pages/machine/MachineError.tsx'),
+    'MachineError',
+  ),
+})
+
+export type FilesSearch = { readonly path?: string }
+export type TerminalSearch = { readonly terminal?: string }
+export type EventsSearch = { readonly type?: string }
+
+const machineTabs = [
+  createRoute({
+    getParentRoute: () => machine,
+    path: '/',
+    component: lazyRouteComponent(
+      () => import('./pages/machine/screen/ScreenTab.tsx'),
+      'ScreenTab',
+    ),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => machine,
+    path: '/terminal',
+    validateSearch: (given: Record<string, unknown>): TerminalSearch => textOf(given, 'terminal'),
+    component: lazyRouteComponent(
+      () => import('./pages/machine/terminal/TerminalTab.tsx'),
+      'TerminalTab',
+    ),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => machine,
+    path: '/files',
+    validateSearch: (given: Record<string, unknown>): FilesSearch => textOf(given, 'path'),
+    component: lazyRouteComponent(() => import('./pages/machine/files/FilesTab.tsx'), 'FilesTab'),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => machine,
+    path: '/snapshots',
+    component: lazyRouteComponent(
+      () => import('./pages/machine/snapshots/SnapshotsTab.tsx'),
+      'SnapshotsTab',
+    ),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => machine,
+    path: '/ports',
+    component: lazyRouteComponent(() => import('./pages/machine/ports/PortsTab.tsx'), 'PortsTab'),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => machine,
+    path: '/secrets',
+    component: lazyRouteComponent(
+      () => import('./pages/machine/secrets/SecretsTab.tsx'),
+      'SecretsTab',
+    ),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => machine,
+    path: '/events',
+    validateSearch: (given: Record<string, unknown>): EventsSearch => textOf(given, 'type'),
+    component: lazyRouteComponent(
+      () => import('./pages/machine/events/EventsTab.tsx'),
+      'EventsTab',
+    ),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => machine,
+    path: '/usage',
+    component: lazyRouteComponent(() => import('./pages/machine/usage/UsageTab.tsx'), 'UsageTab'),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => machine,
+    path: '/settings',
+    component: lazyRouteComponent(
+      () => import('./pages/machine/settings/SettingsTab.tsx'),
+      'SettingsTab',
+    ),
+    errorComponent: Crash,
+  }),
+] as const
+
+export type SnapshotsSearch = { readonly machine?: string; readonly origin?: string }
+export type AuditSearch = { readonly type?: string }
+
+const pages = [
+  createRoute({
+    getParentRoute: () => app,
+    path: '/templates',
+    component: lazyRouteComponent(
+      () => import('./pages/templates/TemplatesPage.tsx'),
+      'TemplatesPage',
+    ),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/snapshots',
+    validateSearch: (given: Record<string, unknown>): SnapshotsSearch => ({
+      ...textOf(given, 'machine'),
+      ...textOf(given, 'origin'),
+    }),
+    component: lazyRouteComponent(
+      () => import('./pages/snapshots/SnapshotsPage.tsx'),
+      'SnapshotsPage',
+    ),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/ports',
+    component: lazyRouteComponent(() => import('./pages/ports/PortsPage.tsx'), 'PortsPage'),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/secrets',
+    component: lazyRouteComponent(() => import('./pages/secrets/SecretsPage.tsx'), 'SecretsPage'),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/usage',
+    component: lazyRouteComponent(() => import('./pages/billing/UsagePage.tsx'), 'UsagePage'),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/billing',
+    component: lazyRouteComponent(() => import('./pages/billing/BillingPage.tsx'), 'BillingPage'),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/members',
+    component: lazyRouteComponent(() => import('./pages/members/MembersPage.tsx'), 'MembersPage'),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/keys',
+    component: lazyRouteComponent(() => import('./pages/keys/KeysPage.tsx'), 'KeysPage'),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/audit',
+    validateSearch: (given: Record<string, unknown>): AuditSearch => textOf(given, 'type'),
+    component: lazyRouteComponent(() => import('./pages/audit/AuditPage.tsx'), 'AuditPage'),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/settings',
+    component: lazyRouteComponent(
+      () => import('./pages/settings/SettingsPage.tsx'),
+      'SettingsPage',
+    ),
+    errorComponent: Crash,
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/account',
+    component: lazyRouteComponent(() => import('./pages/account/AccountPage.tsx'), 'AccountPage'),
+    errorComponent: Crash,
+  }),
+] as const
+
+/** Where to go after signing in: a path of this origin. */
+export type SignInSearch = { readonly next?: string }
+const signInSearch = (given: Record<string, unknown>): SignInSearch => textOf(given, 'next')
+
+const publicPages = [
+  createRoute({
+    getParentRoute: () => root,
+    path: '/login',
+    validateSearch: signInSearch,
+    component: lazyRouteComponent(() => import('./pages/sign-in/LoginPage.tsx'), 'LoginPage'),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/signup',
+    validateSearch: signInSearch,
+    component: lazyRouteComponent(() => import('./pages/sign-in/SignUpPage.tsx'), 'SignUpPage'),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/forgot-password',
+    component: lazyRouteComponent(
+      () => import('./pages/sign-in/ForgotPasswordPage.tsx'),
+      'ForgotPasswordPage',
+    ),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/reset-password',
+    component: lazyRouteComponent(
+      () => import('./pages/sign-in/ResetPasswordPage.tsx'),
+      'ResetPasswordPage',
+    ),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/accept-invitation',
+    component: lazyRouteComponent(
+      () => import('./pages/sign-in/AcceptInvitationPage.tsx'),
+      'AcceptInvitationPage',
+    ),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/welcome',
+    component: lazyRouteComponent(() => import('./pages/sign-in/WelcomePage.tsx'), 'WelcomePage'),
+  }),
+] as const
+
+const routeTree = root.addChildren([
+  app.addChildren([machines, machine.addChildren([...machineTabs]), ...pages]),
+  ...publicPages,
+])
+
+export const router = createRouter({
+  routeTree,
+  defaultPreload: 'intent',
+  // The query client keeps what the loaders read.
+  defaultPreloadStaleTime: 0,
+  scrollRestoration: false,
+})
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}
+
+/** A search parameter that is a text, if it is one. */
+function textOf<K extends string>(
+  given: Record<string, unknown>,
+  key: K,
+): { readonly [k in K]?: string } {
+  const value = given[key]
+  const text = typeof value === 'number' ? String(value) : value
+  return typeof text === 'string' && text !== '' ? ({ [key]: text } as { [k in K]: string }) : {}
+}

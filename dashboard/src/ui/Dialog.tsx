@@ -1,0 +1,57 @@
+import { Dialog as Base } from '@base-ui/react/dialog'
+import type { ReactNode } from 'react'
+import { Button } from './Button.tsx'
+import { cx } from './cx.ts'
+import { X } from './icons.ts'
+
+export type DialogProps = {
+  readonly open: boolean
+  readonly onOpenChange: (open: boolean) => void
+  readonly title: string
+  readonly description?: ReactNode
+  readonly children?: ReactNode
+  readonly wide?: boolean | undefined
+}
+
+/** A modal dialog. Escape and a press outside close it; the focus returns to what opened it. */
+export function Dialog({ open, onOpenChange, title, description, children, wide }: DialogProps) {
+  return (
+    <Base.Root open={open} onOpenChange={onOpenChange}>
+      <Base.Portal>
+        <Base.Backdrop className="fixed inset-0 z-40 bg-shade" />
+        <Base.Viewport className="fixed inset-0 z-40 flex items-start justify-center overflow-y-auto p-4 sm:pt-[10vh]">
+          <Base.Popup
+            className={cx(
+              'relative w-full rounded-xl border border-line bg-raised p-5 shadow-pop outline-none',
+              wide ? 'max-w-2xl' : 'max-w-md',
+            )}
+          >
+            <Base.Title className="pr-8 text-base font-semibold">{title}</Base.Title>
+            {description && (
+              <Base.Description className="mt-1 text-muted" render={<div />}>
+                {description}
+              </Base.Description>
+            )}
+            {children && <div className="mt-4">{children}</div>}
+            <Base.Close
+              render={
+                <Button
+                  look="ghost"
+                  size="small"
+                  label="Close"
+                  icon={<X />}
+                  className="absolute! top-4 right-4"
+                />
+              }
+            />
+          </Base.Popup>
+        </Base.Viewport>
+      </Base.Portal>
+    </Base.Root>
+  )
+}
+
+/** The row of buttons at the end of a dialog; the last one is the action. */
+export function DialogButtons({ children }: { readonly children: ReactNode }) {
+  return <div className="mt-5 flex flex-wrap justify-end gap-2">{children}</div>
+}

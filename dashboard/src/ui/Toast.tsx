@@ -1,0 +1,53 @@
+import { Toast as Base } from '@base-ui/react/toast'
+import { ApiError } from '@computer/sdk'
+import { Button } from './Button.tsx'
+import { messageOf } from './ErrorNotice.tsx'
+import { CircleAlert, CircleCheck, X } from './icons.ts'
+
+const manager = Base.createToastManager()
+
+/** Tells what has been done, in passing. */
+export function notify(title: string, description?: string): void {
+  manager.add({ title, description, type: 'done' })
+}
+
+/** Tells what failed; it stays until it is closed. */
+export function notifyError(title: string, error: unknown): void {
+  const requestId = error instanceof ApiError ? error.requestId : null
+  const description = messageOf(error) + (requestId ? ` (request ${requestId})` : '')
+  manager.add({ title, description, type: 'error', timeout: 0, priority: 'high' })
+}
+
+export function Toasts() {
+  return (
+    <Base.Provider toastManager={manager} timeout={5_000}>
+      <Base.Portal>
+        <Base.Viewport className="fixed right-4 bottom-4 z-50 flex w-[min(24rem,calc(100vw-2rem))] flex-col gap-2">
+          <ToastList />
+        </Base.Viewport>
+      </Base.Portal>
+    </Base.Provider>
+  )
+}
+
+function ToastList() {
+  const { toasts } = Base.useToastManager()
+  return toasts.map((toast) => (
+    <Base.Root
+      key={toast.id}
+      toast={toast}
+      className="flex gap-2.5 rounded-lg border border-line bg-raised p-3 text-sm shadow-pop"
+    >
+      {toast.type === 'error' ? (
+        <CircleAlert className="mt-0.5 size-4 shrink-0 text-bad" aria-hidden />
+      ) : (
+        <CircleCheck className="mt-0.5 size-4 shrink-0 text-good" aria-hidden />
+      )}
+      <Base.Content className="min-w-0 flex-1">
+        <Base.Title className="font-medium break-words" />
+        <Base.Description className="break-words text-muted" />
+      </Base.Content>
+      <Base.Close render={<Button look="ghost" size="small" label="Dismiss" icon={<X />} />} />
+    </Base.Root>
+  ))
+}
