@@ -17,7 +17,7 @@ export type TestFile = {
 
 /** The test files whose path contains one of the filters, or all; the most expensive first. */
 export function planFiles(filters: readonly string[], only: readonly Lane[]): TestFile[] {
-  const packages = '{contract,server,guest-agent,sdk,cli,mcp,scripts,bench,e2e}'
+  const packages = '{contract,server,guest-agent,sdk,cli,mcp,dashboard,scripts,bench,e2e}'
   const paths = globSync(`${packages}/**/*.test.ts`, {
     exclude: (name) => name.includes('node_modules'),
   })
