@@ -2,8 +2,8 @@ import type { MachineState, Permission, Quota } from '@computer/sdk'
 
 /** What each permission allows, after "may". */
 export const permissionMeanings: Readonly<Record<Permission, string>> = {
-  'machines:create': 'create, start and stop machines',
-  'machines:control': 'type, click and run commands on machines',
+  'machines:create': 'create or fork machines',
+  'machines:control': 'start, stop, drive or change machines',
   'machines:delete': 'delete machines',
   'snapshots:write': 'take snapshots',
   'snapshots:delete': 'delete snapshots',

@@ -9,7 +9,7 @@ import { notRunning } from './use-machine.ts'
 
 /** In place of what needs a running machine: why it is not there, and the button that starts it. */
 export function NotRunning({ record }: { readonly record: MachineRecord }) {
-  const denied = useDenial('machines:create')
+  const denied = useDenial('machines:control')
   const [error, setError] = useState<unknown>()
   const canStart = record.state === 'stopped' || record.state === 'error'
   return (

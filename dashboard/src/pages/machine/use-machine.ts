@@ -13,7 +13,8 @@ export function useMachine(): { readonly record: MachineRecord; readonly machine
 /** What a tab says instead of its content while the machine does not run, or undefined if it runs. */
 export function notRunning({ name, state }: MachineRecord): string | undefined {
   if (state === 'running') return undefined
-  if (state === 'creating' || state === 'starting') return `${name} is starting. This goes on by itself.`
+  if (state === 'creating' || state === 'starting')
+    return `${name} is starting. This goes on by itself.`
   if (state === 'stopping') return `${name} is stopping.`
   if (state === 'deleting') return `${name} is being deleted.`
   return `${name} is ${state === 'error' ? 'in an error' : 'stopped'}. Start it first.`
