@@ -40,9 +40,14 @@ export const MachineName = z
     'must be lower-case letters, digits and hyphens, and not begin or end with a hyphen',
   )
 const Region = text(63, 1).describe('A placement hint.')
+const maxMetadataKeys = 64
 const Metadata = z
   .record(text(64, 1), text(1024))
-  .refine((metadata) => Object.keys(metadata).length <= 64, 'must have at most 64 keys')
+  .refine(
+    (metadata) => Object.keys(metadata).length <= maxMetadataKeys,
+    `must have at most ${maxMetadataKeys} keys`,
+  )
+  .meta({ maxProperties: maxMetadataKeys })
   .describe('Your own key-value pairs, stored and returned unchanged.')
 
 export const Machine = z

@@ -23,7 +23,7 @@ export const SecretName = z
  * Variables that shells reserve, some of which evaluate the value assigned to them, and variables
  * that decide which programs run and as which user.
  */
-const reservedNames = new RegExp(
+export const reservedSecretNames = new RegExp(
   '^(BASH.*|COMP_.*|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HISTCMD|LINENO|OPTIND|PIPESTATUS|PPID|' +
     'RANDOM|SECONDS|SHELLOPTS|SRANDOM|UID|' +
     'ENV|HOME|IFS|LD_.*|LOGNAME|OLDPWD|PATH|PROMPT_COMMAND|PS[0-4]|PWD|SHELL|USER)$',
@@ -48,7 +48,7 @@ export const SecretValue = text(maxSecretBytes).refine(
 
 export const PutSecret = z
   .strictObject({
-    name: SecretName.refine((name) => !reservedNames.test(name), {
+    name: SecretName.refine((name) => !reservedSecretNames.test(name), {
       message: 'is reserved for shells and logins; choose another name',
     }).describe('The name of the environment variable in the machine.'),
     value: SecretValue.describe('The value: at most 64 KB of UTF-8 without NUL characters.'),

@@ -30,9 +30,9 @@ import type {
   Session,
   Snapshot,
 } from './wire/records.ts'
+import { settledStates } from './wire/tables.ts'
 
 const path = '/v1/machines/{machine_id}'
-const settledStates: readonly MachineState[] = ['running', 'stopped', 'error']
 
 /** A machine. Its record is as of the last call; `refresh` reads it again. */
 export class Machine {

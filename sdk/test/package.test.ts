@@ -18,6 +18,7 @@ const program = `
 import { ApiError, Computer, type Machine } from '@computer/sdk'
 import { anthropicComputerTool } from '@computer/sdk/anthropic'
 import { openAiComputerTool } from '@computer/sdk/openai'
+import { limits, machineTransitions } from '@computer/sdk/tables'
 
 await using computer = new Computer()
 const machine: Machine = await computer.machines.create({ name: 'packed', metadata: { a: 'b' } })
@@ -27,6 +28,8 @@ const { tool } = await anthropicComputerTool(machine)
 const other = (await openAiComputerTool(machine)).tool
 // @ts-expect-error: not a valid size
 const wrong = () => computer.machines.create({ size: 'enormous' })
+const longest: 63 = limits.machineName.maxLength
+if (!machineTransitions[machine.state].includes('stopping')) throw new Error(String(longest))
 try {
   await computer.machines.get('mch_01kaj0v3m8q4t2x6y9z1b5c7d3')
 } catch (error) {
