@@ -1,4 +1,5 @@
-import type { MachineRecord } from '@computer/sdk'
+import type { CreateMachineOptions, MachineRecord } from '@computer/sdk'
+import { computer } from './client.ts'
 import { machineHandle, patchMachine, showMachine } from './machines.ts'
 import { queryClient } from './query-client.ts'
 
@@ -44,4 +45,11 @@ export async function forkMachine(
   const fork = await (await machineHandle(id)).fork({ ...options, wait: false })
   await queryClient.invalidateQueries({ queryKey: ['machines'] })
   return fork.data
+}
+
+/** Resolves when the machine is running, or stopped with `start: false`; after two minutes in any case. */
+export async function createMachine(options: CreateMachineOptions): Promise<MachineRecord> {
+  const { data } = await computer.machines.create({ ...options, wait: false })
+  await queryClient.invalidateQueries({ queryKey: ['machines'] })
+  return data
 }

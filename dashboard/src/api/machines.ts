@@ -50,6 +50,21 @@ export function machineQuery(machineId: string) {
   })
 }
 
+/** The event of the last failure of a machine in an error. */
+export function failureQuery(machineId: string) {
+  return queryOptions({
+    queryKey: ['machine', machineId, 'failure'] as const,
+    queryFn: async ({ signal }) => {
+      const { events } = await machineHandle(machineId)
+      const { data } = await events.list({ limit: 100, signal })
+      return (
+        data.find(({ type }) => type === 'machine.failed' || type === 'machine.restore_failed') ??
+        null
+      )
+    },
+  })
+}
+
 /** The SDK's handle on a machine, read from the server if this page has not met it yet. */
 export async function machineHandle(machineId: string): Promise<Machine> {
   if (!handles.has(machineId)) await queryClient.fetchQuery(machineQuery(machineId))

@@ -11,17 +11,17 @@ import { sessionQuery } from './session.ts'
 const channel =
   typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('organization')
 
-/** Acts in another organization from now on, in all tabs. */
-export async function switchOrganization(organizationId: string): Promise<void> {
+/** Acts in another organization from now on, in all tabs. This one opens `path`. */
+export async function switchOrganization(organizationId: string, path = '/'): Promise<void> {
   await computer.auth.switchOrganization(organizationId)
-  leaveFor(organizationId)
+  leaveFor(organizationId, path)
 }
 
-/** Tells the other tabs, drops what this one knows and begins at the list of machines. */
-export function leaveFor(organizationId: string | null): void {
+/** Tells the other tabs, drops what this one knows and begins afresh; null is nobody's, after signing out. */
+export function leaveFor(organizationId: string | null, path = '/'): void {
   channel?.postMessage(organizationId)
   dropState()
-  location.assign('/')
+  location.assign(path)
 }
 
 /** Reloads this tab when another one has switched or signed out. Returns what ends it. */

@@ -1,0 +1,91 @@
+import type { MachineSize } from '@computer/sdk'
+import { limits, machineSizes } from '@computer/sdk/tables'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { createMachine } from '../../api/machine-actions.ts'
+import { Button } from '../../ui/Button.tsx'
+import { Checkbox } from '../../ui/Checkbox.tsx'
+import { Dialog, DialogButtons } from '../../ui/Dialog.tsx'
+import { ErrorNotice } from '../../ui/ErrorNotice.tsx'
+import { TextField } from '../../ui/Field.tsx'
+import { Select } from '../../ui/Select.tsx'
+import { useForm } from '../../ui/use-form.ts'
+
+/** Creates a machine; every field may stay as it is. Then its page opens. */
+export function CreateMachine({
+  template,
+  onClose,
+}: {
+  readonly template: string | undefined
+  readonly onClose: () => void
+}) {
+  return (
+    <Dialog open onOpenChange={onClose} title="Create a machine">
+      <CreateForm template={template} onClose={onClose} />
+    </Dialog>
+  )
+}
+
+function CreateForm({
+  template,
+  onClose,
+}: {
+  readonly template: string | undefined
+  readonly onClose: () => void
+}) {
+  const navigate = useNavigate()
+  const [size, setSize] = useState<MachineSize>('small')
+  const [start, setStart] = useState(true)
+  const form = useForm(['name', 'size', 'template', 'region'], async (values) => {
+    const name = String(values.get('name')).trim()
+    const region = String(values.get('region')).trim()
+    const machine = await createMachine({
+      size,
+      start,
+      ...(name && { name }),
+      ...(region && { region }),
+      ...(template && { template }),
+    })
+    await navigate({ to: '/m/$machineId', params: { machineId: machine.id } })
+  })
+  return (
+    <form onSubmit={form.submit} className="space-y-4">
+      <TextField
+        label="Name"
+        name="name"
+        maxLength={limits.machineName.maxLength}
+        pattern={limits.machineName.pattern}
+        error={form.errorOf('name')}
+        hint="Lower-case letters, digits and hyphens. Left empty, the server chooses one."
+        autoComplete="off"
+        autoFocus
+      />
+      <Select
+        label="Size"
+        value={size}
+        onChange={setSize}
+        choices={machineSizes.map((value) => ({ value, label: value }))}
+      />
+      <TextField
+        label="Region"
+        name="region"
+        error={form.errorOf('region')}
+        hint="A hint for where it is placed. Left empty, the server chooses."
+        autoComplete="off"
+      />
+      <Checkbox
+        label="Start it"
+        checked={start}
+        onChange={setStart}
+        hint="A stopped machine counts as storage, not as compute."
+      />
+      {form.error !== undefined && <ErrorNotice error={form.error} />}
+      <DialogButtons>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button type="submit" look="primary" busy={form.isBusy}>
+          Create
+        </Button>
+      </DialogButtons>
+    </form>
+  )
+}
