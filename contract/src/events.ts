@@ -47,6 +47,13 @@ export const MachineEvent = z
   .meta({ id: 'MachineEvent' })
 export type MachineEvent = z.infer<typeof MachineEvent>
 
+const types = MachineEventType.options
+const typeFilter = z
+  .union([MachineEventType, z.array(MachineEventType).max(types.length)], {
+    error: `must be one or several of ${types.join(', ')}`,
+  })
+  .describe('Lists only events of this type, or of these: type=A&type=B.')
+
 export const events = {
   list: endpoint({
     method: 'GET',
@@ -54,7 +61,7 @@ export const events = {
     summary: 'List the events of a machine, newest first.',
     requires: 'member',
     params: z.object({ machine_id: MachineId }),
-    query: PageQuery,
+    query: PageQuery.extend({ type: typeFilter.optional() }),
     status: 200,
     response: pageOf(MachineEvent),
   }),

@@ -132,6 +132,9 @@ export const machines = {
     query: PageQuery.extend({
       state: MachineState.optional(),
       name: MachineName.optional(),
+      search: text(63, 1)
+        .optional()
+        .describe('Lists only machines whose name begins with this text, in any case.'),
       template_id: TemplateId.optional(),
       metadata: z
         .record(text(64, 1), text(1024))

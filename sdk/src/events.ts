@@ -3,13 +3,16 @@ import type { Client } from './client.ts'
 import { ApiError } from './errors.ts'
 import { finalError, type Socket } from './gateway.ts'
 import type { CallOptions } from './options.ts'
-import type { List, PageOptions } from './pages.ts'
+import type { List } from './pages.ts'
 import { Reconnection } from './reconnection.ts'
 import { pause } from './retry.ts'
+import type { Query } from './transport.ts'
 import type { MachineEvent } from './wire/records.ts'
 
 /** An event of the organization. Pass its `cursor` as `after` to resume there. */
 export type OrganizationEvent = MachineEvent & { readonly cursor: string }
+
+export type EventFilter = Query<'GET /v1/machines/{machine_id}/events'>
 
 const pollMs = 1000
 
@@ -49,8 +52,8 @@ export class MachineEvents {
     this.#machineId = machineId
   }
 
-  /** Past events, newest first. */
-  list({ signal, ...query }: PageOptions & CallOptions = {}): List<MachineEvent> {
+  /** Past events, newest first: all, or those of one or several types. */
+  list({ signal, ...query }: EventFilter & CallOptions = {}): List<MachineEvent> {
     const params = { machineId: this.#machineId }
     return this.#client.transport.list(
       'GET /v1/machines/{machine_id}/events',

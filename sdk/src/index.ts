@@ -3,7 +3,13 @@ export { ApiError, type ClientErrorCode, type LeaseHolder } from './errors.ts'
 export type { Auth } from './auth.ts'
 export type { Clipboard, ClipboardOptions } from './clipboard.ts'
 export type { Display as MachineDisplay, Screenshot, ScreenshotOptions } from './display.ts'
-export type { Events, MachineEvents, OrganizationEvent, Subscription } from './events.ts'
+export type {
+  EventFilter,
+  Events,
+  MachineEvents,
+  OrganizationEvent,
+  Subscription,
+} from './events.ts'
 export type { Command } from './command.ts'
 export type { ExecOptions } from './exec.ts'
 export type { FileContents, Files, ReadOptions, WriteOptions } from './files.ts'

@@ -217,6 +217,7 @@ function search(query: AnyInput['query']): string {
   for (const [key, value] of Object.entries(query ?? {})) {
     if (value === undefined) continue
     if (typeof value !== 'object') pairs.append(snake(key), String(value))
+    else if (Array.isArray(value)) for (const one of value) pairs.append(snake(key), String(one))
     else
       for (const [inner, one] of Object.entries(value!))
         pairs.append(`${snake(key)}[${inner}]`, String(one))

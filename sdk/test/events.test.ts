@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { MachineEvent } from '../src/index.ts'
+import type { EventFilter, MachineEvent } from '../src/index.ts'
 import { startServer } from './server.ts'
 
 const server = await startServer({ after })
@@ -113,4 +113,14 @@ test('subscribing to the events of an unknown machine fails', async () => {
   const machine = await server.connect().machines.create({ start: false })
   await machine.delete()
   await assert.rejects(machine.events.subscribe().ready, { code: 'not_found' })
+})
+
+test('past events are listed by one or several types', async () => {
+  const machine = await server.connect().machines.create({ start: false })
+  await machine.update({ name: 'renamed-again' })
+  const list = async (filter: EventFilter) =>
+    (await machine.events.list(filter)).data.map(({ type }) => type)
+  assert.deepEqual(await list({ type: 'machine.created' }), ['machine.created'])
+  const both = await list({ type: ['machine.created', 'machine.updated'] })
+  assert.deepEqual(both, ['machine.updated', 'machine.created'])
 })

@@ -17,6 +17,16 @@ test('a machine is found by its name, and shown with it', async () => {
   await assert.rejects(computer.machines.get('other'), missing)
 })
 
+test('machines are searched by the beginning of their names', async () => {
+  for (const name of ['search-a', 'search-b', 'research'])
+    await computer.machines.create({ name, start: false })
+  const { data } = await computer.machines.list({ search: 'Search-' })
+  assert.deepEqual(
+    data.map(({ name }) => name),
+    ['search-b', 'search-a'],
+  )
+})
+
 test('a machine is created once, however often it is asked for', async () => {
   const ask = () => computer.machines.getOrCreate('hello', { metadata: { from: 'test' } })
   const all = await Promise.all([ask(), ask(), ask()])

@@ -78,6 +78,31 @@ test('pages neither skip nor repeat while the log grows', async () => {
   assert.deepEqual(paged, whole)
 })
 
+test('the log is filtered by one or several types, page by page', async () => {
+  const { id } = await server.machine({ start: false })
+  for (let index = 0; index < 3; index++) {
+    await server.call('PATCH', `/v1/machines/${id}`, { metadata: { index: String(index) } })
+    await db.transaction().execute((tx) => appendEvent(tx, id, { type: 'host.unhealthy' }))
+  }
+  const page = async (query: string) => {
+    const { body } = await server.call('GET', `/v1/machines/${id}/events?${query}`)
+    const types = body.data.map(({ type }: { type: string }) => type)
+    return { types, cursor: body.next_cursor as string | null }
+  }
+  assert.deepEqual((await page('type=machine.created')).types, ['machine.created'])
+  assert.deepEqual((await page('type=machine.created&type=machine.stopped')).types, [
+    'machine.stopped',
+    'machine.created',
+  ])
+  const first = await page('type=host.unhealthy&limit=2')
+  const second = await page(`type=host.unhealthy&limit=2&cursor=${first.cursor}`)
+  assert.deepEqual([first.types.length, second.types.length, second.cursor], [2, 1, null])
+  const refused = await server.call('GET', `/v1/machines/${id}/events?type=machine.born`)
+  assert.equal(refused.status, 400)
+  assert.equal(refused.body.error.details[0].field, 'type')
+  assert.match(refused.body.error.message, /one or several of machine\.created, /)
+})
+
 test('a page has 25 events unless limit, 1 to 100, says otherwise', async () => {
   const { id } = await server.machine({ start: false })
   await db.transaction().execute(async (tx) => {

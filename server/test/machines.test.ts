@@ -183,6 +183,25 @@ test('the list filters, and its pages neither skip nor repeat', async (t) => {
   assert.equal((await server.call('GET', '/v1/machines?colour=red')).status, 400)
 })
 
+test('the list is searched by the beginning of names, in any case and without wildcards', async (t) => {
+  const server = await startTestServer(t)
+  for (const name of ['web-1', 'web-2', 'worker', 'my-web'])
+    await server.machine({ name, start: false })
+  await server.call('POST', '/v1/machines', { name: 'web-3', start: false, metadata: { a: 'b' } })
+  const search = async (query: string) => {
+    const { body } = await server.call('GET', `/v1/machines?${query}`)
+    return body.data.map(({ name }: { name: string }) => name)
+  }
+  assert.deepEqual(await search('search=web'), ['web-3', 'web-2', 'web-1'])
+  assert.deepEqual(await search('search=W'), ['web-3', 'worker', 'web-2', 'web-1'])
+  assert.deepEqual(await search('search=WEB-2'), ['web-2'])
+  assert.deepEqual(await search('search=web&metadata[a]=b'), ['web-3'])
+  for (const wild of ['%25', 'w%25', 'web_1', '_', 'web%5C', 'x'])
+    assert.deepEqual(await search(`search=${wild}`), [], wild)
+  for (const refused of ['', 'a'.repeat(64), 'a%00'])
+    assert.equal((await server.call('GET', `/v1/machines?search=${refused}`)).status, 400)
+})
+
 test('a refusal by the plan contains the quota', async (t) => {
   const server = await startTestServer(t, { plan: 'free' })
   const large = await server.call('POST', '/v1/machines', { size: 'large' })

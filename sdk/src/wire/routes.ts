@@ -21,6 +21,7 @@ import type {
   Invitation,
   InvitationState,
   MachineEvent,
+  MachineEventType,
   MachineRecord,
   MachineSize,
   MachineState,
@@ -377,6 +378,8 @@ export interface Routes {
         cursor?: string | undefined
         state?: MachineState | undefined
         name?: string | undefined
+        /** Lists only machines whose name begins with this text, in any case. */
+        search?: string | undefined
         templateId?: string | undefined
         /** metadata[key]=value lists only machines that have all of these pairs. */
         metadata?: Record<string, string> | undefined
@@ -1453,6 +1456,8 @@ export interface Routes {
         limit?: number | undefined
         /** The next_cursor of the previous page. */
         cursor?: string | undefined
+        /** Lists only events of this type, or of these: type=A&type=B. */
+        type?: MachineEventType | MachineEventType[] | undefined
       }
     }
     output: {

@@ -71,11 +71,16 @@ function factsOf(machine: MachineRow, { to, resized, capture }: EventDetail) {
   return to || resized ? machineFacts(machine) : null
 }
 
+export type EventFilter = PageRequest & {
+  readonly type?: MachineEventType | readonly MachineEventType[] | undefined
+}
+
 /** A machine's event log, newest first. */
-export async function listEvents(db: Database, actor: Actor, id: MachineId, page: PageRequest) {
+export async function listEvents(db: Database, actor: Actor, id: MachineId, filter: EventFilter) {
   await getMachine(db, actor, id)
+  const types = filter.type === undefined ? null : [filter.type].flat()
   return pageByKey(
-    page,
+    filter,
     /^\d{1,9}$/,
     (event: EventRow) => String(event.sequence),
     (before, count) =>
@@ -84,6 +89,7 @@ export async function listEvents(db: Database, actor: Actor, id: MachineId, page
         .selectAll()
         .where('organization_id', '=', actor.organizationId)
         .where('machine_id', '=', id)
+        .$if(types !== null, (query) => query.where('type', 'in', types!))
         .$if(before !== null, (query) => query.where('sequence', '<', Number(before)))
         .orderBy('sequence', 'desc')
         .limit(count)

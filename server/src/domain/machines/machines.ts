@@ -20,12 +20,14 @@ type Changing = Pick<App, 'db' | 'changes'>
 export type MachineFilter = PageRequest & {
   readonly state?: MachineRow['state'] | undefined
   readonly name?: string | undefined
+  /** The beginning of the name. */
+  readonly search?: string | undefined
   readonly template_id?: MachineRow['template_id'] | undefined
   readonly metadata?: Record<string, string> | undefined
 }
 
 export async function listMachines(db: Database, actor: Actor, filter: MachineFilter) {
-  const { state, name, template_id: templateId, metadata } = filter
+  const { state, name, search, template_id: templateId, metadata } = filter
   const rows = db
     .selectFrom('machines')
     .selectAll()
@@ -33,11 +35,17 @@ export async function listMachines(db: Database, actor: Actor, filter: MachineFi
     .where('deleted_at', 'is', null)
     .$if(state !== undefined, (query) => query.where('state', '=', state!))
     .$if(name !== undefined, (query) => query.where('name', '=', name!))
+    .$if(search !== undefined, (query) => query.where('name', 'like', prefixPattern(search!)))
     .$if(templateId !== undefined, (query) => query.where('template_id', '=', templateId!))
     .$if(metadata !== undefined, (query) =>
       query.where(sql<boolean>`metadata @> ${JSON.stringify(metadata)}::jsonb`),
     )
   return newestFirst('mch', filter, rows)
+}
+
+/** Names are in lower case. */
+function prefixPattern(text: string): string {
+  return `${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
 }
 
 export async function updateMachine(
