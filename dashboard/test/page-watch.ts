@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import type { Lifetime } from '../../server/test/harness.ts'
 
+const refused = 'Failed to load resource: the server responded with a status of'
+
 /** Fails the test if the page breaks its security policy, asks another host or logs an error. */
 export function watchPage(t: Lifetime, page: Page, url: string, expected?: RegExp): void {
   const faults: string[] = []
@@ -10,8 +12,7 @@ export function watchPage(t: Lifetime, page: Page, url: string, expected?: RegEx
   }
   page.on('console', (message) => {
     // The browser writes every answer of 400 and above to the console; the pages show them.
-    if (/^Failed to load resource: the server responded with a status of/.test(message.text()))
-      return
+    if (message.text().startsWith(refused)) return
     if (message.type() === 'error' || message.type() === 'warning')
       note(`console: ${message.text()}`)
   })

@@ -10,7 +10,7 @@ import { activeShortcuts } from './shortcuts.ts'
 type Entry = { readonly label: string; readonly kind: string; readonly run: () => void }
 
 /** Finds pages, machines and the actions of the page by their names. */
-export default function Palette({ onClose }: { readonly onClose: () => void }) {
+export function Palette({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate()
   const [text, setText] = useState('')
   const prefix = useDeferredValue(text.trim().toLowerCase())

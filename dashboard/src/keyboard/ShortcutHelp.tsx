@@ -2,7 +2,7 @@ import { Dialog } from '../ui/Dialog.tsx'
 import { activeShortcuts } from './shortcuts.ts'
 
 /** The keys that act on this page. */
-export default function ShortcutHelp({ onClose }: { readonly onClose: () => void }) {
+export function ShortcutHelp({ onClose }: { readonly onClose: () => void }) {
   const shown = [
     ...activeShortcuts().map(({ keys, label }) => ({ keys, label })),
     { keys: 'Ctrl K', label: 'Search pages, machines and actions' },

@@ -13,5 +13,5 @@ export function GatewayNotice() {
 }
 
 function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
 }

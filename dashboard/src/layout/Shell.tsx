@@ -10,8 +10,10 @@ import { Menu as MenuIcon, Search } from '../ui/icons.ts'
 import { GatewayNotice } from './GatewayNotice.tsx'
 import { PageShortcuts, Sidebar } from './Sidebar.tsx'
 
-const Palette = lazy(() => import('../keyboard/Palette.tsx'))
-const ShortcutHelp = lazy(() => import('../keyboard/ShortcutHelp.tsx'))
+const Palette = lazy(async () => ({ default: (await import('../keyboard/Palette.tsx')).Palette }))
+const ShortcutHelp = lazy(async () => ({
+  default: (await import('../keyboard/ShortcutHelp.tsx')).ShortcutHelp,
+}))
 
 /** The frame around all pages of a signed-in person. */
 export function Shell() {
@@ -19,6 +21,7 @@ export function Shell() {
   const [isPaletteOpen, setPaletteOpen] = useState(false)
   const [isHelpOpen, setHelpOpen] = useState(false)
   const navigate = useNavigate()
+  const path = useRouterState({ select: ({ location }) => location.pathname })
   useEffect(() => listenForShortcuts(), [])
   useEffect(() => watchOrganization(), [])
   useEffect(() => {
@@ -53,7 +56,8 @@ export function Shell() {
       <div className="hidden md:flex">
         <Sidebar onSearch={openPalette} onHelp={() => setHelpOpen(true)} />
       </div>
-      <TopBar onSearch={openPalette} onHelp={() => setHelpOpen(true)} />
+      {/* A new page begins with the drawer closed. */}
+      <TopBar key={path} onSearch={openPalette} onHelp={() => setHelpOpen(true)} />
       <main
         id="content"
         tabIndex={-1}
@@ -79,8 +83,6 @@ function TopBar({
   readonly onHelp: () => void
 }) {
   const [isOpen, setOpen] = useState(false)
-  const path = useRouterState({ select: ({ location }) => location.pathname })
-  useEffect(() => setOpen(false), [path])
   return (
     <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-raised px-2 md:hidden">
       <Dialog.Root open={isOpen} onOpenChange={setOpen}>

@@ -26,6 +26,7 @@ export function Checkbox({
   return (
     <div className="flex items-start gap-2">
       <Base.Root
+        id={id}
         aria-labelledby={`${id}-label`}
         aria-describedby={below ? `${id}-below` : undefined}
         checked={checked}
@@ -44,13 +45,9 @@ export function Checkbox({
         </Base.Indicator>
       </Base.Root>
       <div className={hideLabel ? 'sr-only' : undefined}>
-        <span
-          id={`${id}-label`}
-          className="cursor-pointer"
-          onClick={() => !disabledReason && onChange(!checked)}
-        >
+        <label id={`${id}-label`} htmlFor={id} className="cursor-pointer">
           {label}
-        </span>
+        </label>
         {below && (
           <p id={`${id}-below`} className="text-xs text-muted">
             {below}

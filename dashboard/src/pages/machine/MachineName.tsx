@@ -33,11 +33,7 @@ export function MachineName({ machine }: { readonly machine: MachineRecord }) {
       </span>
     )
   return (
-    <form
-      onSubmit={form.submit}
-      onKeyDown={({ key }) => key === 'Escape' && setEditing(false)}
-      className="flex flex-wrap items-start gap-2"
-    >
+    <form onSubmit={form.submit} className="flex flex-wrap items-start gap-2">
       <TextField
         label="Name"
         hideLabel
@@ -49,6 +45,7 @@ export function MachineName({ machine }: { readonly machine: MachineRecord }) {
         error={form.errorOf('name')}
         autoComplete="off"
         autoFocus
+        onKeyDown={({ key }) => key === 'Escape' && setEditing(false)}
       />
       <Button type="submit" look="primary" busy={form.isBusy}>
         Rename

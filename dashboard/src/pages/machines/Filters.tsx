@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useRef } from 'react'
 import { useShortcut } from '../../keyboard/shortcuts.ts'
 import { Button } from '../../ui/Button.tsx'
 import { LayoutGrid, List, Search } from '../../ui/icons.ts'
@@ -74,12 +74,14 @@ function SearchField({
   readonly value: string
   readonly onChange: (text: string) => void
 }) {
-  const [text, setText] = useState(value)
   const field = useRef<HTMLInputElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   useShortcut('/', 'Filter the machines', () => field.current?.focus())
-  // The address may change by other means, such as the back button.
-  useEffect(() => setText(value), [value])
+  // The address may change by other means, such as the back button, but never under the person's fingers.
+  useEffect(() => {
+    const input = field.current!
+    if (document.activeElement !== input) input.value = value
+  }, [value])
   return (
     <div className="relative w-full sm:w-72">
       <Search className="absolute top-2 left-2.5 size-4 text-muted" aria-hidden />
@@ -88,10 +90,9 @@ function SearchField({
         type="search"
         aria-label="Filter by the beginning of a name, or by metadata as key=value"
         placeholder="Name, or key=value"
-        value={text}
+        defaultValue={value}
         maxLength={1_100}
         onChange={({ target }) => {
-          setText(target.value)
           clearTimeout(timer.current)
           timer.current = setTimeout(() => onChange(target.value.trim()), typingMs)
         }}

@@ -41,7 +41,7 @@ export function MachinesPage() {
   }, [fetchNextPage, hasNextPage, isFetchingNextPage])
   const setCreate = (create: true | undefined) =>
     void navigate({
-      search: ({ create: _, ...rest }: MachinesSearch) => (create ? { ...rest, create } : rest),
+      search: (before: MachinesSearch) => withCreate(before, create),
       replace: true,
     })
   const isFiltered = Object.keys(filterOf(search)).length > 0
@@ -140,6 +140,11 @@ function GridSkeleton() {
       ))}
     </div>
   )
+}
+
+function withCreate(search: MachinesSearch, create: true | undefined): MachinesSearch {
+  const { create: _before, ...rest } = search
+  return create ? { ...rest, create } : rest
 }
 
 function filterOf({ search, state, template, metadata }: MachinesSearch): MachineFilter {

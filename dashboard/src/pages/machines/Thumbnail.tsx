@@ -44,9 +44,11 @@ function useIsVisible(holder: React.RefObject<HTMLElement | null>): boolean {
 function useObjectUrl(blob: Blob | undefined): string | undefined {
   const [url, setUrl] = useState<string>()
   useEffect(() => {
-    if (!blob) return setUrl(undefined)
-    const made = URL.createObjectURL(blob)
+    const made = blob && URL.createObjectURL(blob)
+    // The address is a resource of the browser, which must be given back.
+    // oxlint-disable-next-line react/set-state-in-effect
     setUrl(made)
+    if (!made) return
     return () => URL.revokeObjectURL(made)
   }, [blob])
   return url
