@@ -6,7 +6,7 @@ import { queryClient } from './query-client.ts'
 
 /*
  * The log of a machine, as far as it is loaded. A refresh reads from the newest event back to the first one
- * that is known, so nothing is read twice, missed or shown twice, however fast the log grows.
+ * that is known, so no event is missed or shown twice, however fast the log grows.
  */
 
 export type EventLog = {
@@ -15,33 +15,32 @@ export type EventLog = {
   /** The position of the next older page; null at the end of the log. */
   readonly olderCursor: string | null
   /** Who opened the sessions of these events, by the id of the session. */
-  readonly openers: Readonly<Record<string, Pick<Session, 'openedBy' | 'type'>>>
+  readonly openers: Openers
 }
 
+type Openers = Readonly<Record<string, Pick<Session, 'openedBy' | 'type'>>>
+type Call = { readonly signal?: AbortSignal | undefined }
+
 const pageSize = 50
-/** After more new events than this, such as those of a night, the log is loaded afresh. */
+/** After more new events than these pages hold, such as those of a night, the log is loaded afresh. */
 const maxNewPages = 10
 const maxSessionPages = 10
 
 /** All events, or those of one type. */
 export function machineEventsQuery(machineId: string, type?: MachineEventType) {
   const queryKey = ['machine', machineId, 'events', type ?? 'all'] as const
+  const known = () => queryClient.getQueryData<EventLog>(queryKey)
   return queryOptions({
     queryKey,
     queryFn: async ({ signal }): Promise<EventLog> => {
       const machine = await machineHandle(machineId)
-      const newest = queryClient.getQueryData<EventLog>(queryKey)?.events[0]?.sequence ?? -1
-      const added: MachineEvent[] = []
-      let cursor: string | undefined
-      for (let pages = 1; ; pages++) {
-        const page = await machine.events.list({ type, limit: pageSize, cursor, signal })
-        added.push(...page.data)
-        cursor = page.nextCursor ?? undefined
-        const isJoined = page.data.some(({ sequence }) => sequence <= newest)
-        if (isJoined) return join(machine, queryClient.getQueryData(queryKey), added, signal)
-        if (cursor === undefined || newest < 0 || pages === maxNewPages) break
-      }
-      return complete(machine, { events: added, olderCursor: cursor ?? null, openers: {} }, signal)
+      const newest = known()?.events[0]?.sequence
+      const { events, cursor, isJoined } = await readSince(machine, newest, type, { signal })
+      const openers = await findOpeners(machine, events, known()?.openers ?? {}, { signal })
+      // The log may have grown at its end meanwhile.
+      const log = known()
+      if (!isJoined || !log) return { events, olderCursor: cursor, openers }
+      return { ...log, events: [...events, ...log.events], openers: { ...log.openers, ...openers } }
     },
   })
 }
@@ -49,51 +48,66 @@ export function machineEventsQuery(machineId: string, type?: MachineEventType) {
 /** Adds the next older page to the log. */
 export async function loadOlderEvents(machineId: string, type?: MachineEventType): Promise<void> {
   const { queryKey } = machineEventsQuery(machineId, type)
-  const cursor = queryClient.getQueryData(queryKey)?.olderCursor
-  if (!cursor) return
+  const before = queryClient.getQueryData(queryKey)
+  if (!before?.olderCursor) return
   const machine = await machineHandle(machineId)
-  const page = await machine.events.list({ type, limit: pageSize, cursor })
-  const added = await complete(machine, {
-    events: page.data,
-    olderCursor: page.nextCursor,
-    openers: queryClient.getQueryData(queryKey)?.openers ?? {},
-  })
+  const page = await listEvents(machine, type, before.olderCursor, {})
+  const openers = await findOpeners(machine, page.data, before.openers, {})
   queryClient.setQueryData(queryKey, (log) => {
     // A refresh that loaded the log afresh has moved its end.
-    if (!log || log.olderCursor !== cursor) return log
-    return { ...added, events: [...log.events, ...added.events] }
+    if (!log || log.olderCursor !== before.olderCursor) return log
+    return {
+      events: [...log.events, ...page.data],
+      olderCursor: page.nextCursor,
+      openers: { ...log.openers, ...openers },
+    }
   })
 }
 
-/** Puts new events before those of the log, which may have grown at its end meanwhile. */
-async function join(
+function listEvents(
   machine: Machine,
-  log: EventLog | undefined,
-  added: readonly MachineEvent[],
-  signal: AbortSignal,
-): Promise<EventLog> {
-  const { events, olderCursor, openers } = log!
-  const newest = events[0]!.sequence
-  const fresh = added.filter(({ sequence }) => sequence > newest)
-  const joined = await complete(machine, { events: fresh, olderCursor, openers }, signal)
-  return { ...joined, events: [...fresh, ...events] }
+  type: MachineEventType | undefined,
+  cursor: string | undefined,
+  { signal }: Call,
+) {
+  return machine.events.list({ ...(type && { type }), limit: pageSize, cursor, signal })
 }
 
-/** Finds who opened the sessions that are not known yet. Sessions are listed newest first, as their ids are. */
-async function complete(
+/** The events after `newest`, or the first page. `isJoined`: no event is missing between them and `newest`. */
+async function readSince(
   machine: Machine,
-  log: EventLog,
-  signal?: AbortSignal,
-): Promise<EventLog> {
-  const ids = log.events.flatMap(({ sessionId }) => sessionId ?? [])
-  const missing = new Set(ids.filter((id) => !Object.hasOwn(log.openers, id)))
-  if (missing.size === 0) return log
-  const openers = { ...log.openers }
-  const oldest = [...missing].toSorted()[0]!
+  newest: number | undefined,
+  type: MachineEventType | undefined,
+  options: Call,
+) {
+  const events: MachineEvent[] = []
+  let cursor: string | null = null
+  for (let pages = 0; pages < (newest === undefined ? 1 : maxNewPages); pages++) {
+    const page = await listEvents(machine, type, cursor ?? undefined, options)
+    const fresh = page.data.filter(({ sequence }) => sequence > (newest ?? -1))
+    events.push(...fresh)
+    cursor = page.nextCursor
+    if (fresh.length < page.data.length) return { events, cursor, isJoined: true }
+    if (cursor === null) break
+  }
+  return { events, cursor, isJoined: false }
+}
+
+/** Reads who opened the sessions that are not known yet. The list is newest first, as ids are ordered. */
+async function findOpeners(
+  machine: Machine,
+  events: readonly MachineEvent[],
+  known: Openers,
+  { signal }: Call,
+): Promise<Openers> {
+  const ids = events.flatMap(({ sessionId }) => sessionId ?? [])
+  const missing = new Set(ids.filter((id) => !Object.hasOwn(known, id)))
+  const oldest = [...missing].toSorted()[0] ?? ''
+  const openers: Record<string, Openers[string]> = { ...known }
   let cursor: string | undefined
   for (let pages = 0; pages < maxSessionPages && missing.size > 0; pages++) {
-    const list = computer.sessions.list({ machineId: machine.id, limit: 100, cursor, signal })
-    const { data, nextCursor } = await list
+    const query = { machineId: machine.id, limit: 100, cursor, signal }
+    const { data, nextCursor } = await computer.sessions.list(query)
     for (const { id, openedBy, type } of data) {
       openers[id] = { openedBy, type }
       missing.delete(id)
@@ -101,5 +115,5 @@ async function complete(
     if (nextCursor === null || (data.at(-1)?.id ?? '') < oldest) break
     cursor = nextCursor
   }
-  return { ...log, openers }
+  return openers
 }
