@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
-import { glob, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packFolder, sha256OfFile } from './clients/pack.ts'
+import { buildStamped, hashFiles, isStamped } from './clients/stamped-folder.ts'
 
 /*
  * Builds build/downloads, the folder that the API serves at /downloads: the packages of the CLI, the SDK and
@@ -14,7 +14,6 @@ import { packFolder, sha256OfFile } from './clients/pack.ts'
  */
 const repoDir = fileURLToPath(new URL('../', import.meta.url))
 export const downloadsDir = join(repoDir, 'build/downloads')
-const stampFile = '.sources'
 
 /** Everything that the packages are made of. */
 const sources = [
@@ -26,26 +25,10 @@ const sources = [
 
 /** Builds the packages unless `outDir` has them. Two builds at once do no harm. */
 export async function buildClients(outDir: string): Promise<void> {
-  const stamp = await hashSources()
-  if ((await readStamp(outDir)) === stamp) return
-  await mkdir(dirname(outDir), { recursive: true })
-  const work = await mkdtemp(`${outDir}-`)
-  try {
-    await buildAll(work)
-    await writeFile(join(work, 'done', stampFile), stamp)
-    await rm(outDir, { recursive: true, force: true })
-    await rename(join(work, 'done'), outDir)
-  } catch (error) {
-    // Another build of the same sources was faster.
-    if ((await readStamp(outDir)) !== stamp) throw error
-  } finally {
-    await rm(work, { recursive: true, force: true })
-  }
+  await buildStamped(outDir, await hashFiles(sources, repoDir), buildAll)
 }
 
-async function buildAll(work: string): Promise<void> {
-  const done = join(work, 'done')
-  await mkdir(done)
+async function buildAll(done: string): Promise<void> {
   // Loaded only for a build: a check is part of every start.
   const [{ buildCli }, { buildMcp }, { buildSdk }] = await Promise.all([
     import('../cli/build.ts'),
@@ -58,7 +41,7 @@ async function buildAll(work: string): Promise<void> {
     ['mcp', buildMcp],
     ['sdk', buildSdk],
   ] as const) {
-    const [folder, file] = [join(work, name), `computer-${name}.tgz`]
+    const [folder, file] = [join(done, `../${name}`), `computer-${name}.tgz`]
     await buildPackage(folder)
     await packFolder(folder, join(done, file))
     sums.push(`${await sha256OfFile(join(done, file))}  ${file}\n`)
@@ -66,24 +49,10 @@ async function buildAll(work: string): Promise<void> {
   await writeFile(join(done, 'SHA256SUMS'), sums.join(''))
 }
 
-async function hashSources(): Promise<string> {
-  const paths: string[] = []
-  for await (const entry of glob(sources, { cwd: repoDir, withFileTypes: true })) {
-    if (entry.isFile()) paths.push(join(entry.parentPath, entry.name))
-  }
-  const hash = createHash('sha256')
-  for (const path of paths.toSorted()) hash.update(`${path}\n`).update(await readFile(path))
-  return hash.digest('hex')
-}
-
-async function readStamp(outDir: string): Promise<string | null> {
-  return readFile(join(outDir, stampFile), 'utf8').catch(() => null)
-}
-
 if (import.meta.main) {
   const args = process.argv.slice(2)
   if (args[0] === '--check') {
-    process.exitCode = (await readStamp(downloadsDir)) === (await hashSources()) ? 0 : 1
+    process.exitCode = (await isStamped(downloadsDir, await hashFiles(sources, repoDir))) ? 0 : 1
   } else {
     await buildClients(resolve(args[0] ?? downloadsDir))
   }

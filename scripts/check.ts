@@ -16,6 +16,7 @@ const checks: readonly Check[] = [
   { name: 'lint', command: ['oxlint', '--type-aware'] },
   { name: 'format', command: ['oxfmt', '--check'] },
   { name: 'rooms', command: ['node', 'scripts/check-rooms.ts'] },
+  { name: 'sizes of the dashboard', command: ['node', 'scripts/check-budgets.ts'] },
 ]
 
 /** Each exits with a non-zero code if its files are not current. */

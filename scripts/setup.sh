@@ -13,7 +13,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 export LC_ALL=C.UTF-8
 
-for part in progress packages tools clients host launcher image; do
+for part in progress packages tools clients dashboard host launcher image; do
   # shellcheck disable=SC1090
   . "$repo/scripts/setup/$part.sh"
 done
@@ -29,12 +29,13 @@ main() {
     *) fail "unknown option $1" 'Use: scripts/setup.sh [--tools-only]' ;;
   esac
   require_debian
-  steps=5
+  steps=6
   step 1 packages
   step 2 tools
   step 3 clients
-  step 4 host
-  step 5 image
+  step 4 dashboard
+  step 5 host
+  step 6 image
   link_launcher
 }
 

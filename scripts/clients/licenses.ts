@@ -1,11 +1,9 @@
-import type { Metafile } from 'esbuild'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 
-/** The licenses of all third-party packages in bundles. */
-export async function licensesOf(metafiles: readonly Metafile[]): Promise<string> {
-  const inputs = metafiles.flatMap((metafile) => Object.keys(metafile.inputs))
-  const paths = inputs.map((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0])
+/** The licenses of all third-party packages in bundles, found by the files that the bundles are made of. */
+export async function licensesOf(files: readonly string[]): Promise<string> {
+  const paths = files.map((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0])
   const folders = [...new Set(paths.filter((path) => path !== undefined))].toSorted()
   const texts = folders.map(async (path) => {
     const folder = resolve(path)

@@ -48,7 +48,10 @@ export async function buildProgram(program: Program, outDir: string): Promise<vo
   })
   await chmod(join(dist, 'main.js'), 0o755)
   const metafiles = [metafile, await writeImageCodec(dist), ...((await addFiles?.(dist)) ?? [])]
-  await writeFile(join(outDir, 'THIRD_PARTY_LICENSES'), await licensesOf(metafiles))
+  await writeFile(
+    join(outDir, 'THIRD_PARTY_LICENSES'),
+    await licensesOf(metafiles.flatMap(({ inputs }) => Object.keys(inputs))),
+  )
   const text = await readFile(join(repoDir, workspace, 'package.json'), 'utf8')
   const { private: _, dependencies: __, ...own } = JSON.parse(text) as Record<string, unknown>
   const files = ['dist', 'CHANGELOG.md', 'THIRD_PARTY_LICENSES']

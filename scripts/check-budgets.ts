@@ -1,0 +1,66 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { buildDashboard, dashboardDir } from './build-dashboard.ts'
+
+/*
+ * Compares the sizes of the built dashboard with their budgets, gzipped. `initial` is all JavaScript that
+ * the first page waits for; a page is what it adds to that. The screen and the terminal load their library.
+ */
+type Chunk = {
+  readonly file: string
+  readonly isEntry?: boolean
+  readonly isDynamicEntry?: boolean
+  readonly imports?: readonly string[]
+  readonly css?: readonly string[]
+}
+type Manifest = Readonly<Record<string, Chunk>>
+
+const budgetsKb = { initial: 190, css: 20, page: 40 }
+const libraries: readonly { readonly part: string; readonly kb: number }[] = [
+  { part: 'novnc', kb: 60 },
+  { part: 'xterm', kb: 95 },
+]
+
+await buildDashboard()
+const manifest = JSON.parse(
+  await readFile(join(dashboardDir, '.vite/manifest.json'), 'utf8'),
+) as Manifest
+const entry = Object.keys(manifest).find((key) => manifest[key]!.isEntry)!
+const initial = filesOf([entry])
+const styles = new Set(Object.values(manifest).flatMap(({ css = [] }) => css))
+
+const sizes = [
+  { what: 'initial JavaScript', kb: await kbOf(initial), budget: budgetsKb.initial },
+  { what: 'styles', kb: await kbOf(styles), budget: budgetsKb.css },
+]
+for (const [key, { isDynamicEntry }] of Object.entries(manifest)) {
+  if (!isDynamicEntry) continue
+  const added = [...filesOf([key])].filter((file) => !initial.has(file))
+  const budget = libraries.find(({ part }) => key.includes(part))?.kb ?? budgetsKb.page
+  sizes.push({ what: key, kb: await kbOf(added), budget })
+}
+
+for (const { what, kb, budget } of sizes) {
+  const isOver = kb > budget
+  if (isOver) process.exitCode = 1
+  if (isOver || process.argv.includes('--all')) {
+    console.log(`${what}: ${kb.toFixed(1)} KB of ${budget} KB${isOver ? ', too large' : ''}`)
+  }
+}
+
+/** The files of chunks and of all that they import before they run. */
+function filesOf(keys: readonly string[], found = new Set<string>()): Set<string> {
+  for (const key of keys) {
+    const { file, imports = [] } = manifest[key]!
+    if (found.has(file)) continue
+    found.add(file)
+    filesOf(imports, found)
+  }
+  return found
+}
+
+async function kbOf(files: Iterable<string>): Promise<number> {
+  let bytes = 0
+  for (const file of files) bytes += (await stat(join(dashboardDir, `${file}.gz`))).size
+  return bytes / 1024
+}
