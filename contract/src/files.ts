@@ -90,6 +90,10 @@ export const files = {
       offset: z.coerce.number().int().min(0).default(0),
       length: z.coerce.number().int().min(0).max(maxInlineReadBytes).default(maxInlineReadBytes),
       encoding: FileEncoding.default('utf8'),
+      download: z
+        .enum(['true', 'false'])
+        .default('false')
+        .describe('The raw bytes, for a link in a browser: saved under the name, never shown.'),
     }),
     status: 200,
     headers: z.object({

@@ -1028,6 +1028,8 @@ export interface Routes {
         length?: number | undefined
         /** Default: "utf8". */
         encoding?: FileEncoding | undefined
+        /** The raw bytes, for a link in a browser: saved under the name, never shown. Default: "false". */
+        download?: 'true' | 'false' | undefined
       }
     }
     output: FileContent

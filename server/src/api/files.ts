@@ -1,4 +1,5 @@
 import type { files } from '@computer/contract'
+import { basename } from 'node:path/posix'
 import type { App } from '../app.ts'
 import {
   decodeContent,
@@ -9,6 +10,7 @@ import {
   readFile,
   writeFile,
 } from '../domain/guests/files.ts'
+import { attachmentNamed } from './attachment.ts'
 import { exactLength } from './exact-length.ts'
 import { parseRange, unsatisfiable } from './range.ts'
 import { BytesResponse, type Routes } from './route.ts'
@@ -17,7 +19,8 @@ export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files
   return {
     list: (actor, { params, query }) => listFiles(app, actor, params.machine_id, query),
     read: async (actor, { params, query, headers, wantsBytes, signal }) => {
-      if (!wantsBytes) return readFile(app, actor, params.machine_id, query)
+      const isDownload = query.download === 'true'
+      if (!wantsBytes && !isDownload) return readFile(app, actor, params.machine_id, query)
       const range = parseRange(headers.range) ?? { offset: query.offset }
       const target = { path: query.path, ...range }
       const file = await openFile(app, actor, params.machine_id, target, { signal })
@@ -35,6 +38,7 @@ export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files
           'content-length': end - start,
           'accept-ranges': 'bytes',
           'x-file-path': encodeURI(file.path),
+          ...(isDownload && { 'content-disposition': attachmentNamed(basename(query.path)) }),
           ...(part && { 'content-range': `bytes ${start}-${end - 1}/${file.size}` }),
         },
         part ? 206 : 200,
