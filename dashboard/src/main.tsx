@@ -2,12 +2,13 @@ import { CSPProvider } from '@base-ui/react/csp-provider'
 import { Tooltip } from '@base-ui/react/tooltip'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
-import { StrictMode } from 'react'
+import { lazy, StrictMode, Suspense } from 'react'
 import { createRoot } from 'react-dom/client'
 import { queryClient } from './api/query-client.ts'
 import { router } from './routes.tsx'
 import './style.css'
-import { Toasts } from './ui/Toast.tsx'
+
+const Toasts = lazy(async () => ({ default: (await import('./ui/Toasts.tsx')).Toasts }))
 
 // A tab that was open during an update of the server asks for a file that is gone: begin again, once.
 window.addEventListener('vite:preloadError', (event) => {
@@ -24,7 +25,9 @@ createRoot(document.getElementById('root')!).render(
       <Tooltip.Provider>
         <QueryClientProvider client={queryClient}>
           <RouterProvider router={router} />
-          <Toasts />
+          <Suspense>
+            <Toasts />
+          </Suspense>
         </QueryClientProvider>
       </Tooltip.Provider>
     </CSPProvider>

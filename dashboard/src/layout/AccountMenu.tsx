@@ -6,7 +6,7 @@ import { useSession } from '../api/session.ts'
 import { readTheme, setTheme, type Theme } from '../theme.ts'
 import { Check, LogOut, ScrollText, User } from '../ui/icons.ts'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/Menu.tsx'
-import { notifyError } from '../ui/Toast.tsx'
+import { notifyError } from '../ui/notify.ts'
 
 const themes: readonly { readonly theme: Theme; readonly label: string }[] = [
   { theme: 'system', label: 'Like the system' },

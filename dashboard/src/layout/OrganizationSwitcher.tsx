@@ -1,15 +1,13 @@
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { switchOrganization } from '../api/organizations.ts'
-import { computer } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
-import { Button } from '../ui/Button.tsx'
-import { Dialog, DialogButtons } from '../ui/Dialog.tsx'
-import { ErrorNotice } from '../ui/ErrorNotice.tsx'
-import { TextField } from '../ui/Field.tsx'
 import { Check, ChevronsUpDown, Plus } from '../ui/icons.ts'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/Menu.tsx'
-import { notifyError } from '../ui/Toast.tsx'
-import { useForm } from '../ui/use-form.ts'
+import { notifyError } from '../ui/notify.ts'
+
+const CreateOrganization = lazy(async () => ({
+  default: (await import('./CreateOrganization.tsx')).CreateOrganization,
+}))
 
 /** Names the organization that this browser acts in, and changes to another of the person's own. */
 export function OrganizationSwitcher() {
@@ -60,40 +58,11 @@ export function OrganizationSwitcher() {
           Create an organization
         </MenuItem>
       </Menu>
-      <Dialog
-        open={isCreating}
-        onOpenChange={setCreating}
-        title="Create an organization"
-        description="It has machines, members, keys and a bill of its own. You are its owner."
-      >
-        <CreateForm onCancel={() => setCreating(false)} />
-      </Dialog>
+      {isCreating && (
+        <Suspense>
+          <CreateOrganization onClose={() => setCreating(false)} />
+        </Suspense>
+      )}
     </>
-  )
-}
-
-function CreateForm({ onCancel }: { readonly onCancel: () => void }) {
-  const form = useForm(['name'], async (values) => {
-    const { id } = await computer.organizations.create(String(values.get('name')))
-    await switchOrganization(id)
-  })
-  return (
-    <form onSubmit={form.submit} className="space-y-3">
-      <TextField
-        label="Name"
-        name="name"
-        required
-        maxLength={100}
-        error={form.errorOf('name')}
-        autoFocus
-      />
-      {form.error !== undefined && <ErrorNotice error={form.error} />}
-      <DialogButtons>
-        <Button onClick={onCancel}>Cancel</Button>
-        <Button type="submit" look="primary" busy={form.isBusy}>
-          Create
-        </Button>
-      </DialogButtons>
-    </form>
   )
 }

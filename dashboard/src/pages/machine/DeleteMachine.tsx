@@ -5,7 +5,7 @@ import { deleteMachine } from '../../api/machine-actions.ts'
 import { useDenial } from '../../api/session.ts'
 import { Checkbox } from '../../ui/Checkbox.tsx'
 import { Confirm } from '../../ui/Confirm.tsx'
-import { notify } from '../../ui/Toast.tsx'
+import { notify } from '../../ui/notify.ts'
 
 /** Asks for the machine's name, because its disk goes. */
 export function DeleteMachine({

@@ -4,7 +4,7 @@ import { switchOrganization } from '../../api/organizations.ts'
 import { useSession } from '../../api/session.ts'
 import { Crash } from '../../layout/Crash.tsx'
 import { Button } from '../../ui/Button.tsx'
-import { notifyError } from '../../ui/Toast.tsx'
+import { notifyError } from '../../ui/notify.ts'
 
 /** A machine that is not in this organization: it may be in another one of the person's. */
 export function MachineError(props: ErrorComponentProps) {

@@ -1,26 +1,13 @@
 import { Toast as Base } from '@base-ui/react/toast'
-import { ApiError } from '@computer/sdk'
 import { Button } from './Button.tsx'
-import { messageOf } from './ErrorNotice.tsx'
 import { CircleAlert, CircleCheck, X } from './icons.ts'
 
-const manager = Base.createToastManager()
+export const toasts = Base.createToastManager()
 
-/** Tells what has been done, in passing. */
-export function notify(title: string, description?: string): void {
-  manager.add({ title, description, type: 'done' })
-}
-
-/** Tells what failed; it stays until it is closed. */
-export function notifyError(title: string, error: unknown): void {
-  const requestId = error instanceof ApiError ? error.requestId : null
-  const description = messageOf(error) + (requestId ? ` (request ${requestId})` : '')
-  manager.add({ title, description, type: 'error', timeout: 0, priority: 'high' })
-}
-
+/** Short notes in the corner of the page. Screen readers hear them; F6 brings the focus there. */
 export function Toasts() {
   return (
-    <Base.Provider toastManager={manager} timeout={5_000}>
+    <Base.Provider toastManager={toasts} timeout={5_000}>
       <Base.Portal>
         <Base.Viewport className="fixed right-4 bottom-4 z-50 flex w-[min(24rem,calc(100vw-2rem))] flex-col gap-2">
           <ToastList />
@@ -31,8 +18,8 @@ export function Toasts() {
 }
 
 function ToastList() {
-  const { toasts } = Base.useToastManager()
-  return toasts.map((toast) => (
+  const { toasts: shown } = Base.useToastManager()
+  return shown.map((toast) => (
     <Base.Root
       key={toast.id}
       toast={toast}
