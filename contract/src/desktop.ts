@@ -15,6 +15,7 @@ import {
 import { endpoint, largeBodyLimit } from './endpoint.ts'
 import { MachineId, SessionId } from './ids.ts'
 import { Screenshot, screenshotQuery } from './screenshots.ts'
+import { text } from './text.ts'
 
 export const Clipboard = z
   .object({ text: z.string(), selection: ClipboardSelection })
@@ -106,11 +107,19 @@ export const desktop = {
     summary: 'Take a screenshot. With accept: image/*, the response body is the image itself.',
     requires: 'member',
     params,
+    headers: z.object({
+      'if-none-match': text(1024)
+        .optional()
+        .describe(
+          'The etag of an earlier image. If the image would be the same, the response is 304 without a body.',
+        ),
+    }),
     query: z.strictObject(screenshotQuery),
     status: 200,
     response: Screenshot,
     bytes: 'image/*',
     bytesHeaders: {
+      etag: 'Identifies the bytes of an image of at most 64 KiB, for if-none-match.',
       'x-image-width': 'The width of the image.',
       'x-image-height': 'The height of the image.',
       'x-display-width': 'The width of the display.',

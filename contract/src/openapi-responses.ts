@@ -74,12 +74,24 @@ export function success(
   return { description, headers, content }
 }
 
-/** The responses to the header range, of endpoints that read it. */
-export function rangeResponses(
+/** The responses to the headers range and if-none-match, of endpoints that read them. */
+export function conditionalResponses(
   catalog: SchemaCatalog,
   id: string,
 ): Record<string, OpenApiResponse> {
-  if (!catalog.properties(`${id} headers`).some(({ name }) => name === 'range')) return {}
+  const reads = catalog.properties(`${id} headers`).map(({ name }) => name)
+  return {
+    ...(reads.includes('range') && rangeResponses(catalog)),
+    ...(reads.includes('if-none-match') && {
+      304: {
+        description: 'The bytes would be those that if-none-match names. No body.',
+        headers: { 'x-request-id': { $ref: '#/components/headers/RequestId' } },
+      },
+    }),
+  }
+}
+
+function rangeResponses(catalog: SchemaCatalog): Record<string, OpenApiResponse> {
   const headers = {
     'x-request-id': { $ref: '#/components/headers/RequestId' },
     'content-range': { $ref: '#/components/headers/ContentRange' },

@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import { aliasOf, bodyLimitOf, showBodyLimit, type Endpoint } from './endpoint.ts'
 import { ErrorEnvelope, errorStatus } from './errors.ts'
 import {
+  conditionalResponses,
   errorResponses,
-  rangeResponses,
   responseHeaders,
   success,
   type OpenApiContent,
@@ -166,7 +166,7 @@ function operation(
       ...(endpoint.alsoStatus && {
         [endpoint.alsoStatus]: success(catalog, id, endpoint, endpoint.alsoStatus),
       }),
-      ...rangeResponses(catalog, id),
+      ...conditionalResponses(catalog, id),
       ...Object.fromEntries(
         Object.entries(errorStatus).map(([code, status]) => [
           String(status),

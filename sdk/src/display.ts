@@ -26,6 +26,8 @@ export type Screenshot = {
   readonly settled: boolean | null
   /** Where the screen moved in the last `settleMs`, if it had not settled. */
   readonly changing: Rectangle | null
+  /** Pass it as `ifNoneMatch`. Null for an image of more than 64 KiB. */
+  readonly etag: string | null
 }
 
 /** The display of the desktop. */
@@ -52,8 +54,15 @@ export class Display {
     await this.#input.send('POST /v1/machines/{machine_id}/display/resize', body, options)
   }
 
-  async screenshot(options: ScreenshotOptions = {}): Promise<Screenshot> {
-    const { signal, region, ignore, ...rest } = options
+  /** With `ifNoneMatch`, the `etag` of an earlier image: null if the image would be the same. */
+  async screenshot(
+    options: ScreenshotOptions & { readonly ifNoneMatch: string | null | undefined },
+  ): Promise<Screenshot | null>
+  async screenshot(options?: ScreenshotOptions): Promise<Screenshot>
+  async screenshot(
+    options: ScreenshotOptions & { readonly ifNoneMatch?: string | null | undefined } = {},
+  ): Promise<Screenshot | null> {
+    const { signal, region, ignore, ifNoneMatch, ...rest } = options
     const { format = 'png', settleMs = 0 } = rest
     const query: ScreenshotQuery = { ...rest, format }
     if (region) query.region = toText(region)
@@ -62,20 +71,30 @@ export class Display {
       'GET /v1/machines/{machine_id}/screenshot',
       { params: { machineId: this.#machineId }, query },
       `image/${format}`,
-      async (response) => ({
-        bytes: new Uint8Array(await response.arrayBuffer()),
-        format,
-        width: Number(response.headers.get('x-image-width')),
-        height: Number(response.headers.get('x-image-height')),
-        display: {
-          width: Number(response.headers.get('x-display-width')),
-          height: Number(response.headers.get('x-display-height')),
-        },
-        settled: settleMs > 0 ? response.headers.get('x-screenshot-settled') === 'true' : null,
-        changing: toRectangle(response.headers.get('x-screenshot-changing')),
-      }),
-      { signal },
+      (response) => (response.status === 304 ? null : readImage(response, format, settleMs > 0)),
+      { signal, ...(ifNoneMatch && { headers: { 'if-none-match': ifNoneMatch } }) },
     )
+  }
+}
+
+async function readImage(
+  response: Response,
+  format: ScreenshotFormat,
+  hasSettling: boolean,
+): Promise<Screenshot> {
+  const { headers } = response
+  return {
+    bytes: new Uint8Array(await response.arrayBuffer()),
+    format,
+    width: Number(headers.get('x-image-width')),
+    height: Number(headers.get('x-image-height')),
+    display: {
+      width: Number(headers.get('x-display-width')),
+      height: Number(headers.get('x-display-height')),
+    },
+    settled: hasSettling ? headers.get('x-screenshot-settled') === 'true' : null,
+    changing: toRectangle(headers.get('x-screenshot-changing')),
+    etag: headers.get('etag'),
   }
 }
 

@@ -133,7 +133,8 @@ export class Transport {
     try {
       const bound = ends.length > 0 ? { signal: AbortSignal.any(ends) } : {}
       const response = await this.configuration.fetch(url, { ...init, ...bound })
-      if (response.ok) return { value: await read(response) }
+      // 304 answers a condition that the caller has set, so the caller reads it.
+      if (response.ok || response.status === 304) return { value: await read(response) }
       const retryAfter = Number(response.headers.get('retry-after') ?? NaN)
       return {
         error: await readError(response),

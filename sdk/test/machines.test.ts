@@ -31,6 +31,20 @@ test('a machine is created, controlled, inspected and deleted', async (t) => {
   await assert.rejects(computer.machines.get(machine.id), { code: 'not_found', status: 404 })
 })
 
+test('a screenshot that would show the same is null', async (t) => {
+  const { connect } = await startServer(t)
+  const { display, keyboard } = await connect().machines.create({ name: 'thumbnail' })
+  const small = { format: 'webp', maxWidth: 320 } as const
+  const first = await display.screenshot({ ...small, ifNoneMatch: null })
+  assert.deepEqual([first?.width, first?.display.width], [320, 1280])
+  assert.match(first!.etag!, /^".+"$/)
+  assert.equal(await display.screenshot({ ...small, ifNoneMatch: first!.etag }), null)
+  await keyboard.type('a')
+  const second = await display.screenshot({ ...small, ifNoneMatch: first!.etag })
+  assert.notEqual(second!.etag, first!.etag)
+  assert.equal((await display.screenshot(small)).etag, second!.etag)
+})
+
 test('a deletion returns the snapshots that are kept, and takes them along on request', async (t) => {
   const { connect } = await startServer(t)
   const computer = connect()

@@ -74,6 +74,48 @@ test('a screenshot tells whether the screen has settled, and where not', async (
   assert.equal(headers['x-screenshot-changing'], '10,20,300,200')
 })
 
+test('an image that is still the same is not sent again', async () => {
+  const { id } = await server.machine()
+  const path = `/v1/machines/${id}/screenshot?format=webp&max_width=320`
+  const shoot = (ifNoneMatch?: string) =>
+    server.call('GET', path, undefined, {
+      accept: 'image/*',
+      ...(ifNoneMatch && { 'if-none-match': ifNoneMatch }),
+    })
+  const first = await shoot()
+  const etag = String(first.headers['etag'])
+  assert.match(etag, /^"[\w-]{22}"$/)
+  assert.equal(first.headers['cache-control'], 'no-store')
+  for (const named of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const same = await shoot(named)
+    assert.deepEqual([same.status, same.bytes.length, same.headers['etag']], [304, 0, etag], named)
+    assert.equal(same.headers['content-type'], undefined)
+    assert.deepEqual(numbersIn(same.headers), [320, 200, 1280, 800])
+  }
+  assert.equal((await shoot('"other"')).status, 200)
+  const json = await server.call('GET', path, undefined, { 'if-none-match': etag })
+  assert.deepEqual([json.status, json.headers['etag']], [200, undefined])
+
+  await server.lease(id)
+  await server.call('POST', `/v1/machines/${id}/keyboard/type`, { text: 'a' })
+  const changed = await shoot(etag)
+  assert.equal(changed.status, 200)
+  assert.notEqual(changed.headers['etag'], etag)
+})
+
+test('an image of more than 64 KiB is streamed, without an ETag', async () => {
+  const { id } = await server.machine()
+  await server.lease(id)
+  const size = { width: 7680, height: 4320 }
+  assert.equal((await server.call('POST', `/v1/machines/${id}/display/resize`, size)).status, 200)
+  const path = `/v1/machines/${id}/screenshot?format=jpeg`
+  const headers = { accept: 'image/*', 'if-none-match': '*' }
+  const { status, bytes, headers: answered } = await server.call('GET', path, undefined, headers)
+  assert.equal(status, 200)
+  assert.ok(bytes.length > 64 * 1024)
+  assert.deepEqual(answered['etag'], undefined)
+})
+
 test('parameters outside the contract are refused, and so is a region outside the display', async () => {
   const path = await screenshotPath()
   for (const query of [

@@ -6,6 +6,7 @@ import {
   type MachineId,
   type SessionId,
 } from '@computer/contract'
+import { buffer } from 'node:stream/consumers'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
 import { sendInput } from '../domain/control/input.ts'
@@ -16,6 +17,7 @@ import {
   takeScreenshot,
 } from '../domain/guests/desktop.ts'
 import { ApiError } from '../errors.ts'
+import { etagOf, isNamed } from './etag.ts'
 import { exactLength } from './exact-length.ts'
 import { BytesResponse, type Input, type Routes } from './route.ts'
 
@@ -28,6 +30,9 @@ type InputCall = {
   }
   readonly signal: AbortSignal
 }
+
+/** Responses of this length need no reservation of memory (http/responses.ts). */
+const maxTaggedBytes = 64 * 1024
 
 const screenshotFormats = ScreenshotFormat.options
 const contentTypes: Record<ScreenshotFormat, string> = {
@@ -56,22 +61,12 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
         throw new ApiError('internal_error', 'the agent did not report the new size of the display')
       return display
     },
-    screenshot: async (actor, { params, query, accept, wantsBytes, signal }) => {
+    screenshot: async (actor, { params, query, headers, accept, wantsBytes, signal }) => {
       const { machine_id: id } = params
       const format = query.format ?? formatOf(accept)
       if (!wantsBytes) return shoot(app, actor, id, { ...query, format }, signal)
       const shot = await openScreenshot(app, actor, id, { ...query, format }, { signal })
-      const { width, height, display, settled, changing } = shot
-      return new BytesResponse(exactLength(shot.stream, shot.size), {
-        'content-length': shot.size,
-        'content-type': contentTypes[format],
-        'x-image-width': width,
-        'x-image-height': height,
-        'x-display-width': display.width,
-        'x-display-height': display.height,
-        ...(settled !== null && { 'x-screenshot-settled': String(settled) }),
-        ...(changing && { 'x-screenshot-changing': Object.values(changing).join() }),
-      })
+      return respond(shot, contentTypes[format], headers['if-none-match'])
     },
     move: (actor, input) => send(actor, input, { type: 'move', ...input.body }),
     click: (actor, input) => send(actor, input, { type: 'click', ...input.body }),
@@ -102,6 +97,30 @@ async function shoot(
 ) {
   const { bytes, ...shot } = await takeScreenshot(app, actor, id, query, { signal })
   return { image: bytes.toString('base64'), format: query.format, ...shot }
+}
+
+/** A short image gets an ETag, which takes the whole of it; a long one is streamed. */
+async function respond(
+  shot: Awaited<ReturnType<typeof openScreenshot>>,
+  contentType: string,
+  ifNoneMatch: string | undefined,
+): Promise<BytesResponse> {
+  const { width, height, display, settled, changing, size } = shot
+  const headers = {
+    'x-image-width': width,
+    'x-image-height': height,
+    'x-display-width': display.width,
+    'x-display-height': display.height,
+    ...(settled !== null && { 'x-screenshot-settled': String(settled) }),
+    ...(changing && { 'x-screenshot-changing': Object.values(changing).join() }),
+  }
+  const whole = { ...headers, 'content-type': contentType, 'content-length': size }
+  const stream = exactLength(shot.stream, size)
+  if (size > maxTaggedBytes) return new BytesResponse(stream, whole)
+  const image = await buffer(stream)
+  const etag = etagOf(image)
+  if (isNamed(ifNoneMatch, etag)) return new BytesResponse(undefined, { ...headers, etag }, 304)
+  return new BytesResponse(image, { ...whole, etag })
 }
 
 /** The input has been performed, so a screenshot that fails must not make the call fail. */

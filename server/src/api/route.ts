@@ -46,13 +46,17 @@ type JsonResponseOptions = {
 }
 type ResponseHeaders = Readonly<Record<string, string | string[]>>
 
-/** A response as bytes. */
+/** A response as bytes, or without a body. */
 export class BytesResponse {
-  readonly body: Buffer | Readable
+  readonly body: Buffer | Readable | undefined
   readonly headers: Record<string, string | number>
   readonly status: number
 
-  constructor(body: Buffer | Readable, headers: Record<string, string | number>, status = 200) {
+  constructor(
+    body: Buffer | Readable | undefined,
+    headers: Record<string, string | number>,
+    status = 200,
+  ) {
     this.body = body
     this.headers = headers
     this.status = status
