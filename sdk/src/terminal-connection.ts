@@ -12,6 +12,8 @@ export type AttachOptions = CallOptions & {
    * screen.
    */
   readonly onReattach?: (() => void) | undefined
+  /** Called with true when a connection is open, and with false when it is lost and tried again. */
+  readonly onConnection?: ((isOpen: boolean) => void) | undefined
 }
 
 /** Bound on writes queued while disconnected. */
@@ -119,6 +121,7 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
         // The conflict is with our own lost connection, which the server has not noticed yet.
         const isOwn = error?.code === 'conflict' && wasAttached && !reconnection.isTimedOut
         if (error && !isOwn) throw error
+        this.#options.onConnection?.(false)
         wasAttached ||= isAttached
         if (isAttached) reconnection.succeeded()
       }
@@ -132,6 +135,7 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
       this.#socket = socket
       if (this.#size) socket.send(JSON.stringify({ type: 'resize', ...this.#size }))
       for (const bytes of this.#queuedWrites.splice(0)) socket.send(bytes)
+      this.#options.onConnection?.(true)
       return socket
     } catch (error) {
       signal.throwIfAborted()

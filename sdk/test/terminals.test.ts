@@ -57,7 +57,11 @@ test('a lost connection is re-established, and the last output is sent again', a
   const { terminals } = await computer.machines.get(machine.id)
   const { id } = await terminals.open()
   let reattached = 0
-  const terminal = terminals.attach(id, { onReattach: () => (reattached += 1) })
+  const connections: boolean[] = []
+  const terminal = terminals.attach(id, {
+    onReattach: () => (reattached += 1),
+    onConnection: (isOpen) => connections.push(isOpen),
+  })
   terminal.write('echo first\r')
   let shown = ''
   let isLost = false
@@ -75,6 +79,7 @@ test('a lost connection is re-established, and the last output is sent again', a
     if (reattached > 0 && shown.includes('first') && shown.includes('second')) break
   }
   assert.equal(reattached, 1)
+  assert.deepEqual(connections, [true, false, true])
   assert.equal(network.count(`GET /v1/machines/${machine.id}/terminals`), 1)
   await terminals.kill(id)
 })
