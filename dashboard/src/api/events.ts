@@ -70,7 +70,7 @@ function listEvents(
   cursor: string | undefined,
   { signal }: Call,
 ) {
-  return machine.events.list({ ...(type && { type }), limit: pageSize, cursor, signal })
+  return machine.events.list({ type, limit: pageSize, cursor, signal })
 }
 
 /** The events after `newest`, or the first page. `isJoined`: no event is missing between them and `newest`. */

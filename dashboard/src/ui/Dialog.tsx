@@ -11,12 +11,22 @@ export type DialogProps = {
   readonly description?: ReactNode
   readonly children?: ReactNode
   readonly wide?: boolean | undefined
+  /** A press outside does not close it, because it shows what is not shown again. */
+  readonly sticky?: boolean | undefined
 }
 
 /** A modal dialog. Escape and a press outside close it; the focus returns to what opened it. */
-export function Dialog({ open, onOpenChange, title, description, children, wide }: DialogProps) {
+export function Dialog({
+  open,
+  onOpenChange,
+  title,
+  description,
+  children,
+  wide,
+  sticky = false,
+}: DialogProps) {
   return (
-    <Base.Root open={open} onOpenChange={onOpenChange}>
+    <Base.Root open={open} onOpenChange={onOpenChange} disablePointerDismissal={sticky}>
       <Base.Portal>
         <Base.Backdrop className="fixed inset-0 z-40 bg-shade" />
         <Base.Viewport className="fixed inset-0 z-40 flex items-start justify-center overflow-y-auto p-4 sm:pt-[10vh]">
