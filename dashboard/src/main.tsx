@@ -1,4 +1,5 @@
 import { CSPProvider } from '@base-ui/react/csp-provider'
+import { ApiError } from '@computer/sdk'
 import { Tooltip } from '@base-ui/react/tooltip'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
@@ -18,7 +19,12 @@ window.addEventListener('vite:preloadError', (event) => {
   location.reload()
 })
 
-createRoot(document.getElementById('root')!).render(
+// What an error boundary shows is not logged as well, except for mistakes of the dashboard itself.
+const onCaughtError = (error: unknown) => {
+  if (!(error instanceof ApiError)) console.error(error)
+}
+
+createRoot(document.getElementById('root')!, { onCaughtError }).render(
   <StrictMode>
     {/* The security policy of the page allows no inline styles. */}
     <CSPProvider disableStyleElements>

@@ -17,6 +17,11 @@ type ServerOptions = NonNullable<Parameters<typeof startTestServer>[1]>
 
 /** A server with its dashboard, and the person who owns its organization. */
 export async function startDashboard(t: Lifetime, options: ServerOptions = {}) {
+  // The pages close before their server does.
+  const contexts: BrowserContext[] = []
+  t.after(async () => {
+    for (const context of contexts) await context.close()
+  })
   const gatewayPort = await freePort()
   const server = await startTestServer(t, {
     plan: 'startup',
@@ -32,6 +37,7 @@ export async function startDashboard(t: Lifetime, options: ServerOptions = {}) {
   const owner = await server.signUp({ email: 'ada@example.com', name: 'Ada Lovelace' })
   return {
     server,
+    contexts,
     url: url.origin,
     owner: { ...owner, password: goodPassword },
     /** Ends the gateway, as a crash would. */
@@ -58,11 +64,11 @@ let browser: Promise<Browser> | undefined
 /** A page of the dashboard in a browser of its own, which ends with the test. */
 export async function openPage(
   t: Lifetime,
-  dashboard: Pick<Dashboard, 'url' | 'owner'>,
+  dashboard: Pick<Dashboard, 'url' | 'owner' | 'contexts'>,
   path: string,
   options: PageOptions = {},
 ): Promise<Page> {
-  const context = await openContext(t, dashboard, options)
+  const context = await openContext(dashboard, options)
   const page = await context.newPage()
   watchPage(t, page, dashboard.url, options.expectedErrors)
   await page.goto(dashboard.url + path)
@@ -70,8 +76,7 @@ export async function openPage(
 }
 
 export async function openContext(
-  t: Lifetime,
-  { url, owner }: Pick<Dashboard, 'url' | 'owner'>,
+  { url, owner, contexts }: Pick<Dashboard, 'url' | 'owner' | 'contexts'>,
   { theme = 'light', phone = false, as = owner, context: more = {} }: PageOptions,
 ): Promise<BrowserContext> {
   browser ??= launchChromium()
@@ -86,7 +91,7 @@ export async function openContext(
     hasTouch: phone,
     ...more,
   })
-  t.after(() => context.close())
+  contexts.push(context)
   await context.addInitScript(silentDecoder)
   const cookie = as?.cookie()
   if (cookie) await context.addCookies(cookiesOf(cookie, url))

@@ -1,20 +1,28 @@
-import { ApiError, type OrganizationEvent } from '@computer/sdk'
+import { ApiError, type MachineState, type OrganizationEvent } from '@computer/sdk'
+import { useEffect } from 'react'
 import { computer } from './client.ts'
-import { machineQuery, patchMachine } from './machines.ts'
+import { machineQuery, patchMachines, type MachineChange } from './machines.ts'
 import { queryClient } from './query-client.ts'
 import { sessionQuery } from './session.ts'
 
 /*
  * The events of the organization, over one socket. An event changes the state of its machine at once if it
  * is newer than what is shown, and has the queries of that machine read again. It never adds a row to a
- * list: a list that gained a machine is read again, so no machine appears twice.
+ * list: a list that gained a machine is read again, so no machine appears twice. However many events there
+ * are, the page changes a few times a second, and only machines that can be seen are read again.
  */
 
+const patchMs = 100
 /** At most one refresh of a machine, or of the lists, in this time. */
 const refreshMs = 1_000
 
 const lastSequences = new Map<string, number>()
-const refreshTimers = new Map<string, ReturnType<typeof setTimeout>>()
+const changes = new Map<string, MachineChange>()
+const timers = new Map<string, ReturnType<typeof setTimeout>>()
+/** How many parts of the page show a machine. */
+const shown = new Map<string, number>()
+/** Machines that have changed while they could not be seen. */
+const stale = new Set<string>()
 
 /** Follows the events until the signal is aborted. */
 export async function followEvents(signal: AbortSignal): Promise<void> {
@@ -27,55 +35,67 @@ export async function followEvents(signal: AbortSignal): Promise<void> {
   }
 }
 
-export function applyEvent(event: OrganizationEvent): void {
-  const { machineId, sequence, toState, type } = event
+/** Keeps a machine current while the component is shown. */
+export function useShownMachine(machineId: string): void {
+  useEffect(() => {
+    shown.set(machineId, (shown.get(machineId) ?? 0) + 1)
+    if (stale.delete(machineId)) soon(machineId, refreshMs, () => refreshMachine(machineId))
+    return () => {
+      const others = shown.get(machineId)! - 1
+      if (others > 0) shown.set(machineId, others)
+      else shown.delete(machineId)
+    }
+  }, [machineId])
+}
+
+function applyEvent({ machineId, sequence, toState, type }: OrganizationEvent): void {
   if (sequence <= (lastSequences.get(machineId) ?? -1)) return
   lastSequences.set(machineId, sequence)
   if (type === 'machine.deleted') {
     lastSequences.delete(machineId)
-    patchMachine(machineId, () => null)
-  } else if (toState) {
-    patchMachine(machineId, (record) => ({ ...record, state: toState }))
+    change(machineId, () => null)
+    return
   }
-  if (type === 'machine.created') soon('machines', () => refresh(['machines']))
-  soon(machineId, () => refreshMachine(machineId))
-  if (type.startsWith('snapshot.')) soon('snapshots', () => refresh(['snapshots']))
+  if (toState) change(machineId, stateChange(toState))
+  if (type === 'machine.created') soon('machines', refreshMs, () => refresh('machines'))
+  if (type.startsWith('snapshot.')) soon('snapshots', refreshMs, () => refresh('snapshots'))
+  if (shown.has(machineId)) soon(machineId, refreshMs, () => refreshMachine(machineId))
+  else stale.add(machineId)
 }
 
-async function refreshMachine(machineId: string): Promise<void> {
-  const { queryKey } = machineQuery(machineId)
-  // The event says no more than the state; the rest of the record may have changed with it.
-  if (isShown(machineId)) {
-    const record = await queryClient
-      .fetchQuery({ ...machineQuery(machineId), staleTime: 0 })
-      .catch(() => undefined)
-    if (record) patchMachine(machineId, () => record)
-  }
-  const isOther = (key: readonly unknown[]) => key[2] !== queryKey[2]
-  await queryClient.invalidateQueries({
-    queryKey: ['machine', machineId],
-    predicate: (query) => isOther(query.queryKey),
+function stateChange(state: MachineState): MachineChange {
+  return (record) => ({ ...record, state })
+}
+
+function change(machineId: string, next: MachineChange): void {
+  changes.set(machineId, next)
+  soon('changes', patchMs, async () => {
+    patchMachines(changes)
+    changes.clear()
   })
 }
 
-/** Whether an open page shows this machine. */
-function isShown(machineId: string): boolean {
-  const cache = queryClient.getQueryCache()
-  if (cache.find({ queryKey: machineQuery(machineId).queryKey })?.isActive()) return true
-  return cache
-    .findAll({ queryKey: ['machines'], type: 'active' })
-    .some(({ state }) => JSON.stringify(state.data ?? '').includes(machineId))
+/** The event says no more than the state; the rest of the record may have changed with it. */
+async function refreshMachine(machineId: string): Promise<void> {
+  const query = machineQuery(machineId)
+  const record = await queryClient.fetchQuery({ ...query, staleTime: 0 }).catch(() => undefined)
+  if (record) patchMachines(new Map([[machineId, () => record]]))
+  await queryClient.invalidateQueries({
+    queryKey: ['machine', machineId],
+    predicate: ({ queryKey }) => queryKey[2] !== query.queryKey[2],
+  })
 }
 
-async function refresh(queryKey: readonly string[]): Promise<void> {
-  await queryClient.invalidateQueries({ queryKey })
+async function refresh(resource: string): Promise<void> {
+  await queryClient.invalidateQueries({ queryKey: [resource] })
 }
 
-function soon(key: string, run: () => Promise<void>): void {
-  if (refreshTimers.has(key)) return
+/** Runs it once after the time, however often it is asked for meanwhile. */
+function soon(key: string, ms: number, run: () => Promise<void>): void {
+  if (timers.has(key)) return
   const timer = setTimeout(() => {
-    refreshTimers.delete(key)
+    timers.delete(key)
     void run()
-  }, refreshMs)
-  refreshTimers.set(key, timer)
+  }, ms)
+  timers.set(key, timer)
 }

@@ -30,6 +30,8 @@ export function machinesQuery(filter: MachineFilter = {}) {
         if (!handles.has(machine.id)) handles.set(machine.id, machine)
       return { data: page.data.map(({ data }) => data), nextCursor: page.nextCursor }
     },
+    // Comparing thousands of records would take longer than showing them.
+    structuralSharing: false,
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
   })
@@ -84,22 +86,33 @@ export function forgetMachines(): void {
 
 type MachinePages = { pages: { data: MachineRecord[]; nextCursor: string | null }[] }
 
-/** Changes a machine wherever the cache holds it; null removes it from the lists. */
-export function patchMachine(
-  machineId: string,
-  change: (record: MachineRecord) => MachineRecord | null,
-): void {
-  const record = queryClient.getQueryData(machineQuery(machineId).queryKey)
-  const next = record && change(record)
-  if (next) queryClient.setQueryData(machineQuery(machineId).queryKey, next)
+/** What becomes of a record; null removes it from the lists. */
+export type MachineChange = (record: MachineRecord) => MachineRecord | null
+
+/** Changes machines wherever the cache holds them, in one pass over the lists. */
+export function patchMachines(changes: ReadonlyMap<string, MachineChange>): void {
+  const apply = (record: MachineRecord) => {
+    const change = changes.get(record.id)
+    return change ? change(record) : record
+  }
+  for (const machineId of changes.keys()) {
+    const { queryKey } = machineQuery(machineId)
+    const record = queryClient.getQueryData(queryKey)
+    const next = record && apply(record)
+    if (next) queryClient.setQueryData(queryKey, next)
+  }
   queryClient.setQueriesData<MachinePages>({ queryKey: ['machines'] }, (old) => {
-    if (!old?.pages.some(({ data }) => data.some(({ id }) => id === machineId))) return old
+    if (!old?.pages.some(({ data }) => data.some(({ id }) => changes.has(id)))) return old
     const pages = old.pages.map((page) => ({
       ...page,
-      data: page.data.flatMap((one) => (one.id === machineId ? (change(one) ?? []) : one)),
+      data: page.data.flatMap((one) => apply(one) ?? []),
     }))
     return { ...old, pages }
   })
+}
+
+export function patchMachine(machineId: string, change: MachineChange): void {
+  patchMachines(new Map([[machineId, change]]))
 }
 
 /** Shows the record that a call has returned, without waiting for its event. */

@@ -1,4 +1,5 @@
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
+import { useShownMachine } from '../../api/live.ts'
 import { useShortcut } from '../../keyboard/shortcuts.ts'
 import { useTitle } from '../../ui/Page.tsx'
 import { MachineFailure } from './MachineFailure.tsx'
@@ -20,6 +21,7 @@ const tabs = [
 /** One machine: what it is, what it does, and its tabs. */
 export function MachinePage() {
   const { record } = useMachine()
+  useShownMachine(record.id)
   useTitle(record.name)
   return (
     <div className="flex min-h-full flex-col">

@@ -1,5 +1,6 @@
 import type { MachineRecord } from '@computer/sdk'
 import { Link } from '@tanstack/react-router'
+import { useShownMachine } from '../../api/live.ts'
 import { formatMemory } from '../../format.ts'
 import { StateBadge } from '../../ui/Badge.tsx'
 import { Checkbox } from '../../ui/Checkbox.tsx'
@@ -17,6 +18,7 @@ export function MachineCard({
   readonly selection: Selection
 }) {
   const { id, name, state, size, cpu, memoryMb, createdAt } = machine
+  useShownMachine(id)
   const isSelected = selection.ids.has(id)
   return (
     <li

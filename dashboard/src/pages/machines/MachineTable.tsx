@@ -2,6 +2,7 @@ import type { MachineRecord } from '@computer/sdk'
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef, useState } from 'react'
+import { useShownMachine } from '../../api/live.ts'
 import { formatMemory } from '../../format.ts'
 import { StateBadge } from '../../ui/Badge.tsx'
 import { Checkbox } from '../../ui/Checkbox.tsx'
@@ -103,6 +104,7 @@ function MachineRow({
   readonly selection: Selection
 }) {
   const { id, name, state, size, cpu, memoryMb, diskGb, region, createdAt } = machine
+  useShownMachine(id)
   const isSelected = selection.ids.has(id)
   return (
     <tr
