@@ -2,12 +2,23 @@
 
 const locale = 'en'
 const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
+const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' })
+const timeOfDay = new Intl.DateTimeFormat(locale, { timeStyle: 'medium' })
 const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
 const plain = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
 
 export function formatDateTime(iso: string): string {
   return dateTime.format(new Date(iso))
+}
+
+/** To the second, for the entries of a log. */
+export function formatMoment(iso: string): string {
+  return moment.format(new Date(iso))
+}
+
+export function formatTimeOfDay(ms: number): string {
+  return timeOfDay.format(ms)
 }
 
 export function formatDay(iso: string): string {

@@ -1,5 +1,81 @@
-import { Page } from '../../../ui/Page.tsx'
+import type { MachineRecord } from '@computer/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
+import { usageNowQuery, type UsageSample } from '../../../api/usage-now.ts'
+import { formatBytes, formatMemory, formatNumber } from '../../../format.ts'
+import { QueryView } from '../../../ui/QueryView.tsx'
+import { NotRunning } from '../NotRunning.tsx'
+import { useMachine } from '../use-machine.ts'
+import { Meter } from './Meter.tsx'
 
+const UsageChart = lazy(async () => ({ default: (await import('./UsageChart.tsx')).UsageChart }))
+const bytesOfGb = 1024 ** 3
+
+/** What a machine uses now. */
 export function UsageTab() {
-  return <Page title="Usage">{null}</Page>
+  const { record } = useMachine()
+  if (record.state !== 'running') return <NotRunning record={record} />
+  return (
+    <section aria-label="Usage" className="mx-auto w-full max-w-4xl px-4 py-5 sm:px-6">
+      <LiveUsage machine={record} />
+    </section>
+  )
+}
+
+function LiveUsage({ machine }: { readonly machine: MachineRecord }) {
+  const query = useQuery(usageNowQuery(machine.id))
+  return (
+    <QueryView query={query}>
+      {(samples) => (
+        <div className="space-y-6">
+          <Figures machine={machine} now={samples.at(-1)!} />
+          {samples.length > 1 && (
+            <Suspense>
+              <UsageChart samples={samples} memoryMb={machine.memoryMb} />
+            </Suspense>
+          )}
+        </div>
+      )}
+    </QueryView>
+  )
+}
+
+function Figures({
+  machine: { cpu, memoryMb, diskGb },
+  now: { cpuPercent, memoryUsedMb, diskUsedBytes, processes },
+}: {
+  readonly machine: MachineRecord
+  readonly now: UsageSample
+}) {
+  return (
+    <div className="grid gap-3 sm:grid-cols-2">
+      <Meter
+        label="Processors"
+        used={cpuPercent}
+        of={100}
+        text={`${formatNumber(cpuPercent)} % of ${formatNumber(cpu)} vCPU`}
+      />
+      <Meter
+        label="Memory"
+        used={memoryUsedMb}
+        of={memoryMb}
+        text={`${formatMemory(memoryUsedMb)} of ${formatMemory(memoryMb)}`}
+      />
+      <Meter
+        label="Disk"
+        used={diskUsedBytes}
+        of={diskGb * bytesOfGb}
+        text={
+          diskUsedBytes === null
+            ? 'being measured'
+            : `${formatBytes(diskUsedBytes)} of ${diskGb} GB`
+        }
+        note="Beyond the image that the machine was created from."
+      />
+      <div className="rounded-lg border border-line bg-raised p-3">
+        <h3 className="text-[13px] text-muted">Processes</h3>
+        <p className="text-base font-medium tabular-nums">{formatNumber(processes)}</p>
+      </div>
+    </div>
+  )
 }
