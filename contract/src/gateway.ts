@@ -13,6 +13,8 @@ export type Channel = {
   readonly requires: 'member' | Permission
   /** Also needed to send input. Without it the channel is view-only. */
   readonly requiresForInput?: Permission
+  /** The server sends a tick every 5 seconds: scripts of pages see it, unlike a ping. */
+  readonly ticks?: true
 }
 
 /**
@@ -25,6 +27,7 @@ export const channels = {
     path: '/v1/machines/{machine_id}/screen',
     requires: 'member',
     requiresForInput: 'machines:control',
+    ticks: true,
   },
   /** The bytes of a pty as binary frames. */
   terminal: {
@@ -32,9 +35,9 @@ export const channels = {
     requires: 'machines:control',
   },
   /** Events of one machine, one per text frame. Query: after_sequence. */
-  machineEvents: { path: '/v1/machines/{machine_id}/events', requires: 'member' },
+  machineEvents: { path: '/v1/machines/{machine_id}/events', requires: 'member', ticks: true },
   /** Events of the organization, one per text frame with its cursor. Query: after. */
-  organizationEvents: { path: '/v1/events', requires: 'member' },
+  organizationEvents: { path: '/v1/events', requires: 'member', ticks: true },
 } as const satisfies Record<string, Channel>
 
 export const closeCode = {
@@ -61,6 +64,9 @@ export const inputMessageBurst = 400
 export const pingEveryMs = 20_000
 export const deadAfterMs = 45_000
 
+const Tick = z.object({ type: z.literal('tick') })
+export const tick: z.infer<typeof Tick> = { type: 'tick' }
+
 /** Control messages that a client may send on a screen channel. */
 export const ScreenClientMessage = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('input_fence'), fence: z.int().min(0) }),
@@ -72,6 +78,7 @@ export const ScreenServerMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('lease'), ...InputLease.shape }),
   z.object({ type: z.literal('lease_lost'), fence: z.int() }),
   z.object({ type: z.literal('machine'), state: MachineState }),
+  Tick,
 ])
 export type ScreenServerMessage = z.infer<typeof ScreenServerMessage>
 

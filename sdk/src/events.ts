@@ -9,6 +9,14 @@ import { pause } from './retry.ts'
 import type { Query } from './transport.ts'
 import type { MachineEvent } from './wire/records.ts'
 
+export type SubscribeOptions = CallOptions & {
+  /**
+   * Called when connected, and every 5 seconds while the connection lives. A page that has not been called
+   * for 12 seconds, nor received an event, shows what may be out of date.
+   */
+  readonly onTick?: (() => void) | undefined
+}
+
 /** An event of the organization. Pass its `cursor` as `after` to resume there. */
 export type OrganizationEvent = MachineEvent & { readonly cursor: string }
 
@@ -67,15 +75,19 @@ export class MachineEvents {
    * `machine.deleted` reaches only subscriptions that are connected then.
    */
   subscribe(
-    options: CallOptions & { readonly afterSequence?: number | undefined } = {},
+    options: SubscribeOptions & { readonly afterSequence?: number | undefined } = {},
   ): Subscription<MachineEvent> {
     return new Subscription(async () => {
       const after = options.afterSequence ?? (await this.#lastSequence(options))
-      return () => this.#follow(after, options.signal)
+      return () => this.#follow(after, options)
     })
   }
 
-  async *#follow(after: number, signal?: AbortSignal): AsyncGenerator<MachineEvent, void, void> {
+  async *#follow(
+    after: number,
+    options: SubscribeOptions,
+  ): AsyncGenerator<MachineEvent, void, void> {
+    const { signal, onTick } = options
     let isOver = false
     const take = (event: MachineEvent) => {
       after = event.sequence
@@ -87,7 +99,7 @@ export class MachineEvents {
       const path = `/v1/machines/${this.#machineId}/events?after_sequence=${after}`
       const hasGateway = this.#client.gateway.isUsable
       const socket = hasGateway
-        ? await connect(this.#client, path, reconnection, signal)
+        ? await connect(this.#client, path, reconnection, options)
         : undefined
       if (socket) {
         for await (const event of eventsOf<MachineEvent>(socket)) yield take(event)
@@ -100,6 +112,7 @@ export class MachineEvents {
         const missed = await reconnection.attempt(() => this.#missed(after, signal))
         if (missed === 'gone') return
         if (missed) reconnection.succeeded()
+        if (missed) onTick?.()
         for (const event of missed ?? []) yield take(event)
       }
       if (isOver) return
@@ -107,8 +120,8 @@ export class MachineEvents {
     }
   }
 
-  async #lastSequence(options: CallOptions): Promise<number> {
-    const { data } = await this.list({ ...options, limit: 1 })
+  async #lastSequence({ signal }: CallOptions): Promise<number> {
+    const { data } = await this.list({ signal, limit: 1 })
     return data[0]?.sequence ?? -1
   }
 
@@ -138,18 +151,21 @@ export class Events {
 
   /** Events from now on, or after an event of an earlier subscription. */
   subscribe(
-    options: CallOptions & { readonly after?: string | undefined } = {},
+    options: SubscribeOptions & { readonly after?: string | undefined } = {},
   ): Subscription<OrganizationEvent> {
     return new Subscription(async () => {
-      const first = await this.#client.gateway.connect(pathAfter(options.after), options.signal)
+      const first = await this.#client.gateway.connect(pathAfter(options.after), options)
+      options.onTick?.()
       return () => this.#follow(first, options)
     })
   }
 
   async *#follow(
     first: Socket,
-    { after, signal }: CallOptions & { readonly after?: string | undefined },
+    options: SubscribeOptions & { readonly after?: string | undefined },
   ): AsyncGenerator<OrganizationEvent, void, void> {
+    const { signal } = options
+    let { after } = options
     const reconnection = new Reconnection(signal)
     let socket: Socket | undefined = first
     for (;;) {
@@ -163,7 +179,7 @@ export class Events {
         if (error) throw error
       }
       await reconnection.pause()
-      socket = await connect(this.#client, pathAfter(after), reconnection, signal)
+      socket = await connect(this.#client, pathAfter(after), reconnection, options)
     }
   }
 }
@@ -173,10 +189,13 @@ async function connect(
   client: Client,
   path: string,
   reconnection: Reconnection,
-  signal: AbortSignal | undefined,
+  { signal, onTick }: SubscribeOptions,
 ): Promise<Socket | undefined> {
-  const socket = await reconnection.attempt(() => client.gateway.connect(path, signal))
-  if (socket) reconnection.succeeded()
+  const connecting = () => client.gateway.connect(path, { signal, onTick })
+  const socket = await reconnection.attempt(connecting)
+  if (!socket) return undefined
+  reconnection.succeeded()
+  onTick?.()
   return socket
 }
 

@@ -1,8 +1,13 @@
 import { ApiError } from './errors.ts'
+import type { CallOptions } from './options.ts'
 import { deferred } from './retry.ts'
 import type { Transport } from './transport.ts'
 
 export type Frame = string | Uint8Array<ArrayBuffer>
+export type ConnectOptions = CallOptions & {
+  /** Called for each sign of life of a screen or of events, every 5 seconds. They are no frames. */
+  readonly onTick?: (() => void) | undefined
+}
 
 /** Close codes of the gateway for which reconnecting does not help. */
 const finalCodes: Readonly<Record<number, readonly [ApiError['code'], string]>> = {
@@ -31,7 +36,7 @@ export class Gateway {
   }
 
   /** Resolves once the connection is open. */
-  async connect(path: string, signal?: AbortSignal): Promise<Socket> {
+  async connect(path: string, { signal, onTick }: ConnectOptions = {}): Promise<Socket> {
     const { WebSocket } = this.#transport.configuration
     if (!WebSocket) {
       const message = 'this runtime has no WebSocket; pass one to new Computer({ WebSocket })'
@@ -42,7 +47,7 @@ export class Gateway {
       this.#transport.call('POST /v1/gateway-tokens', { creates: true }, { signal }),
     ])
     signal?.throwIfAborted()
-    const socket = new Socket(new WebSocket(url + path, [`bearer.${token}`]), signal)
+    const socket = new Socket(new WebSocket(url + path, [`bearer.${token}`]), { signal, onTick })
     await socket.opened
     return socket
   }
@@ -70,7 +75,7 @@ export class Socket implements AsyncIterable<Frame> {
   #isClosed = false
   #reader: ((frame: Frame) => void) | undefined
 
-  constructor(socket: RawSocket, signal?: AbortSignal) {
+  constructor(socket: RawSocket, { signal, onTick }: ConnectOptions) {
     this.#socket = socket
     socket.binaryType = 'arraybuffer'
     const opened = deferred()
@@ -82,6 +87,7 @@ export class Socket implements AsyncIterable<Frame> {
     socket.onopen = () => opened.resolve()
     socket.onerror = () => {}
     socket.onmessage = ({ data }: { data: string | ArrayBuffer }) => {
+      if (isTick(data)) return onTick?.()
       const frame = typeof data === 'string' ? data : new Uint8Array(data)
       if (this.#reader) return this.#reader(frame)
       this.#frames.push(frame)
@@ -127,6 +133,10 @@ export class Socket implements AsyncIterable<Frame> {
       this.close()
     }
   }
+}
+
+function isTick(data: string | ArrayBuffer): boolean {
+  return typeof data === 'string' && (JSON.parse(data) as { type?: unknown }).type === 'tick'
 }
 
 /** The error of a close code, if reconnecting does not help. */

@@ -8,6 +8,7 @@ export type {
   Events,
   MachineEvents,
   OrganizationEvent,
+  SubscribeOptions,
   Subscription,
 } from './events.ts'
 export type { Command } from './command.ts'

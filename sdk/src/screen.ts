@@ -16,6 +16,8 @@ export type ScreenMessage =
   | ({ readonly type: 'lease' } & InputLease)
   | { readonly type: 'lease_lost'; readonly fence: number }
   | { readonly type: 'machine'; readonly state: MachineState }
+  /** Every 5 seconds while the connection lives. */
+  | { readonly type: 'tick' }
 
 /**
  * The live screen of a machine as a WebSocket-like channel of plain RFB 3.8: pass it to noVNC,
@@ -119,7 +121,8 @@ export async function openScreen(
   const closeView = async () => view?.close().catch(() => {})
   try {
     const path = `/v1/machines/${machineId}/screen?session_id=${sessionId}`
-    const socket = await client.gateway.connect(path, signal)
+    const onTick = () => onMessage?.({ type: 'tick' })
+    const socket = await client.gateway.connect(path, { signal, onTick })
     return new Screen(socket, sessionId, {
       onMessage,
       onFence: (listener) => (viewOnly ? () => {} : input.onFence(listener)),

@@ -131,7 +131,7 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
 
   async #connect(signal: AbortSignal): Promise<Socket> {
     try {
-      const socket = await this.#gateway.connect(this.#path, signal)
+      const socket = await this.#gateway.connect(this.#path, { signal })
       this.#socket = socket
       if (this.#size) socket.send(JSON.stringify({ type: 'resize', ...this.#size }))
       for (const bytes of this.#queuedWrites.splice(0)) socket.send(bytes)

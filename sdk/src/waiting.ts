@@ -93,7 +93,8 @@ async function listen(
 ): Promise<void> {
   if (!client.gateway.isUsable) return
   try {
-    const socket = await client.gateway.connect(`/v1/machines/${machineId}/events`, signal)
+    const path = `/v1/machines/${machineId}/events`
+    const socket = await client.gateway.connect(path, { signal })
     wakeup.isConnected = true
     // Events may have been missed before the connection was open.
     wakeup.notify()

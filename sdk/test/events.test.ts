@@ -73,6 +73,39 @@ test('leaving the loop closes the connection', async () => {
   assert.equal(open.size, 0)
 })
 
+test('ticks are signs of life, and no events', async () => {
+  for (const hasGateway of [true, false]) {
+    const computer = server.connect(hasGateway ? {} : { WebSocket: null })
+    const machine = await computer.machines.create({ start: false })
+    const ticked = Promise.withResolvers<void>()
+    let ticks = 0
+    const onTick = () => ++ticks === 3 && ticked.resolve()
+    const types: string[] = []
+    const following = (async () => {
+      for await (const event of machine.events.subscribe({ afterSequence: -1, onTick }))
+        types.push(event.type)
+    })()
+    await ticked.promise
+    await machine.delete()
+    await following
+    assert.deepEqual(types.slice(0, 2), ['machine.created', 'machine.stopped'])
+    assert.ok(!types.includes('tick'))
+    // A deleted machine has no log that could be polled.
+    assert.equal(types.includes('machine.deleted'), hasGateway)
+  }
+})
+
+test('an organization is told of the life of its connection', async () => {
+  const ticked = Promise.withResolvers<void>()
+  let ticks = 0
+  const onTick = () => ++ticks === 3 && ticked.resolve()
+  const ending = new AbortController()
+  const subscription = server.connect().events.subscribe({ onTick, signal: ending.signal })
+  await subscription.ready
+  await ticked.promise
+  ending.abort(new Error('enough'))
+})
+
 test('organization events resume where they were', async () => {
   const { WebSocket, breakOff } = breakable()
   const computer = server.connect({ WebSocket })

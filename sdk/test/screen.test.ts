@@ -25,6 +25,8 @@ test('the screen is a pure RFB channel, with other messages delivered separately
   const own = [...Object.keys(screen), ...Object.getOwnPropertyNames(Object.getPrototypeOf(screen))]
   for (const property of channelProperties) assert.ok(own.includes(property), property)
 
+  await eventually(async () => messages.some(({ type }) => type === 'tick') || undefined)
+
   // Messages that arrive before a listener is set are not lost.
   await eventually(async () => messages.some(({ type }) => type === 'ready') || undefined)
   const greeting = Promise.withResolvers<string>()

@@ -24,6 +24,8 @@ export type Timing = {
   readonly hostPatienceMs: number
   /** Expired leases and sockets of dead gateways are swept this often. */
   readonly sweepMs: number
+  /** Clients of screens and events get a sign of life this often. */
+  readonly tickMs: number
   /** A JSON body arrives within this time, and so does the rest of a body that is not read. */
   readonly bodyMs: number
   /** An upload fails after this long without a byte. */
@@ -52,6 +54,7 @@ export const timing: Timing = {
   hostPollMs: 5_000,
   hostPatienceMs: 15_000,
   sweepMs: 2_000,
+  tickMs: 5_000,
   bodyMs: 30_000,
   uploadSilenceMs: 60_000,
   responseSilenceMs: 120_000,

@@ -53,14 +53,18 @@ export class GatewayClient {
   readonly opened: Promise<void>
   readonly closed: Promise<{ code: number; reason: string }>
   readonly frames: Frame[] = []
+  /** Ticks are counted and are no frames: they may come between any others. */
+  ticks = 0
   #arrived = Promise.withResolvers<void>()
 
   constructor(socket: WebSocket) {
     this.socket = socket
     socket.on('message', (data: Buffer, isBinary) => {
-      this.frames.push(
-        isBinary ? { payload: data } : { control: JSON.parse(data.toString('utf8')) },
-      )
+      const frame: Frame = isBinary
+        ? { payload: data }
+        : { control: JSON.parse(data.toString('utf8')) }
+      if ('control' in frame && frame.control['type'] === 'tick') this.ticks++
+      else this.frames.push(frame)
       this.#arrived.resolve()
       this.#arrived = Promise.withResolvers()
     })

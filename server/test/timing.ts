@@ -18,6 +18,7 @@ export const testTiming: Timing = {
   hostPollMs: 50,
   hostPatienceMs: 200,
   sweepMs: 250,
+  tickMs: 100,
   bodyMs: 30_000,
   uploadSilenceMs: 60_000,
   responseSilenceMs: 120_000,

@@ -6,6 +6,7 @@ import { hasPermission, requirePermission } from '../domain/accounts/permissions
 import type { ConnectionAuthorization } from '../domain/control/connection-authorization.ts'
 import { ApiError } from '../errors.ts'
 import { parse } from '../http/parse.ts'
+import type { Timing } from '../timing.ts'
 import { Connection } from './connection.ts'
 import type { OpenConnections } from './open-connections.ts'
 
@@ -36,12 +37,13 @@ export type GatewayContext = {
   /** Resolves the actor of a handshake from any kind of credential. */
   readonly authenticate: (request: FastifyRequest) => Promise<Actor>
   readonly connections: OpenConnections
+  readonly timing: Pick<Timing, 'tickMs'>
 }
 
 /** Serves one channel. Read `admit` to know all that happens to a handshake. */
 export function mountChannel<Params, Query, Admitted extends Admission>(
   http: FastifyInstance,
-  { authenticate, connections }: GatewayContext,
+  { authenticate, connections, timing }: GatewayContext,
   channel: Channel,
   handler: ChannelHandler<Params, Query, Admitted>,
 ): void {
@@ -75,6 +77,7 @@ export function mountChannel<Params, Query, Admitted extends Admission>(
       const { admitted, authorization } = admissions.get(request)!
       const connection = new Connection(socket, request.raw.socket, authorization)
       connections.add(connection)
+      if (channel.ticks) connection.sendTicks(timing.tickMs)
       return handler.open(connection, admitted)
     },
   })

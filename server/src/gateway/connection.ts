@@ -1,4 +1,4 @@
-import { closeCode, deadAfterMs, pingEveryMs } from '@computer/contract'
+import { closeCode, deadAfterMs, pingEveryMs, tick } from '@computer/contract'
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import type { z } from 'zod'
@@ -50,6 +50,14 @@ export class Connection {
 
   sendControl(message: unknown): void {
     this.#send(JSON.stringify(message), false)
+  }
+
+  /** Sends ticks until the connection closes. A client that has yet to read other messages needs none. */
+  sendTicks(everyMs: number): void {
+    const timer = setInterval(() => {
+      if (this.hasRoom) this.sendControl(tick)
+    }, everyMs)
+    this.onClose(() => clearInterval(timer))
   }
 
   sendPayload(bytes: Uint8Array): void {

@@ -56,6 +56,7 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
   const context: GatewayContext = {
     authenticate: (request) => authenticateHandshake(app, request),
     connections,
+    timing: app.timing,
   }
   const feeds = new EventFeedRegistry(app)
   const hubs = new ScreenHubRegistry(app)

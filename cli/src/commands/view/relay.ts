@@ -36,6 +36,7 @@ export async function relay(
     screen = await machine.screen({
       viewOnly: !canControl,
       onMessage(message) {
+        if (message.type === 'tick') return
         control.observe(message)
         tell()
       },
