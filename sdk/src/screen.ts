@@ -5,7 +5,9 @@ import type { CallOptions } from './options.ts'
 import type { InputLease, MachineState } from './wire/records.ts'
 
 export type ScreenOptions = CallOptions & {
-  /** Open a view-only session, which can never type or click. */
+  /** Only look, without a session: nothing is typed or clicked, and no limit of sessions is used up. */
+  readonly watch?: boolean | undefined
+  /** Open a view-only session, which can never type or click. Others see it in the list of sessions. */
   readonly viewOnly?: boolean | undefined
   readonly onMessage?: ((message: ScreenMessage) => void) | undefined
 }
@@ -38,7 +40,8 @@ export class Screen {
   onerror: ((event: unknown) => void) | null = null
   binaryType = 'arraybuffer'
   readonly protocol = ''
-  readonly sessionId: string
+  /** Null for a screen that only watches. */
+  readonly sessionId: string | null
   readonly #socket: Socket
   readonly #onMessage: ScreenOptions['onMessage']
   readonly #stopFences: () => void
@@ -49,7 +52,7 @@ export class Screen {
   /** Obtain screens from `machine.screen()`. */
   constructor(
     socket: Socket,
-    sessionId: string,
+    sessionId: string | null,
     options: {
       readonly onMessage: ScreenOptions['onMessage']
       readonly onFence: (listener: (fence: number) => void) => () => void
@@ -112,20 +115,26 @@ type Listener = (event: { readonly data: ArrayBuffer }) => void
 export async function openScreen(
   client: Client,
   machineId: string,
-  { viewOnly = false, onMessage, signal }: ScreenOptions,
+  options: ScreenOptions,
 ): Promise<Screen> {
+  const path = `/v1/machines/${machineId}/screen`
+  const { watch = false, viewOnly = false, onMessage, signal } = options
+  const onTick = () => onMessage?.({ type: 'tick' })
+  if (watch) {
+    const socket = await client.gateway.connect(path, { signal, onTick })
+    return new Screen(socket, null, { onMessage, onFence: neverFence, onClosed: () => {} })
+  }
   const input = client.input(machineId)
   const view = viewOnly ? await client.openSession(machineId, 'view', { signal }) : undefined
   const { id: sessionId } = await (view ? view.opened : input.session())
   // If this fails, the session expires a day later.
   const closeView = async () => view?.close().catch(() => {})
   try {
-    const path = `/v1/machines/${machineId}/screen?session_id=${sessionId}`
-    const onTick = () => onMessage?.({ type: 'tick' })
-    const socket = await client.gateway.connect(path, { signal, onTick })
+    const query = `?session_id=${sessionId}`
+    const socket = await client.gateway.connect(path + query, { signal, onTick })
     return new Screen(socket, sessionId, {
       onMessage,
-      onFence: (listener) => (viewOnly ? () => {} : input.onFence(listener)),
+      onFence: viewOnly ? neverFence : (listener) => input.onFence(listener),
       onClosed: () => void closeView(),
     })
   } catch (error) {
@@ -133,3 +142,6 @@ export async function openScreen(
     throw error
   }
 }
+
+/** A screen that sends no input has no fences to name. */
+const neverFence = () => () => {}

@@ -46,6 +46,24 @@ test('the screen is a pure RFB channel, with other messages delivered separately
   assert.equal(screen.readyState, 3)
 })
 
+test('a screen that only watches opens no session', async () => {
+  const { id } = await server.machine()
+  const holder = await server.connect().machines.get(id)
+  await holder.input.acquire()
+  const watcher = await server.connect().machines.get(id)
+  const messages: ScreenMessage[] = []
+  const screen = await watcher.screen({ watch: true, onMessage: (one) => messages.push(one) })
+  assert.equal(screen.sessionId, null)
+  assert.equal((await watcher.sessions().all()).length, 1)
+  const seen = (type: string) => messages.some((message) => message.type === type)
+  await eventually(async () => (seen('ready') && seen('lease') && seen('tick')) || undefined)
+  const received: Buffer[] = []
+  screen.onmessage = ({ data }) => received.push(Buffer.from(data))
+  await eventually(async () => Buffer.concat(received).length >= 12 || undefined)
+  screen.close()
+  await holder.input.close()
+})
+
 test('a view-only session is closed with its screen', async () => {
   const { id } = await server.machine()
   const other = await server.connect().machines.get(id)
