@@ -8,6 +8,7 @@ export {
   Check,
   ChevronDown,
   ChevronRight,
+  ChevronUp,
   ChevronsUpDown,
   CircleAlert,
   CircleCheck,

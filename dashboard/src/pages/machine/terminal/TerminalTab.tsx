@@ -1,5 +1,8 @@
-import { Page } from '../../../ui/Page.tsx'
+import { useMachine } from '../use-machine.ts'
+import { Terminals } from './Terminals.tsx'
 
+/** The terminals of a machine. They keep running in it when the page is closed. */
 export function TerminalTab() {
-  return <Page title="Terminal">{null}</Page>
+  const { record, machine } = useMachine()
+  return <Terminals key={record.id} machine={machine} />
 }
