@@ -2,6 +2,7 @@ import { Select as Base } from '@base-ui/react/select'
 import { useId, type ReactNode } from 'react'
 import { cx } from './cx.ts'
 import { Check, ChevronsUpDown } from './icons.ts'
+import { Tooltip } from './Tooltip.tsx'
 
 export type Choice<T extends string> = {
   readonly value: T
@@ -19,6 +20,7 @@ export function Select<T extends string>({
   choices,
   hideLabel,
   hint,
+  disabledReason,
   className,
 }: {
   readonly label: string
@@ -27,9 +29,27 @@ export function Select<T extends string>({
   readonly choices: readonly Choice<T>[]
   readonly hideLabel?: boolean | undefined
   readonly hint?: ReactNode
+  /** Keeps the value as it is and tells why: on hover, on focus and to screen readers. */
+  readonly disabledReason?: string | false | null | undefined
   readonly className?: string | undefined
 }) {
   const labelId = useId()
+  const reasonId = useId()
+  const reason = disabledReason || undefined
+  const trigger = (
+    <Base.Trigger
+      aria-labelledby={labelId}
+      aria-disabled={reason ? true : undefined}
+      aria-describedby={reason && reasonId}
+      className={cx(
+        'flex h-8 w-full min-w-28 items-center justify-between gap-2 rounded-md border border-line-strong bg-raised px-2.5 text-left text-sm hover:bg-hover',
+        reason && 'border-line! bg-sunken! text-muted!',
+      )}
+    >
+      <Base.Value className="truncate" />
+      <ChevronsUpDown className="size-3.5 shrink-0 text-muted" aria-hidden />
+    </Base.Trigger>
+  )
   return (
     <div className={cx('flex flex-col gap-1', className)}>
       <span id={labelId} className={hideLabel ? 'sr-only' : 'text-[13px] font-medium'}>
@@ -40,14 +60,9 @@ export function Select<T extends string>({
         items={choices}
         onValueChange={(next) => next !== null && onChange(next as T)}
         modal={false}
+        readOnly={reason !== undefined}
       >
-        <Base.Trigger
-          aria-labelledby={labelId}
-          className="flex h-8 w-full min-w-28 items-center justify-between gap-2 rounded-md border border-line-strong bg-raised px-2.5 text-left text-sm hover:bg-hover"
-        >
-          <Base.Value className="truncate" />
-          <ChevronsUpDown className="size-3.5 shrink-0 text-muted" aria-hidden />
-        </Base.Trigger>
+        {reason ? <Tooltip text={reason}>{trigger}</Tooltip> : trigger}
         <Base.Portal>
           <Base.Positioner
             className="z-50 outline-none"
@@ -81,6 +96,11 @@ export function Select<T extends string>({
           </Base.Positioner>
         </Base.Portal>
       </Base.Root>
+      {reason && (
+        <span id={reasonId} hidden>
+          {reason}
+        </span>
+      )}
       {hint && <div className="text-xs text-muted">{hint}</div>}
     </div>
   )
