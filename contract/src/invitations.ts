@@ -34,6 +34,18 @@ export const CreatedInvitation = Invitation.extend({
     ),
 }).meta({ id: 'CreatedInvitation' })
 
+export const InvitationLookup = z
+  .object({
+    organization: z.object({ name: z.string() }),
+    email: z.string().describe('Only the account of this email can accept.'),
+    role: Role,
+    invited_by: z.object({ name: z.string() }),
+    state: InvitationState,
+    expires_at: Timestamp,
+  })
+  .meta({ id: 'InvitationLookup' })
+export type InvitationLookup = z.infer<typeof InvitationLookup>
+
 export const invitations = {
   list: endpoint({
     method: 'GET',
@@ -64,6 +76,15 @@ export const invitations = {
     status: 200,
     response: Invitation,
     audits: 'invitation.revoked',
+  }),
+  lookup: endpoint({
+    method: 'POST',
+    path: '/v1/invitations/lookup',
+    summary: 'Get an invitation by its token, also when it can no longer be accepted.',
+    requires: 'public',
+    body: z.strictObject({ token: text(200, 1) }),
+    status: 200,
+    response: InvitationLookup,
   }),
   accept: endpoint({
     method: 'POST',

@@ -8,6 +8,7 @@ import type {
   CreatedInvitation,
   Image,
   Invitation,
+  InvitationLookup,
   Membership,
   Organization,
   Preview,
@@ -88,6 +89,15 @@ export class Invitations {
   async revoke(invitationId: string, options: CallOptions = {}): Promise<Invitation> {
     const params = { invitationId }
     return this.#transport.call('DELETE /v1/invitations/{invitation_id}', { params }, options)
+  }
+
+  /** What an invitation is for, by the token of its link. Requires no credential. */
+  async lookup(token: string, options: CallOptions = {}): Promise<InvitationLookup> {
+    const input = { body: { token } }
+    return this.#transport.call('POST /v1/invitations/lookup', input, {
+      isRepeatable: true,
+      ...options,
+    })
   }
 
   /** Accepts an invitation sent to the address of the signed-in person. */

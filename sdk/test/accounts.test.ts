@@ -2,6 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startServer } from './server.ts'
 
+test('an invitation is looked up by its token, without a credential', async (t) => {
+  const server = await startServer(t)
+  const owner = await server.signUp()
+  const { body } = await owner.call('POST', '/v1/invitations', { email: 'ada@example.com' })
+  const token = new URL(body.accept_url).hash.slice('#token='.length)
+  const { invitations } = server.connect({ apiKey: '' })
+  const found = await invitations.lookup(token)
+  assert.deepEqual([found.email, found.role, found.state], ['ada@example.com', 'member', 'pending'])
+  assert.equal(typeof found.organization.name, 'string')
+  await assert.rejects(invitations.lookup(`${token}x`), { code: 'not_found' })
+})
+
 test('a person deletes an organization, then their account', async (t) => {
   const server = await startServer(t)
   const person = await server.signUp()

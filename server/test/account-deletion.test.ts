@@ -37,7 +37,8 @@ test('an organization is deleted with its members, keys and invitations', async 
   }
   const late = await server.signUp({ email: 'late@example.com' })
   const token = new URL(invited.body.accept_url).hash.slice('#token='.length)
-  assert.equal((await late.call('POST', '/v1/invitations/accept', { token })).status, 404)
+  for (const step of ['accept', 'lookup'])
+    assert.equal((await late.call('POST', `/v1/invitations/${step}`, { token })).status, 404)
   assert.equal((await remove(owner, organizationId)).status, 404)
   assert.deepEqual(await auditOf(organizationId, 'organization.deleted'), [owner.id])
 })

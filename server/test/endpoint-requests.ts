@@ -90,6 +90,10 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
         const { body } = await call('POST', '/v1/invitations', newInvitation())
         return { ids: { invitation_id: body.id } }
       },
+      lookup: async () => {
+        const { token } = await inviteFromElsewhere(server, principal.user.email)
+        return { body: { token } }
+      },
       accept: async () => {
         const { token } = await inviteFromElsewhere(server, principal.user.email)
         return { body: { token } }

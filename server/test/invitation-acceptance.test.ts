@@ -10,7 +10,7 @@ import { invitationCalls, tokenOf } from './invitation-calls.ts'
 
 const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
-const { invite, list, revoke, accept, expire, smallOwner } = invitationCalls(server)
+const { invite, list, lookUp, revoke, accept, expire, smallOwner } = invitationCalls(server)
 
 test('accepting creates a membership and switches the session', async () => {
   const owner = await server.user('owner', 'stranger')
@@ -73,6 +73,39 @@ test('only the user with the invited email address can accept', async () => {
   const key = await server.call('POST', '/v1/invitations/accept', { token: tokenOf(invitation) })
   assert.deepEqual([key.status, key.body.error.code], [403, 'permission_denied'])
   assert.equal((await membersOf(owner)).length, 1)
+})
+
+test('whoever has the link learns what the invitation is for, and its state', async () => {
+  const owner = await server.user('owner', 'stranger')
+  const person = await server.user('member')
+  const email = await emailOf(server, person)
+  const invitations = await Promise.all(
+    [email, 'revoked@example.com', 'expired@example.com'].map((to) => invite(owner, to)),
+  )
+  const [accepted, revoked, expired] = invitations.map(({ body }) => body)
+  const first = await lookUp(tokenOf(accepted))
+  assert.equal(first.status, 200)
+  assert.deepEqual(first.body, {
+    organization: { name: 'Strangers' },
+    email,
+    role: 'member',
+    invited_by: { name: 'Somebody' },
+    state: 'pending',
+    expires_at: accepted.expires_at,
+  })
+  await accept(person, tokenOf(accepted))
+  await revoke(owner, revoked.id)
+  await expire(expired.id)
+  const states = await Promise.all(
+    [accepted, revoked, expired].map(async (one) => (await lookUp(tokenOf(one))).body.state),
+  )
+  assert.deepEqual(states, ['accepted', 'revoked', 'expired'])
+
+  const token = tokenOf(accepted)
+  for (const wrong of [`${token}x`, token.slice(0, -1), 'computer_invitation_', 'x', accepted.id]) {
+    const { status, body } = await lookUp(wrong)
+    assert.deepEqual([status, body.error.code], [404, 'not_found'], wrong)
+  }
 })
 
 test('accepting an invitation that is not pending is refused with its state', async () => {

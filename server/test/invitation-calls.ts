@@ -28,6 +28,10 @@ export function invitationCalls(server: TestServer) {
     accept(actor: Actor, token: string): Promise<Answer> {
       return as(actor)('POST', '/v1/invitations/accept', { token })
     },
+    /** Without a credential. */
+    lookUp(token: string): Promise<Answer> {
+      return server.anonymous('POST', '/v1/invitations/lookup', { token })
+    },
     async expire(id: string): Promise<void> {
       await server.app.db
         .updateTable('invitations')

@@ -295,6 +295,21 @@ export interface Invitation {
   expiresAt: string
 }
 
+export interface InvitationLookup {
+  organization: {
+    name: string
+  }
+
+  /** Only the account of this email can accept. */
+  email: string
+  role: Role
+  invitedBy: {
+    name: string
+  }
+  state: InvitationState
+  expiresAt: string
+}
+
 export type InvitationState = 'pending' | 'accepted' | 'revoked' | 'expired'
 
 export interface MachineRecord {

@@ -19,6 +19,7 @@ import type {
   Image,
   InputLease,
   Invitation,
+  InvitationLookup,
   InvitationState,
   MachineEvent,
   MachineEventType,
@@ -270,6 +271,16 @@ export interface Routes {
   'DELETE /v1/invitations/{invitation_id}': {
     input: { params: { invitationId: string } }
     output: Invitation
+  }
+
+  /** Get an invitation by its token, also when it can no longer be accepted. */
+  'POST /v1/invitations/lookup': {
+    input: {
+      body: {
+        token: string
+      }
+    }
+    output: InvitationLookup
   }
 
   /** Accept an invitation for your email. Your session then acts in the inviting organization. */

@@ -4,6 +4,7 @@ import { createInvitation } from '../domain/accounts/invitation-creation.ts'
 import {
   acceptAndEnter,
   listInvitations,
+  lookUpInvitation,
   revokeInvitation,
   type Invitation as InvitationWithState,
 } from '../domain/accounts/invitations.ts'
@@ -21,6 +22,7 @@ export function invitationRoutes(app: Pick<App, 'db' | 'config'>): Routes<typeof
     },
     revoke: async (actor, { params }) =>
       toWire(await revokeInvitation(app, actor, params.invitation_id)),
+    lookup: (_caller, { body }) => lookUpInvitation(app.db, body.token),
     accept: async (actor, { body }) => {
       const member = await acceptAndEnter(app, actor, body.token)
       return { ...memberToWire(member), organization_id: member.organization_id }

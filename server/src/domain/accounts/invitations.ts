@@ -1,5 +1,6 @@
 import type {
   InvitationId,
+  InvitationLookup,
   InvitationState,
   MembershipId,
   OrganizationId,
@@ -15,7 +16,7 @@ import { auditedBy, noteAudit } from './audit-events.ts'
 import { getMember, lockAsManager, type Member } from './members.ts'
 import { lockJoiningUser, lockOrganization, requireRoomToOwn } from './organizations.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
-import { hashToken } from './tokens.ts'
+import { hashToken, isToken } from './tokens.ts'
 import { getUser, normalizeEmail } from './users.ts'
 
 export type Invitation = InvitationRow & {
@@ -66,6 +67,29 @@ export async function revokeInvitation(
   })
 }
 
+/** What the page of an invitation shows to whoever has its link. */
+export async function lookUpInvitation(db: Database, token: string): Promise<InvitationLookup> {
+  const row = isToken('invitation', token) && (await findByToken(db, token))
+  if (!row) throw unknownToken()
+  const { organization_name: name, inviter_name: inviter, ...invitation } = row
+  return { ...invitation, organization: { name }, invited_by: { name: inviter } }
+}
+
+/** The invitations of a deleted organization have ended with it. */
+async function findByToken(db: Database, token: string) {
+  const row = await db
+    .selectFrom('invitations as i')
+    .innerJoin('users as u', 'u.id', 'i.invited_by')
+    .innerJoin('organizations as o', 'o.id', 'i.organization_id')
+    .select(['i.email', 'i.role', 'i.expires_at'])
+    .select(['o.name as organization_name', 'u.name as inviter_name'])
+    .select(invitationState.as('state'))
+    .where('i.token_hash', '=', hashToken(token))
+    .where('o.deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && { ...row, expires_at: row.expires_at.toISOString() }
+}
+
 /** Accepts as a signed-in user, and switches their session to the organization. */
 export async function acceptAndEnter(
   app: Pick<App, 'db' | 'config'>,
@@ -86,8 +110,8 @@ export async function acceptAndEnter(
 }
 
 /**
- * Makes a user a member if the invitation is for their email address. Users with another address learn
- * neither that address nor the state of the invitation.
+ * Makes a user a member if the invitation is for their email address. The refusal of a user with another
+ * address names neither that address nor the state of the invitation.
  */
 export async function acceptInvitation(
   app: Pick<App, 'config'>,
@@ -101,7 +125,7 @@ export async function acceptInvitation(
     .select(['id', 'organization_id', 'email'])
     .where('token_hash', '=', hashToken(token))
     .executeTakeFirst()
-  if (!found) throw notFound('such invitation; ask for a new one')
+  if (!found) throw unknownToken()
   if (found.email !== normalizeEmail(user.email)) {
     throw new ApiError(
       'permission_denied',
@@ -146,6 +170,10 @@ export async function acceptInvitation(
     message: `as ${invitation.role}`,
   })
   return { organizationId, membershipId: membership.id }
+}
+
+function unknownToken(): ApiError {
+  return notFound('such invitation; ask for a new one')
 }
 
 const refusals = {
