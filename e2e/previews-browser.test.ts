@@ -74,15 +74,17 @@ test('a used link admits nobody else, and its first user stays admitted', async 
   assert.equal(page.url(), `${one.url}/`)
 })
 
-test('a visitor who is not signed in is asked to, and then returns to the requested page', async () => {
+test('a visitor who is not signed in is sent to the sign-in, and then to the requested page', async () => {
   const context = await browser.newContext()
   const visitor = await context.newPage()
-  const answer = await visitor.goto(`${one.url}/cookies?a=b`)
-  assert.equal(answer?.status(), 401)
-  assert.equal(new URL(visitor.url()).origin, server.api.baseUrl)
-  assert.equal(await visitor.textContent('h1'), 'Sign in first')
+  await visitor.goto(`${one.url}/cookies?a=b`)
+  const asked = new URL(visitor.url())
+  assert.equal(asked.origin + asked.pathname, `${server.api.baseUrl}/login`)
+  const next = asked.searchParams.get('next')!
+  assert.match(next, /^\/v1\/preview-exchange\?/)
   await signIn(context)
-  await visitor.getByRole('link', { name: 'Open the preview again' }).click()
+  // As the page does after the sign-in.
+  await visitor.goto(new URL(next, server.api.baseUrl).href)
   await visitor.waitForURL(`${one.url}/cookies?a=b`)
   // The machine receives no cookie of ours.
   assert.equal(await visitor.textContent('body'), 'cookies: ')

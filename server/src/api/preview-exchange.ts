@@ -5,7 +5,8 @@ import type { App } from '../app.ts'
 import { authenticate } from '../http/authenticate.ts'
 import { readSessionCookie } from '../http/cookies.ts'
 import { createLink, findMembersPreview } from '../domain/previews/credentials.ts'
-import { accessUrlOf, exchangePath, isLabel, previewUrl } from '../domain/previews/hosts.ts'
+import { accessUrlOf, exchangePath, isLabel } from '../domain/previews/hosts.ts'
+import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import { plainPage } from '../http/plain-page.ts'
 
@@ -13,7 +14,8 @@ import { plainPage } from '../http/plain-page.ts'
  * Lets members open a private preview in a browser. The preview's host redirects them here, where they
  * are signed in, and they are redirected back with a link that works once, within a minute, for that
  * host and in that browser only. The target comes from the preview's row, never from the URL, so this
- * is no open redirect. To others, the response does not reveal whether the preview exists.
+ * is no open redirect. A person who is not signed in goes to the dashboard's sign-in, which sends them
+ * back here. To others, the response does not reveal whether the preview exists.
  */
 
 const Query = z.strictObject({
@@ -34,11 +36,7 @@ export function addPreviewExchange(
     if (!previews || !query.success || !isNavigation(request)) return sendNotFound(reply)
     const { preview, browser, path } = query.data
     const actor = await findSignedIn(app, request)
-    if (!actor) {
-      // Always on a preview host of this server, whatever the path, even if there is no such preview.
-      const address = previewUrl(previews, preview) + (path.startsWith('/') ? path : '/')
-      return sendSignIn(reply, app.config.dashboardUrl, address)
-    }
+    if (!actor) return reply.redirect(signInUrl(app.config, query.data), 303)
     const id = await findMembersPreview(app.db, actor, preview)
     if (!id) return sendNotFound(reply)
     const browserHash = Buffer.from(browser, 'base64url')
@@ -68,22 +66,16 @@ async function findSignedIn(
   }
 }
 
+/**
+ * The dashboard's page that signs in and then continues at `next`, a path of this API. It is the same
+ * whether or not the preview exists.
+ */
+function signInUrl({ dashboardUrl }: Config, query: z.infer<typeof Query>): string {
+  const next = `${exchangePath}?${new URLSearchParams(query).toString()}`
+  return `${dashboardUrl}/login?next=${encodeURIComponent(next)}`
+}
+
 function sendNotFound(reply: FastifyReply) {
-  return sendPage(reply, 404, plainPage('Not found', 'There is nothing at this address.'))
-}
-
-function sendSignIn(reply: FastifyReply, dashboardUrl: string, previewAddress: string) {
-  const text =
-    'This preview is private. Sign in to the service in this browser, as a member of the organization ' +
-    'that the preview belongs to, and open the preview again. If you are not a member, ask the ' +
-    'person who gave you the address for a link with access.'
-  const links = [
-    { to: dashboardUrl, text: 'Sign in' },
-    { to: previewAddress, text: 'Open the preview again' },
-  ]
-  return sendPage(reply, 401, plainPage('Sign in first', text, links))
-}
-
-function sendPage(reply: FastifyReply, status: number, page: string) {
-  return reply.code(status).type('text/html; charset=utf-8').send(page)
+  const page = plainPage('Not found', 'There is nothing at this address.')
+  return reply.code(404).type('text/html; charset=utf-8').send(page)
 }

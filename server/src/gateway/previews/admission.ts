@@ -11,9 +11,9 @@ export type Admission = { readonly cookieHash: Buffer | null }
 
 /** The prefix makes browsers accept the cookie from this host alone. */
 export const accessCookie = '__Host-computer_preview'
-/** Binds a member's sign-in redirect to the browser that started it. */
+/** Binds a member's sign-in redirect to the browser that started it. Setting a new password may take a while. */
 const browserCookie = '__Host-computer_preview_browser'
-const browserCookieSeconds = 600
+const browserCookieSeconds = 3600
 
 /** Null: access denied. */
 export async function admit(
