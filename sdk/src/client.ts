@@ -1,3 +1,4 @@
+import { ApiError } from './errors.ts'
 import { closeOnExit, forgetOnExit, unlessEnding, type SessionOwner } from './exit.ts'
 import { Gateway } from './gateway.ts'
 import { Input } from './input.ts'
@@ -16,6 +17,7 @@ export class Client implements SessionOwner {
   readonly #inputs = new Map<string, Input>()
   readonly #ownSessions = new Set<OwnSession>()
   #callerId: Promise<string | undefined> | undefined
+  #ending = new AbortController()
 
   constructor(configuration: Configuration, sessionType: 'agent' | 'human') {
     this.transport = new Transport(configuration)
@@ -75,7 +77,15 @@ export class Client implements SessionOwner {
     this.#inputs.delete(machineId)
   }
 
+  /** Aborts when this client is closed. What is opened afterwards has another. */
+  get ending(): AbortSignal {
+    return this.#ending.signal
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    const ending = this.#ending
+    this.#ending = new AbortController()
+    ending.abort(new ApiError('connection_failed', 'the client was closed'))
     await this.closeSessions()
   }
 }

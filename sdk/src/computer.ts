@@ -24,7 +24,7 @@ import type { Principal } from './wire/records.ts'
  *     const computer = new Computer()
  *     const machine = await computer.machines.create({ name: 'first' })
  *
- * Disposing of it (`await using`) closes the sessions it opened. Machines are not affected.
+ * Disposing of it (`await using`) closes what it opened, as `close` does. Machines are not affected.
  */
 export class Computer {
   readonly machines: Machines
@@ -68,7 +68,10 @@ export class Computer {
     return this.auth.me(options)
   }
 
-  /** Gives back the input leases and closes the sessions and connections. `await using` does it too. */
+  /**
+   * Gives back the input leases, closes the sessions and screens, and ends the subscriptions to events.
+   * `await using` does it too.
+   */
   async close(): Promise<void> {
     await this.#client[Symbol.asyncDispose]()
   }

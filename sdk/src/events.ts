@@ -27,13 +27,17 @@ const pollMs = 1000
 /**
  * Events in order, as they occur: iterate with `for await`. After a lost connection it resumes where it
  * was, without gaps or duplicates. It starts on first iteration or on `await ready`, and includes every
- * event from then on.
+ * event from then on. It ends when the client is closed.
  */
 export class Subscription<T> implements AsyncIterable<T> {
-  readonly #start: () => Promise<() => AsyncGenerator<T, void, void>>
-  #started: Promise<() => AsyncGenerator<T, void, void>> | undefined
+  readonly #ending: AbortSignal
+  readonly #signal: AbortSignal | undefined
+  readonly #start: Start<T>
+  #started: ReturnType<Start<T>> | undefined
 
-  constructor(start: () => Promise<() => AsyncGenerator<T, void, void>>) {
+  constructor({ ending }: Pick<Client, 'ending'>, { signal }: CallOptions, start: Start<T>) {
+    this.#ending = ending
+    this.#signal = signal
     this.#start = start
   }
 
@@ -42,13 +46,21 @@ export class Subscription<T> implements AsyncIterable<T> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
-    yield* (await this.#startOnce())()
+    try {
+      yield* (await this.#startOnce())()
+    } catch (error) {
+      if (this.#ending.aborted && !this.#signal?.aborted) return
+      throw error
+    }
   }
 
   #startOnce() {
-    return (this.#started ??= this.#start())
+    const ends = this.#signal ? [this.#signal, this.#ending] : [this.#ending]
+    return (this.#started ??= this.#start(AbortSignal.any(ends)))
   }
 }
+
+type Start<T> = (signal: AbortSignal) => Promise<() => AsyncGenerator<T, void, void>>
 
 /** The event log of one machine. */
 export class MachineEvents {
@@ -77,9 +89,9 @@ export class MachineEvents {
   subscribe(
     options: SubscribeOptions & { readonly afterSequence?: number | undefined } = {},
   ): Subscription<MachineEvent> {
-    return new Subscription(async () => {
-      const after = options.afterSequence ?? (await this.#lastSequence(options))
-      return () => this.#follow(after, options)
+    return new Subscription(this.#client, options, async (signal) => {
+      const after = options.afterSequence ?? (await this.#lastSequence({ signal }))
+      return () => this.#follow(after, { ...options, signal })
     })
   }
 
@@ -153,10 +165,11 @@ export class Events {
   subscribe(
     options: SubscribeOptions & { readonly after?: string | undefined } = {},
   ): Subscription<OrganizationEvent> {
-    return new Subscription(async () => {
-      const first = await this.#client.gateway.connect(pathAfter(options.after), options)
+    return new Subscription(this.#client, options, async (signal) => {
+      const bounded = { ...options, signal }
+      const first = await this.#client.gateway.connect(pathAfter(options.after), bounded)
       options.onTick?.()
-      return () => this.#follow(first, options)
+      return () => this.#follow(first, bounded)
     })
   }
 

@@ -121,7 +121,9 @@ export async function openScreen(
   const { watch = false, viewOnly = false, onMessage, signal } = options
   const onTick = () => onMessage?.({ type: 'tick' })
   if (watch) {
-    const socket = await client.gateway.connect(path, { signal, onTick })
+    // Others are closed with their session.
+    const ending = AbortSignal.any(signal ? [signal, client.ending] : [client.ending])
+    const socket = await client.gateway.connect(path, { signal: ending, onTick })
     return new Screen(socket, null, { onMessage, onFence: neverFence, onClosed: () => {} })
   }
   const input = client.input(machineId)

@@ -61,6 +61,32 @@ test('a subscription starts when ready and ends when its signal aborts', async (
   assert.deepEqual(types, ['machine.updated'])
 })
 
+for (const how of ['the gateway', 'polling'] as const) {
+  test(`subscriptions over ${how} end without an error when their client is closed`, async () => {
+    const computer = server.connect(how === 'polling' ? { WebSocket: null } : {})
+    const machine = await computer.machines.create({ start: false })
+    const signal = new AbortController().signal
+    const subscriptions = [
+      machine.events.subscribe({ afterSequence: -1 }),
+      machine.events.subscribe({ signal }),
+      ...(how === 'polling' ? [] : [computer.events.subscribe()]),
+    ]
+    const seen = Promise.withResolvers<void>()
+    const following = subscriptions.map(async (subscription) => {
+      for await (const { type } of subscription) if (type === 'machine.created') seen.resolve()
+    })
+    await Promise.all([seen.promise, ...subscriptions.map(({ ready }) => ready)])
+    await computer.close()
+    await Promise.all(following)
+
+    // A client that is used again has subscriptions again.
+    for await (const { type } of machine.events.subscribe({ afterSequence: -1 })) {
+      assert.equal(type, 'machine.created')
+      break
+    }
+  })
+}
+
 test('leaving the loop closes the connection', async () => {
   const { WebSocket, open } = breakable()
   const machine = await server.connect({ WebSocket }).machines.create({ start: false })

@@ -64,6 +64,15 @@ test('a screen that only watches opens no session', async () => {
   await holder.input.close()
 })
 
+test('a screen that only watches is closed with its client', async () => {
+  const computer = server.connect()
+  const screen = await (await computer.machines.get(machine.id)).screen({ watch: true })
+  const closed = Promise.withResolvers<number>()
+  screen.onclose = ({ code }) => closed.resolve(code)
+  await computer.close()
+  assert.equal(await closed.promise, 1000)
+})
+
 test('a view-only session is closed with its screen', async () => {
   const { id } = await server.machine()
   const other = await server.connect().machines.get(id)
