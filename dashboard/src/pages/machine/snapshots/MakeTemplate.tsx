@@ -1,13 +1,12 @@
 import type { Snapshot } from '@computer/sdk'
-import { limits } from '@computer/sdk/tables'
 import { useNavigate } from '@tanstack/react-router'
 import { createTemplate } from '../../../api/templates.ts'
 import { Button } from '../../../ui/Button.tsx'
 import { Dialog, DialogButtons } from '../../../ui/Dialog.tsx'
 import { ErrorNotice } from '../../../ui/ErrorNotice.tsx'
-import { TextArea, TextField } from '../../../ui/Field.tsx'
 import { notify } from '../../../ui/notify.ts'
 import { useForm } from '../../../ui/use-form.ts'
+import { TemplateFields } from '../../templates/TemplateFields.tsx'
 
 /** Makes a snapshot the starting point of new machines. */
 export function MakeTemplate({
@@ -39,23 +38,7 @@ export function MakeTemplate({
       }
     >
       <form onSubmit={form.submit} className="space-y-3">
-        <TextField
-          label="Name"
-          name="name"
-          required
-          maxLength={limits.templateName.maxLength}
-          error={form.errorOf('name')}
-          autoComplete="off"
-          autoFocus
-        />
-        <TextArea
-          label="Description"
-          name="description"
-          rows={2}
-          maxLength={limits.templateDescription.maxLength}
-          error={form.errorOf('description')}
-          hint="What it is for."
-        />
+        <TemplateFields form={form} />
         {form.error !== undefined && <ErrorNotice error={form.error} />}
         <DialogButtons>
           <Button onClick={onClose}>Cancel</Button>

@@ -21,7 +21,7 @@ export function NewTerminal({
         onClick={() => onOpen('agent')}
         className="rounded-r-none"
       >
-        New terminal
+        <span className="max-sm:sr-only">New terminal</span>
       </Button>
       <Menu
         trigger={

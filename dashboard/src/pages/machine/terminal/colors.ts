@@ -10,9 +10,6 @@ export function readColors(): ITheme {
     foreground: resolve('--fg'),
     cursor: accent,
     cursorAccent: background,
-    selectionBackground: resolve('--accent'),
-    selectionForeground: '#ffffff',
-    selectionInactiveBackground: resolve('--line-strong'),
   }
 }
 
@@ -45,6 +42,8 @@ function isDark(color: string): boolean {
 }
 
 const darkPalette: ITheme = {
+  selectionBackground: '#3d3d8f',
+  selectionInactiveBackground: '#3d3d8f',
   black: '#2b2b33',
   red: '#ff8f8c',
   green: '#6bd391',
@@ -64,6 +63,8 @@ const darkPalette: ITheme = {
 }
 
 const lightPalette: ITheme = {
+  selectionBackground: '#cfd3ff',
+  selectionInactiveBackground: '#cfd3ff',
   black: '#17171a',
   red: '#b3191f',
   green: '#166f37',

@@ -1,7 +1,7 @@
 /*
- * xterm writes its colours and sizes into <style> elements and style attributes, which the security policy
- * of the page refuses. Constructed style sheets and properties of `element.style` it allows, so xterm gets
- * elements that use those: this file is installed before xterm is loaded.
+ * xterm writes its sizes and colours into <style> elements, and the colours of single cells into style
+ * attributes of <span> elements. The security policy of the page refuses both. It allows constructed style
+ * sheets and the property `style` of elements, so xterm gets those before it is loaded.
  */
 
 /** In place of a <style> element: its text fills a style sheet of the document while it is connected. */
@@ -29,33 +29,15 @@ class StyleSheetElement extends HTMLElement {
 
 const tag = 'computer-style-sheet'
 
-/** From now on `document.createElement('style')` makes elements that the policy allows. */
-export function replaceStyleElements(): void {
+/** From now on scripts may create style elements and set the style attribute of spans. */
+export function allowInlineStyles(): void {
   if (customElements.get(tag)) return
   customElements.define(tag, StyleSheetElement)
   const create = document.createElement.bind(document) as (...args: unknown[]) => HTMLElement
   document.createElement = ((name: string, options?: unknown) =>
     name === 'style' ? create(tag) : create(name, options)) as typeof document.createElement
-}
-
-/** The document, except that the style attribute of its new elements can be set. */
-export function documentForXterm(): Document {
-  return new Proxy(document, {
-    get(target, key) {
-      if (key === 'createElement') return createStyleable
-      const value: unknown = Reflect.get(target, key)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
-}
-
-function createStyleable(name: string): HTMLElement {
-  const element = document.createElement(name)
-  element.setAttribute = setAttribute
-  return element
-}
-
-function setAttribute(this: HTMLElement, name: string, value: string): void {
-  if (name === 'style') this.style.cssText = value
-  else Element.prototype.setAttribute.call(this, name, value)
+  HTMLSpanElement.prototype.setAttribute = function setAttribute(name, value) {
+    if (name === 'style') this.style.cssText = value
+    else Element.prototype.setAttribute.call(this, name, value)
+  }
 }

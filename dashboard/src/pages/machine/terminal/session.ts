@@ -1,6 +1,6 @@
 import type { Machine } from '@computer/sdk'
 import type { Emulator } from './xterm.ts'
-import { replaceStyleElements } from './inline-styles.ts'
+import { allowInlineStyles } from './inline-styles.ts'
 import { actionOf, type KeyAction } from './keys.ts'
 import { createOutput } from './output.ts'
 import { isAnswer, plainTitle } from './sanitize.ts'
@@ -48,7 +48,7 @@ export async function startSession(
   events: SessionEvents,
   signal: AbortSignal,
 ): Promise<TerminalSession> {
-  replaceStyleElements()
+  allowInlineStyles()
   // The emulator measures the font once.
   const [{ createEmulator }] = await Promise.all([
     import('./xterm.ts'),

@@ -4,7 +4,6 @@ import { WebLinksAddon } from '@xterm/addon-web-links'
 import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import { readColors, watchColors } from './colors.ts'
-import { documentForXterm } from './inline-styles.ts'
 
 export type Emulator = ReturnType<typeof createEmulator>
 
@@ -12,7 +11,7 @@ const scrollbackLines = 5_000
 
 /**
  * xterm in an element of the page, with the colours of its theme. This file is loaded with the first
- * terminal, after `replaceStyleElements`. Requests of the machine for the clipboard (OSC 52) and for the
+ * terminal, after `allowInlineStyles`. Requests of the machine for the clipboard (OSC 52) and for the
  * window are not answered.
  */
 export function createEmulator(
@@ -22,7 +21,6 @@ export function createEmulator(
   const terminal = new Terminal({
     allowProposedApi: true,
     cursorBlink: false,
-    documentOverride: documentForXterm(),
     fontFamily: '"Geist Mono", ui-monospace, monospace',
     fontSize: 13,
     linkHandler: { activate: (_, address) => onLink(address) },
