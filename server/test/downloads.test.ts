@@ -21,17 +21,6 @@ const server = await startTestServer({ after })
 const origin = (await server.listen()).origin
 const { anonymous } = server
 
-test('a browser at the address is shown what this is, and a program still JSON', async () => {
-  const page = await anonymous('GET', '/', undefined, { accept: 'text/html,*/*;q=0.8' })
-  assert.deepEqual([page.status, page.headers['content-type']], [200, 'text/html; charset=utf-8'])
-  assert.match(page.bytes.toString(), /<h1>Computer<\/h1>/)
-  for (const [, path] of page.bytes.toString().matchAll(/href="([^"]+)"/g)) {
-    assert.equal((await anonymous('GET', path!)).status, 200, path)
-  }
-  const answer = await anonymous('GET', '/', undefined, { accept: '*/*' })
-  assert.deepEqual([answer.status, answer.body.error.code], [404, 'not_found'])
-})
-
 test('everyone can fetch the clients, whole and unchanged', async () => {
   const sums = (await anonymous('GET', '/downloads/SHA256SUMS')).bytes.toString()
   const lines = sums.trim().split('\n')

@@ -8,6 +8,7 @@ import { addHealthRoutes } from '../http/health.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { auditEventRoutes } from './audit-events.ts'
 import { authRoutes } from './auth.ts'
+import { addDashboard } from './dashboard.ts'
 import { desktopRoutes } from './desktop.ts'
 import { addDocumentRoutes } from './documents.ts'
 import { addDownloadRoutes } from './downloads.ts'
@@ -38,7 +39,11 @@ import { terminalRoutes } from './terminals.ts'
 /** The HTTP API of an App. Tests may pass their own authentication and clients. */
 export function createApi(
   app: App,
-  options: { readonly authenticate?: Authenticate; readonly downloadsDir?: string } = {},
+  options: {
+    readonly authenticate?: Authenticate
+    readonly downloadsDir?: string
+    readonly dashboardDir?: string
+  } = {},
 ): FastifyInstance {
   const http = createHttp(app)
   http.decorateRequest('organizationId')
@@ -59,6 +64,7 @@ export function createApi(
   // Writes to these may change who may do what.
   const accountHooks: RouteHooks = { ...hooks, onWrite: () => app.principals.invalidate() }
   addSecurityHeaders(http, app.config)
+  addDashboard(http, app.config, options.dashboardDir)
   addHealthRoutes(http, app)
   addDocumentRoutes(http, app.config.baseUrl)
   addDownloadRoutes(http, app.config, options.downloadsDir)
