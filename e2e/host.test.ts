@@ -109,6 +109,28 @@ test('the commands that a start prints work as pasted', async (t) => {
   assert.equal(picture.subarray(1, 4).toString(), 'PNG')
 })
 
+test('a start prints the command for a sign-in link, which leads to the first account', async (t) => {
+  // The output of a server under test is no terminal, so it has no link.
+  assert.doesNotMatch(server.output(), /#token=/)
+  const printed = /Nobody has an account yet\..*\n {2}(\S.*)\n/.exec(server.output())!
+  const terminal = await openOperatorTerminal(t)
+  const [link] = (await terminal.paste([printed[1]!])).split('\n')
+  const { origin, pathname, hash } = new URL(link!)
+  assert.equal(`${origin}${pathname}`, `http://127.0.0.1:${env['COMPUTER_API_PORT']}/welcome`)
+
+  const account = { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' }
+  const body = JSON.stringify({ token: hash.slice('#token='.length), account })
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(`${origin}/v1/auth/login-link`, { method: 'POST', headers, body })
+  const { user, organization } = (await answer.json()) as Record<string, { name: string }>
+  assert.deepEqual([answer.status, user?.name, organization?.name], [200, 'Ada', 'Home'])
+  assert.equal((await server.api.ok('GET', '/v1/auth/me')).organization.name, 'Home')
+
+  await end(server, 'SIGINT')
+  server = await up()
+  assert.doesNotMatch(server.output(), /Nobody has an account/)
+})
+
 test('a backup made and restored as the guide tells has the machines and their disks', async (t) => {
   const [check, backUp, restore] = await readGuide('docs/self-hosting.md')
   const terminal = await openOperatorTerminal(t)

@@ -34,6 +34,8 @@ test('each admin command has a help text', () => {
     const { stdout: help } = computer('admin', noun, '--help')
     for (const verb of verbs) assert.match(help, RegExp(`^  ${verb} .*\\S`, 'm'))
   }
+  assert.match(stdout, /^  login-link .*\S/m)
+  assert.match(computer('admin', 'login-link', '--help').stdout, /on as carefully as a password/)
   assert.match(computer('admin', 'org', 'set-plan', '--help').stdout, /largest_size/)
 })
 

@@ -11,6 +11,7 @@ export const AuditEventType = z
     'auth.password_changed',
     'auth.password_reset_requested',
     'auth.password_reset',
+    'auth.login_link_created',
     'user.disabled',
     'user.enabled',
     'user.deleted',

@@ -23,6 +23,18 @@ export const Email = z.email('must be an email address').max(254)
 export const Password = text(256, 10)
 export const PersonName = text(100, 1)
 
+export const LoginLink = z
+  .object({
+    organization: z.object({ name: z.string() }).describe('The organization to sign in to.'),
+    account: z
+      .object({ email: z.string(), name: z.string() })
+      .nullable()
+      .describe('The account to sign in as. Null: nobody has set it up yet.'),
+    expires_at: Timestamp,
+  })
+  .meta({ id: 'LoginLink' })
+export type LoginLink = z.infer<typeof LoginLink>
+
 export const AuthSession = z
   .object({
     id: AuthSessionId,
@@ -70,6 +82,35 @@ export const auth = {
     summary: 'Sign in. Sets the cookie computer_session.',
     requires: 'public',
     body: z.strictObject({ email: Email, password: text(256, 1) }),
+    status: 200,
+    response: Principal,
+  }),
+  lookUpLoginLink: endpoint({
+    method: 'POST',
+    path: '/v1/auth/login-link/lookup',
+    summary: 'Get what a sign-in link is for, without using it up.',
+    requires: 'public',
+    body: z.strictObject({ token: text(200, 1) }),
+    status: 200,
+    response: LoginLink,
+  }),
+  logInWithLink: endpoint({
+    method: 'POST',
+    path: '/v1/auth/login-link',
+    summary:
+      'Sign in with the token of a sign-in link, which works once. Sets the cookie computer_session.',
+    requires: 'public',
+    body: z.strictObject({
+      token: text(200, 1),
+      account: z
+        .strictObject({
+          email: Email,
+          password: Password,
+          name: PersonName.optional().describe('Default: the part of the email before the @.'),
+        })
+        .optional()
+        .describe('Required if the link has no account yet, refused if it has one.'),
+    }),
     status: 200,
     response: Principal,
   }),

@@ -1,7 +1,7 @@
 import type { CallOptions } from './options.ts'
 import type { List, PageOptions } from './pages.ts'
 import type { Body, Transport } from './transport.ts'
-import type { AuthSession, Principal } from './wire/records.ts'
+import type { AuthSession, LoginLink, Principal } from './wire/records.ts'
 
 /** Sign-in for browser pages, by session cookie. Programs use an API key instead. */
 export class Auth {
@@ -22,6 +22,19 @@ export class Auth {
 
   async logIn(body: Body<'POST /v1/auth/login'>, options: CallOptions = {}): Promise<Principal> {
     return this.#transport.call('POST /v1/auth/login', { body }, options)
+  }
+
+  /** What a sign-in link is for, without using it up. Without an account, it asks for one. */
+  async lookUpLoginLink(token: string, options: CallOptions = {}): Promise<LoginLink> {
+    return this.#transport.call('POST /v1/auth/login-link/lookup', { body: { token } }, options)
+  }
+
+  /** Signs in with the token of a sign-in link, which works once. */
+  async logInWithLink(
+    body: Body<'POST /v1/auth/login-link'>,
+    options: CallOptions = {},
+  ): Promise<Principal> {
+    return this.#transport.call('POST /v1/auth/login-link', { body }, options)
   }
 
   async logOut(options: CallOptions = {}): Promise<void> {

@@ -41,7 +41,7 @@ export const environment = z.object({
   }),
   COMPUTER_DASHBOARD_URL: httpUrl.optional().meta({
     description:
-      'The base of links for people: `/accept-invitation`, `/reset-password` and the sign-in for previews',
+      'The base of links for people: `/welcome`, `/accept-invitation`, `/reset-password` and the sign-in for previews',
     unset: 'the base URL',
   }),
   COMPUTER_ORIGINS: commaList(origin).optional().meta({

@@ -1,13 +1,12 @@
-import { userInfo } from 'node:os'
 import { pino } from 'pino'
 import { readConfig } from './config.ts'
 import { Changes } from './db/changes.ts'
 import { openDatabase } from './db/database.ts'
 import { isUndefinedTable } from './db/errors.ts'
 import { findDatabaseDelay } from './db/readiness.ts'
-import type { Operator } from './domain/operator/users.ts'
 import { runAdminCommand } from './host/admin/commands.ts'
 import { readRequest, type AdminAnswer, type AdminRequest } from './host/admin/request.ts'
+import { readOperator } from './host/operator.ts'
 import { databaseUrl } from './host/postgres.ts'
 
 /*
@@ -45,12 +44,6 @@ async function main(request: AdminRequest): Promise<number> {
   } finally {
     await db.destroy()
   }
-}
-
-/** The user who ran sudo, for the audit logs. */
-function readOperator(): Operator {
-  const name = process.env['SUDO_USER'] ?? userInfo().username
-  return { type: 'operator', id: 'operator', name }
 }
 
 function print({ json, text }: AdminAnswer): void {

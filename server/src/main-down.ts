@@ -38,7 +38,7 @@ async function stopEverything(config: Config, terminal: Terminal): Promise<numbe
     terminal.say('machines of an external engine keep running, because other servers may share it')
     return 0
   }
-  using _ = lockDataDir(config.dataDir, 'computer down')
+  using _ = lockDataDir(config.dataDir, { address: 'computer down' })
   await endLeftovers(config.dataDir, terminal)
   if (!existsSync(engineDirectory(config.dataDir))) return 0
 

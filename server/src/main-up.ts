@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { readConfig, type Config } from './config.ts'
-import { openDatabase } from './db/database.ts'
+import { openDatabase, type Database } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
 import { describe, diagnose, isHealthy } from './host/doctor/diagnose.ts'
 import {
@@ -11,7 +11,9 @@ import {
   ensureOwnerKey,
   registerBuiltImage,
 } from './host/first-start.ts'
+import { offerFirstSignIn } from './host/first-sign-in.ts'
 import { endLeftovers } from './host/leftovers.ts'
+import { readOperator } from './host/operator.ts'
 import { databaseUrl } from './host/postgres.ts'
 import { engineProgram, postgresProgram, serverPrograms } from './host/programs.ts'
 import { lockDataDir, ServerRunsError } from './host/server-lock.ts'
@@ -33,7 +35,8 @@ try {
 
 async function runServer(config: Config, terminal: Terminal): Promise<void> {
   prepareDataDir(config.dataDir)
-  using _ = lockDataDir(config.dataDir, config.baseUrl)
+  const { baseUrl, dashboardUrl } = config
+  using _ = lockDataDir(config.dataDir, { address: baseUrl, dashboardUrl })
   const supervisor = new Supervisor(
     { runDir: join(config.dataDir, 'run'), logDir: join(config.dataDir, 'logs') },
     terminal,
@@ -67,30 +70,42 @@ async function start(
 
   const url = config.databaseUrl ?? databaseUrl(config.dataDir)
   if (config.databaseUrl === null) await supervisor.start([postgresProgram(config)], signal)
-  await prepareServer(config, url, terminal)
+  await withDatabase(url, (db) => prepareServer(config, url, db, terminal))
   if (config.engine === null) await supervisor.start([engineProgram(config)], signal)
   await supervisor.start(serverPrograms(config, url), signal)
-  terminal.say(describeServer(config))
+  const isTerminal = process.stdout.isTTY
+  const firstSignIn = await withDatabase(url, (db) =>
+    offerFirstSignIn({ db, config }, readOperator(), { isTerminal }),
+  )
+  terminal.say(describeServer(config, firstSignIn))
 }
 
 /** Makes what the services need at their start: schema, owner, image and agent. */
-async function prepareServer(config: Config, url: string, terminal: Terminal): Promise<void> {
+async function prepareServer(
+  config: Config,
+  url: string,
+  db: Database,
+  terminal: Terminal,
+): Promise<void> {
   await migrate(url)
-  const log = pino({ level: 'warn' })
-  const db = openDatabase(url, { log, maxConnections: 1 })
+  await ensureOwnerKey(db, config)
+  const keyringProblem = await ensureKeyring(db, config)
+  if (keyringProblem !== null) terminal.say(keyringProblem)
+  if (!(await registerBuiltImage(db, config))) {
+    terminal.say(
+      'the machine image is out of date, so the previous one is used: run `npm run setup` to build it',
+    )
+  }
+  await buildGuestBundle(config)
+}
+
+async function withDatabase<T>(url: string, use: (db: Database) => Promise<T>): Promise<T> {
+  const db = openDatabase(url, { log: pino({ level: 'warn' }), maxConnections: 1 })
   try {
-    await ensureOwnerKey(db, config)
-    const keyringProblem = await ensureKeyring(db, config)
-    if (keyringProblem !== null) terminal.say(keyringProblem)
-    if (!(await registerBuiltImage(db, config))) {
-      terminal.say(
-        'the machine image is out of date, so the previous one is used: run `npm run setup` to build it',
-      )
-    }
+    return await use(db)
   } finally {
     await db.destroy()
   }
-  await buildGuestBundle(config)
 }
 
 /** Machines' root folders are below it, so other users need access; its private folders have mode 0700. */

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { OrganizationId } from '@computer/contract'
 import { runAdminCommand } from '../src/host/admin/commands.ts'
+import { printLoginLink } from '../src/host/admin/login-link.ts'
 import { readRequest } from '../src/host/admin/request.ts'
+import { lockDataDir } from '../src/host/server-lock.ts'
 import { openBrowser } from './browser.ts'
 import { startTestServer } from './harness.ts'
 import { eventually } from './settled.ts'
@@ -18,6 +23,7 @@ const server = await startTestServer({ after }, { worker: false })
 const { db } = server.app
 const home = await db.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
 const owner = server.as(await server.user('owner'))
+const operator = { type: 'operator', id: 'operator', name: 'root' } as const
 
 test('an account is created with a password that is shown once', async () => {
   const made = await admin('user', 'create', '--email', 'Ada@Example.com', '--name', 'Ada')
@@ -135,6 +141,39 @@ test('a disabled user is signed out at once, and must sign in again when enabled
   assert.deepEqual(await operatorEventsOf(person.personalId), ['user.disabled', 'user.enabled'])
   const unknown = run({ command: 'user disable', email: 'nobody@example.com' })
   await assert.rejects(unknown, /there is no user nobody@example\.com/)
+})
+
+test('a sign-in link is printed for an account, or for setting up the first one', async (t) => {
+  const first = await admin('login-link')
+  assert.deepEqual([first.code, first.stderr], [0, ''])
+  const [url, advice] = first.stdout.split('\n')
+  assert.match(url!, /^http:\/\/127\.0\.0\.1:7080\/welcome#token=computer_login_link_[\w-]{43}$/)
+  assert.equal(advice, 'This link sets up the first account. It works once, within 10 minutes.')
+
+  const person = await server.signUp({ name: 'Locked out' })
+  const { code, stdout } = await admin('login-link', '--email', person.email, '--json')
+  const printed = JSON.parse(stdout) as { url: string; account: object; expires_at: string }
+  assert.deepEqual([code, Object.keys(printed)], [0, ['url', 'account', 'expires_at']])
+  assert.deepEqual(printed.account, { email: person.email, name: 'Locked out' })
+  assert.ok(Date.parse(printed.expires_at) > Date.now())
+  const token = new URL(printed.url).hash.slice('#token='.length)
+  const browser = openBrowser(server.http)
+  const { body: me } = await browser.call('POST', '/v1/auth/login-link', { token })
+  assert.equal(me.user.id, person.id)
+  assert.deepEqual(await operatorEventsOf(person.personalId), ['auth.login_link_created'])
+  const unknown = await admin('login-link', '--email', 'nobody@example.com')
+  assert.deepEqual([unknown.code, unknown.stdout], [1, ''])
+  assert.match(unknown.stderr, /there is no user nobody@example\.com/)
+
+  // The running server knows its address, whatever variables the shell of its operator has.
+  const dataDir = await mkdtemp(join(tmpdir(), 'computer-admin-'))
+  t.after(() => rm(dataDir, { recursive: true, force: true }))
+  const addresses = { address: 'http://x', dashboardUrl: 'https://computer.example.com' }
+  using _ = lockDataDir(dataDir, addresses)
+  const app = { db, config: { ...server.app.config, dataDir } }
+  const { text: beside } = await printLoginLink(app, operator, person.email)
+  assert.ok(beside.startsWith('https://computer.example.com/welcome#token='))
+  assert.ok(beside.includes(`signs in ${person.email}`))
 })
 
 test('a password is replaced, and all sessions end', async () => {
@@ -273,7 +312,6 @@ async function admin(...args: readonly (string | Options)[]) {
 
 /** The same without the command line, because its processes start slowly. */
 async function run(request: object) {
-  const operator = { type: 'operator', id: 'operator', name: 'root' } as const
   const stdin = Readable.from(['short\n'])
   return runAdminCommand(server.app, operator, readRequest(JSON.stringify(request)), stdin)
 }

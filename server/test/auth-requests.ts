@@ -2,6 +2,7 @@ import type { OrganizationId, UserId } from '@computer/contract'
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { openAuthSession } from '../src/domain/accounts/auth-sessions.ts'
+import { insertLoginLink } from '../src/domain/accounts/login-links.ts'
 import { hashPassword } from '../src/domain/accounts/passwords.ts'
 import { createToken, hashToken } from '../src/domain/accounts/tokens.ts'
 import { goodPassword } from './browser.ts'
@@ -14,6 +15,11 @@ export function authRequests(
 ) {
   const { db } = server.app
   const none = async () => ({})
+  const loginLink = async () => {
+    const { id, personalId } = await server.signUp()
+    const link = { userId: id, organizationId: personalId }
+    return (await db.transaction().execute((tx) => insertLoginLink(tx, link))).token
+  }
   return {
     me: none,
     logout: none,
@@ -25,6 +31,8 @@ export function authRequests(
       const { email, password } = await server.signUp()
       return { body: { email, password } }
     },
+    lookUpLoginLink: async () => ({ body: { token: await loginLink() } }),
+    logInWithLink: async () => ({ body: { token: await loginLink() } }),
     switchOrganization: async () => ({ body: { organization_id: me.organizationId } }),
     revokeSession: async () => {
       const nowhere = { address: null, userAgent: null }

@@ -9,14 +9,18 @@ import { findServer, isDataDirLocked, lockDataDir } from '../src/host/server-loc
 
 test('a second start fails with the server that runs, also in the same process', async (t) => {
   const dataDir = await temporaryFolder(t)
+  const addresses = { address: 'http://127.0.0.1:1', dashboardUrl: 'https://computer.example.com' }
   assert.equal(findServer(dataDir), null)
-  const lock = lockDataDir(dataDir, 'http://127.0.0.1:1')
-  const server = { pid: process.pid, address: 'http://127.0.0.1:1' }
+  const lock = lockDataDir(dataDir, addresses)
+  const server = { pid: process.pid, ...addresses }
   assert.deepEqual(findServer(dataDir), server)
-  assert.throws(() => lockDataDir(dataDir, 'other'), { name: 'ServerRunsError', server })
+  assert.throws(() => lockDataDir(dataDir, { address: 'other' }), {
+    name: 'ServerRunsError',
+    server,
+  })
   lock[Symbol.dispose]()
   assert.equal(findServer(dataDir), null)
-  lockDataDir(dataDir, 'other')[Symbol.dispose]()
+  lockDataDir(dataDir, { address: 'other' })[Symbol.dispose]()
 })
 
 test('the lock of a killed server is free at once', async (t) => {
@@ -26,7 +30,7 @@ test('the lock of a killed server is free at once', async (t) => {
   holder.kill('SIGKILL')
   await once(holder, 'exit')
   assert.equal(findServer(dataDir), null)
-  lockDataDir(dataDir, 'next')[Symbol.dispose]()
+  lockDataDir(dataDir, { address: 'next' })[Symbol.dispose]()
 })
 
 test('of many concurrent starts, one gets the lock', async (t) => {
@@ -39,7 +43,7 @@ test('of many concurrent starts, one gets the lock', async (t) => {
 
 test('a server that ends keeps the folder locked until its lock is released', async (t) => {
   const dataDir = await temporaryFolder(t)
-  const lock = lockDataDir(dataDir, 'ending')
+  const lock = lockDataDir(dataDir, { address: 'ending' })
   // It empties the file first.
   await truncate(join(dataDir, 'run', 'server.lock'))
   assert.equal(findServer(dataDir), null)
@@ -50,11 +54,11 @@ test('a server that ends keeps the folder locked until its lock is released', as
 
 test('a start waits for those who only ask whether a server runs', async (t) => {
   const dataDir = await temporaryFolder(t)
-  lockDataDir(dataDir, 'earlier')[Symbol.dispose]()
+  lockDataDir(dataDir, { address: 'earlier' })[Symbol.dispose]()
   const path = join(dataDir, 'run', 'server.lock')
   const asking = spawn('flock', ['--shared', path, '-c', 'echo asks; sleep 0.2'])
   await once(asking.stdout, 'data')
-  lockDataDir(dataDir, 'next')[Symbol.dispose]()
+  lockDataDir(dataDir, { address: 'next' })[Symbol.dispose]()
 })
 
 async function temporaryFolder(t: TestContext): Promise<string> {
@@ -68,7 +72,7 @@ async function holdLock(dataDir: string) {
   const module = join(import.meta.dirname, '..', 'src', 'host', 'server-lock.ts')
   const script = `
     const { lockDataDir } = await import(${JSON.stringify(module)})
-    lockDataDir(${JSON.stringify(dataDir)}, 'held')
+    lockDataDir(${JSON.stringify(dataDir)}, { address: 'held' })
     console.log('held')
     setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {

@@ -66,6 +66,7 @@ export type AuditEventType =
   | 'auth.password_changed'
   | 'auth.password_reset_requested'
   | 'auth.password_reset'
+  | 'auth.login_link_created'
   | 'user.disabled'
   | 'user.enabled'
   | 'user.deleted'
@@ -311,6 +312,20 @@ export interface InvitationLookup {
 }
 
 export type InvitationState = 'pending' | 'accepted' | 'revoked' | 'expired'
+
+export interface LoginLink {
+  /** The organization to sign in to. */
+  organization: {
+    name: string
+  }
+
+  /** The account to sign in as. Null: nobody has set it up yet. */
+  account: {
+    email: string
+    name: string
+  } | null
+  expiresAt: string
+}
 
 export interface MachineRecord {
   id: string

@@ -21,6 +21,7 @@ import type {
   Invitation,
   InvitationLookup,
   InvitationState,
+  LoginLink,
   MachineEvent,
   MachineEventType,
   MachineRecord,
@@ -93,6 +94,37 @@ export interface Routes {
       body: {
         email: string
         password: string
+      }
+    }
+    output: Principal
+  }
+
+  /** Get what a sign-in link is for, without using it up. */
+  'POST /v1/auth/login-link/lookup': {
+    input: {
+      body: {
+        token: string
+      }
+    }
+    output: LoginLink
+  }
+
+  /** Sign in with the token of a sign-in link, which works once. Sets the cookie computer_session. */
+  'POST /v1/auth/login-link': {
+    input: {
+      body: {
+        token: string
+
+        /** Required if the link has no account yet, refused if it has one. */
+        account?:
+          | {
+              email: string
+              password: string
+
+              /** Default: the part of the email before the @. */
+              name?: string | undefined
+            }
+          | undefined
       }
     }
     output: Principal

@@ -10,6 +10,7 @@ import {
   switchOrganization,
 } from '../domain/accounts/auth-sessions.ts'
 import { login, type SignedIn } from '../domain/accounts/login.ts'
+import { logInWithLink, lookUpLoginLink } from '../domain/accounts/login-links.ts'
 import { changePassword } from '../domain/accounts/password-change.ts'
 import { requestPasswordReset, resetPassword } from '../domain/accounts/password-resets.ts'
 import { describePrincipal } from '../domain/accounts/principals.ts'
@@ -24,6 +25,10 @@ export function authRoutes(app: Dependencies): Routes<typeof auth> {
     me: (actor) => describePrincipal(app, actor),
     signup: async (caller, { body }) => respondSignedIn(await signup(app, caller, body)),
     login: async (caller, { body }) => respondSignedIn(await login(app, caller, body)),
+    lookUpLoginLink: async (caller, { body }) =>
+      rowToWire(await lookUpLoginLink(app, caller, body.token)),
+    logInWithLink: async (caller, { body }) =>
+      respondSignedIn(await logInWithLink(app, caller, body)),
     logout: async (actor) => {
       await logout(app, actor)
       return respondSignedOut()

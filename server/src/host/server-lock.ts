@@ -3,7 +3,12 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync 
 import { join } from 'node:path'
 
 /** The running server, as its lock file describes it. */
-export type RunningServer = { readonly pid: number; readonly address: string }
+export type RunningServer = {
+  readonly pid: number
+  readonly address: string
+  /** The base of its links for people. A server of an earlier version names none. */
+  readonly dashboardUrl?: string
+}
 
 export class ServerRunsError extends Error {
   override name = 'ServerRunsError'
@@ -26,7 +31,7 @@ const probeSeconds = 1
  * Locks the data folder for this process. The kernel releases the lock however the process ends, so a
  * lock is never stale. Throws ServerRunsError when another process has it.
  */
-export function lockDataDir(dataDir: string, address: string): Disposable {
+export function lockDataDir(dataDir: string, addresses: Omit<RunningServer, 'pid'>): Disposable {
   const runDir = join(dataDir, 'run')
   mkdirSync(runDir, { recursive: true, mode: 0o700 })
   const file = openSync(lockPath(dataDir), 'a+', 0o600)
@@ -35,7 +40,7 @@ export function lockDataDir(dataDir: string, address: string): Disposable {
     throw new ServerRunsError(readOwner(dataDir))
   }
   ftruncateSync(file)
-  writeSync(file, JSON.stringify({ pid: process.pid, address } satisfies RunningServer))
+  writeSync(file, JSON.stringify({ pid: process.pid, ...addresses } satisfies RunningServer))
   return {
     [Symbol.dispose]() {
       ftruncateSync(file)

@@ -3,27 +3,43 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { quoteWord } from '../shell.ts'
+import type { FirstSignIn } from './first-sign-in.ts'
 import { ownerKeyPath } from './first-start.ts'
 
 /** The program that the set-up links into the PATH. */
 const ownLauncher = fileURLToPath(new URL('../../../cli/bin/computer', import.meta.url))
 
 /** What a started server tells its operator. The commands work as they are, pasted into another terminal. */
-export function describeServer(config: Config): string {
-  const { baseUrl, dataDir } = config
+export function describeServer(config: Config, firstSignIn: FirstSignIn | null): string {
+  const { baseUrl, dashboardUrl, dataDir } = config
   const key = ownerKeyPath(dataDir)
   const computer = findLauncher(process.env['PATH'] ?? '')
   return `
 Computer is running at ${baseUrl} (API reference: ${baseUrl}/docs)
+  dashboard      ${dashboardUrl}
   first API key  ${key}${describePreviews(config)}
   logs           ${join(dataDir, 'logs')}
-
+${firstSignIn ? describeFirstSignIn(firstSignIn, computer) : ''}
 Sign in, create a computer and take a screenshot of it, in another terminal:
   ${computer} login --url ${quote(baseUrl)} < ${quote(key)}
   ${computer} machines create first
   ${computer} screenshot first screen.png
 
 Press Ctrl-C to stop the server. Machines keep running; \`${computer} down\` stops them too.`
+}
+
+function describeFirstSignIn({ link }: FirstSignIn, computer: string): string {
+  const command = `${computer} admin login-link`
+  return link === null
+    ? `
+Nobody has an account yet. This command prints a link to set up the first one:
+  ${command}
+`
+    : `
+Nobody has an account yet. Open this link within 10 minutes to set up the first one; it works once:
+  ${link}
+\`${command}\` prints another.
+`
 }
 
 /** How a shell with this PATH calls our launcher: by its name, if that leads to it. */

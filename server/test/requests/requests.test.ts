@@ -103,6 +103,7 @@ async function check(number: number, t: TestContext): Promise<void> {
 const costly: Readonly<Record<string, number>> = {
   'auth.signup': 0.1,
   'auth.login': 0.1,
+  'auth.logInWithLink': 0.1,
   'auth.changePassword': 0.1,
   'auth.resetPassword': 0.1,
   'machines.create': 0.25,

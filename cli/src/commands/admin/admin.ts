@@ -1,16 +1,18 @@
 import { Command } from '@commander-js/extra-typings'
 import { key } from './key.ts'
+import { loginLink } from './login-link.ts'
 import { org } from './org.ts'
 import { secrets } from './secrets.ts'
 import { user } from './user.ts'
 
 export const admin = new Command('admin')
   .description(
-    'Manage accounts, plans, API keys and secret encryption, as the operator of this server.',
+    'Manage accounts, sign-in, plans, API keys and secret encryption, as the operator of this server.',
   )
   .addCommand(user)
   .addCommand(org)
   .addCommand(key)
+  .addCommand(loginLink)
   .addCommand(secrets)
   .addHelpText(
     'after',

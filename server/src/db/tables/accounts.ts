@@ -82,6 +82,14 @@ export type AccountsTables = {
     expires_at: Date
     used_at: Date | null
   }
+  login_links: {
+    token_hash: Buffer
+    user_id: UserId
+    organization_id: OrganizationId
+    created_at: At
+    expires_at: Date
+    used_at: Date | null
+  }
   invitations: {
     id: InvitationId
     organization_id: OrganizationId

@@ -93,6 +93,7 @@ async function forget(tx: Tx, { userId }: UserActor): Promise<void> {
     .where('revoked_at', 'is', null)
     .execute()
   await tx.deleteFrom('password_resets').where('user_id', '=', userId).execute()
+  await tx.deleteFrom('login_links').where('user_id', '=', userId).execute()
   await tx
     .updateTable('auth_sessions')
     .set({ address: null, network: null, user_agent: null })

@@ -44,6 +44,13 @@ export const signupLimit: EnforcedLimit = {
   windowMinutes: 60,
   refusal: 'too many sign-ups from this address',
 }
+/** Tokens that are looked up or used. They cannot be guessed; this bounds the work. */
+export const loginLinkLimit: EnforcedLimit = {
+  kind: 'login_link',
+  max: 30,
+  windowMinutes: 15,
+  refusal: 'too many uses of sign-in links from this address',
+}
 /** Mails per email. Further mails are silently not sent. */
 export const resetMailLimit: Limit = { kind: 'reset_mail', max: 3, windowMinutes: 60 }
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 /** The purpose is part of the token, so that a leaked token can be recognized. */
-type Purpose = 'session' | 'reset' | 'invitation' | 'gateway' | PreviewPurpose
+type Purpose = 'session' | 'reset' | 'login_link' | 'invitation' | 'gateway' | PreviewPurpose
 type PreviewPurpose = 'preview' | 'preview_link' | 'preview_cookie'
 
 const shape = /^[\w-]{43}$/

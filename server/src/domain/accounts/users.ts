@@ -48,7 +48,7 @@ export async function lockVerified(tx: Tx, user: UserRow): Promise<UserRow | nul
 
 /**
  * Replaces a password, ends the user's sessions except for the given one, and invalidates outstanding
- * reset links.
+ * reset and sign-in links.
  */
 export async function setPassword(
   tx: Tx,
@@ -62,12 +62,14 @@ export async function setPassword(
     .where('id', '=', user.id)
     .execute()
   await endAuthSessions(tx, user.id, options)
-  await tx
-    .updateTable('password_resets')
-    .set({ used_at: sql`now()` })
-    .where('user_id', '=', user.id)
-    .where('used_at', 'is', null)
-    .execute()
+  for (const links of ['password_resets', 'login_links'] as const) {
+    await tx
+      .updateTable(links)
+      .set({ used_at: sql`now()` })
+      .where('user_id', '=', user.id)
+      .where('used_at', 'is', null)
+      .execute()
+  }
   await clearAttemptsAnywhere(tx, loginLimit, user.email)
   await clearAttemptsAnywhere(tx, unknownNetworksLimit, user.email)
 }

@@ -11,6 +11,7 @@ import {
   type Operator,
 } from '../../domain/operator/users.ts'
 import { rotate } from './secrets.ts'
+import { printLoginLink } from './login-link.ts'
 import { generatePassword, readPassword } from './password.ts'
 import type { AdminAnswer, AdminRequest } from './request.ts'
 import { formatTable } from './table.ts'
@@ -64,6 +65,8 @@ export async function runAdminCommand(
         text: `created ${name} (${id})\nkey: ${secret}\nThe key is not shown again.`,
       }
     }
+    case 'login-link':
+      return printLoginLink(app, operator, request.email)
     case 'secrets rotate':
       return rotate(app, request)
   }

@@ -31,6 +31,7 @@ const requests = z.discriminatedUnion('command', [
     name: ApiKey.shape.name,
     scopes: z.array(ApiKeyScope).min(1),
   }),
+  z.strictObject({ command: z.literal('login-link'), email: z.string().nullable() }),
   z.strictObject({ command: z.literal('secrets rotate'), newKey: z.boolean() }),
 ])
 export type AdminRequest = z.infer<typeof requests>
