@@ -1,4 +1,3 @@
-import type { ReactNode } from 'react'
 import { Empty } from '../../../ui/Empty.tsx'
 import { sdkExample } from '../sdk-example.ts'
 import { visibleName } from './paths.ts'
@@ -6,19 +5,16 @@ import { visibleName } from './paths.ts'
 export function EmptyFolder({
   machineName,
   path,
-  action,
 }: {
   readonly machineName: string
   readonly path: string
-  readonly action: ReactNode
 }) {
   // A path with other characters would need quotes, which depend on the shell.
   const isPlain = /^[\w./+@-]+$/.test(path)
   return (
     <Empty
       title="This folder is empty"
-      action={action}
-      cli={isPlain ? `computer cp note.txt ${machineName}:${path}/` : undefined}
+      cli={isPlain ? `computer cp note.txt ${machineName}:${path}` : undefined}
       sdk={
         isPlain
           ? sdkExample(machineName, `await machine.files.write('${path}/note.txt', 'a note')`)

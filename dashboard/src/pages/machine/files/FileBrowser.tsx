@@ -63,7 +63,6 @@ export function FileBrowser({ machine }: { readonly machine: MachineRecord }) {
     if (replaced.length === 0) start()
     else setAsked({ what: 'replace', names: replaced, onConfirm: start })
   }
-  const upload = <UploadButton disabledReason={denied} onFiles={add} />
   return (
     <div className="flex flex-1 flex-col gap-3 px-4 py-4 sm:px-6">
       <div className="flex flex-wrap items-center gap-2">
@@ -87,13 +86,13 @@ export function FileBrowser({ machine }: { readonly machine: MachineRecord }) {
           >
             New folder
           </Button>
-          {upload}
+          <UploadButton disabledReason={denied} onFiles={add} />
         </div>
       </div>
       <QueryView query={query}>
         {() =>
           entries.length === 0 ? (
-            <EmptyFolder machineName={machine.name} path={path} action={upload} />
+            <EmptyFolder machineName={machine.name} path={path} />
           ) : (
             <FileTable
               key={path}

@@ -114,7 +114,7 @@ function Name({
 function TypeIcon({ type }: { readonly type: DirectoryEntry['type'] }) {
   const look = 'size-4 shrink-0 text-muted'
   if (type === 'directory')
-    return <Folder className={cx(look, 'text-accent-fg!')} aria-label="Folder" />
-  if (type === 'symlink') return <FileSymlink className={look} aria-label="Link" />
+    return <Folder className={cx(look, 'text-accent-fg!')} role="img" aria-label="Folder" />
+  if (type === 'symlink') return <FileSymlink className={look} role="img" aria-label="Link" />
   return <File className={look} aria-hidden />
 }
