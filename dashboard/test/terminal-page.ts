@@ -36,6 +36,8 @@ export function terminalPage(page: Page) {
       await rows.filter({ hasText: pattern }).waitFor({ timeout: 15_000 })
       return (await rows.textContent()) ?? ''
     },
+    /** Waits for a sentence below the shown terminal. */
+    says: (text: string) => page.locator('p[role=status]:visible', { hasText: text }).waitFor(),
     /** Types a command and Enter into the shown terminal. */
     async run(command: string): Promise<void> {
       await page.keyboard.insertText(command)
