@@ -150,3 +150,77 @@ test('a terminal as root is chosen from the menu', async (t) => {
   await terminals.shows(/id -un\s*root/)
   assert.equal((await listTerminals(dashboard, id))[0]!.user, 'root')
 })
+
+test('closing the shown terminal shows its neighbour, and the address of a closed one says that it has ended', async (t) => {
+  const { id } = await createMachine(dashboard, 'closes')
+  const errors = /WebSocket handshake: Unexpected response code: 404/
+  const terminals = await openTerminals(t, dashboard, id, { expectedErrors: errors })
+  const { page, tabs } = terminals
+  const first = await terminals.open()
+  const second = await terminals.open()
+  await page
+    .getByRole('button', { name: /^Close/ })
+    .nth(1)
+    .click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Close it' }).click()
+  await page.waitForURL((url) => url.searchParams.get('terminal') === first)
+  await eventually(async () => (await tabs.count()) === 1 || undefined)
+  await terminals.run('echo still-$((1 + 1))')
+  await terminals.shows('still-2')
+  await page.goto(`${dashboard.url}/m/${id}/terminal?terminal=${second}`)
+  await terminals.says('This terminal has ended.')
+})
+
+for (const theme of ['light', 'dark'] as const) {
+  test(`in the ${theme} theme the colours are those of the page and of the program, and no style is inline`, async (t) => {
+    const { id } = await createMachine(dashboard, `colours-${theme}`)
+    const terminals = await openTerminals(t, dashboard, id, { theme })
+    const { page } = terminals
+    // A violation would be an error in the console, which fails the test.
+    const { headers } = await fetch(`${dashboard.url}/m/${id}/terminal`, {
+      headers: { accept: 'text/html' },
+    })
+    assert.match(headers.get('content-security-policy')!, /style-src 'self'(;|$)/)
+    await terminals.open()
+    await terminals.run(
+      `printf '\\033[31mred-%s\\033[0m \\033[38;2;90;120;200;48;2;0;0;0mown-%s\\033[0m' 1 2`,
+    )
+    await terminals.shows('own-2')
+    const colorOf = (text: string, property: 'color' | 'backgroundColor') =>
+      page
+        .locator('.xterm-rows:visible span', { hasText: text })
+        .last()
+        .evaluate((cell, name) => getComputedStyle(cell)[name], property)
+    const token = (name: string) =>
+      page.evaluate((variable) => {
+        const probe = document.createElement('i')
+        probe.style.color = `var(${variable})`
+        document.body.append(probe)
+        const { color } = getComputedStyle(probe)
+        probe.remove()
+        return color
+      }, name)
+    const rows = page.locator('.xterm-rows:visible')
+    assert.equal(await rows.evaluate((one) => getComputedStyle(one).color), await token('--fg'))
+    const viewport = page.locator('.xterm-scrollable-element:visible').first()
+    assert.equal(
+      await viewport.evaluate((one) => getComputedStyle(one).backgroundColor),
+      await token('--raised'),
+    )
+    const red = { light: 'rgb(179, 25, 31)', dark: 'rgb(255, 143, 140)' }
+    assert.equal(await colorOf('red-1', 'color'), red[theme])
+    assert.equal(await colorOf('own-2', 'backgroundColor'), 'rgb(0, 0, 0)')
+  })
+}
+
+test('a title and a link that a program names are text, and the link is shown before it is opened', async (t) => {
+  const { id } = await createMachine(dashboard, 'hostile')
+  const terminals = await openTerminals(t, dashboard, id)
+  const { page, tabs } = terminals
+  await terminals.open()
+  await terminals.run(`PS1='> '; printf '\\033]0;<img src=x>\\342\\200\\256%0200d\\007' 7`)
+  await tabs.filter({ hasText: '<img src=x>0000' }).waitFor()
+  const title = (await tabs.first().textContent())!
+  assert.ok(title.length <= 60 && !title.includes('\u202e'), title)
+  assert.equal(await page.locator('main img').count(), 0)
+})
