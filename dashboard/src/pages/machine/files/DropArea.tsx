@@ -47,7 +47,7 @@ export function DropArea({
   }, [])
   if (!isOver) return null
   return (
-    <div className="pointer-events-none fixed inset-3 z-50 flex flex-col items-center justify-center gap-2 rounded-xl border-2 border-dashed border-accent-fg bg-page/90 p-4 text-center">
+    <div className="pointer-events-none fixed inset-3 z-50 flex flex-col items-center justify-center gap-2 rounded-xl border-2 border-dashed border-accent-fg bg-page/95 p-4 text-center">
       <Upload className="size-6 text-accent-fg" aria-hidden />
       <p className="max-w-full text-base font-medium">
         {denied ?? (

@@ -51,7 +51,7 @@ export function UploadPanel({ machineId }: { readonly machineId: string }) {
         {!isActive && summary}
       </span>
       {rows.length > 0 && (
-        <ul className="mt-2 max-h-48 divide-y divide-line overflow-y-auto">
+        <ul className="mt-2 max-h-[40vh] divide-y divide-line overflow-y-auto">
           {rows.map((upload) => (
             <UploadRow key={upload.id} upload={upload} />
           ))}
