@@ -223,4 +223,36 @@ test('a title and a link that a program names are text, and the link is shown be
   const title = (await tabs.first().textContent())!
   assert.ok(title.length <= 60 && !title.includes('\u202e'), title)
   assert.equal(await page.locator('main img').count(), 0)
+
+  await terminals.run(
+    `clear; printf '\\033]8;;https://evil.example/x?\\007https://good.example-%s\\033]8;;\\007\\n' 1`,
+  )
+  await terminals.shows('https://good.example-1')
+  const link = terminals.rows.locator('span', { hasText: 'https://good.example-1' }).last()
+  const { x, y } = (await link.boundingBox())!
+  const dialog = page.getByRole('dialog', { name: 'Open this address?' })
+  // The emulator looks for links after the pointer has moved.
+  await eventually(async () => {
+    await page.mouse.move(x + 60, y + 5)
+    await page.mouse.click(x + 50, y + 5)
+    return (await dialog.isVisible()) || undefined
+  })
+  await dialog.getByText('https://evil.example/x').waitFor()
+  await dialog.getByText('It leads to evil.example.').waitFor()
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+})
+
+test('a paste arrives whole, and cannot end the brackets that mark it as pasted', async (t) => {
+  const { id } = await createMachine(dashboard, 'pasted')
+  const terminals = await openTerminals(t, dashboard, id)
+  await terminals.open()
+  await terminals.run('cat > pasted.txt; echo saved-$((1 + 1))')
+  const text = 'Grüße 漢字 🙂\n'.repeat(800)
+  await terminals.paste(text)
+  await terminals.page.keyboard.press('Control+d')
+  await terminals.shows('saved-2')
+  const path = `/v1/machines/${id}/files/content?path=pasted.txt`
+  assert.equal((await dashboard.owner.call('GET', path)).body.content, text)
+  await terminals.paste('echo one\x1b[201~\recho two')
+  await terminals.shows(/\$ echo one\[201~/)
 })
