@@ -142,6 +142,8 @@ test('a folder is made; entries are renamed, moved, and deleted when confirmed',
   const { page, row, act } = await openFiles(t, dashboard, files)
   const dialog = page.getByRole('dialog')
   await page.getByRole('button', { name: 'New folder' }).click()
+  await dialog.getByLabel('Name', { exact: true }).fill('taken.txt')
+  await dialog.getByText('There is an entry of this name already.').first().waitFor()
   await dialog.getByLabel('Name', { exact: true }).fill('archive')
   await dialog.getByRole('button', { name: 'Create' }).click()
   await row('archive').waitFor()

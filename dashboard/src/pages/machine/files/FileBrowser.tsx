@@ -31,6 +31,7 @@ export function FileBrowser({ machine }: { readonly machine: MachineRecord }) {
     () => (query.data?.pages ?? []).flatMap((page) => sortEntries(page.entries)),
     [query.data],
   )
+  const taken = useMemo(() => new Set(entries.map(({ name }) => name)), [entries])
   const denied = useDenial('machines:control')
   const [asked, setAsked] = useState<Asked>()
   /** The name of the row that gets the focus when it is shown; empty means the first. */
@@ -52,7 +53,6 @@ export function FileBrowser({ machine }: { readonly machine: MachineRecord }) {
   }
   const add = (files: readonly NewFile[]) => {
     if (files.length === 0) return
-    const taken = new Set(entries.map(({ name }) => name))
     const tops = new Set(files.map(({ relativePath }) => relativePath.split('/')[0]!))
     const replaced = [...tops].filter((name) => taken.has(name))
     const start = () =>
@@ -82,7 +82,7 @@ export function FileBrowser({ machine }: { readonly machine: MachineRecord }) {
           <Button
             icon={<FolderPlus aria-hidden />}
             disabledReason={denied}
-            onClick={() => setAsked({ what: 'folder' })}
+            onClick={() => setAsked({ what: 'folder', taken })}
           >
             New folder
           </Button>

@@ -5,12 +5,13 @@ import { Confirm } from '../../../ui/Confirm.tsx'
 import { FilePreview } from './FilePreview.tsx'
 import { MoveEntry } from './MoveEntry.tsx'
 import { NameForm } from './NameForm.tsx'
-import { joinPath, visibleName } from './paths.ts'
+import { joinPath, nameFault, visibleName } from './paths.ts'
 
 /** What is asked, or shown, about the open folder. */
 export type Asked =
   | { readonly what: 'preview' | 'rename' | 'move' | 'delete'; readonly entry: DirectoryEntry }
-  | { readonly what: 'folder' }
+  /** A new folder, beside entries of these names. */
+  | { readonly what: 'folder'; readonly taken: ReadonlySet<string> }
   | {
       readonly what: 'replace'
       readonly names: readonly string[]
@@ -47,6 +48,10 @@ export function FileDialogs({ machineId, directory, asked, onClose, onShow }: Pr
         <NameForm
           title="New folder"
           action="Create"
+          faultOf={(name) =>
+            nameFault(name) ??
+            (asked.taken.has(name) ? 'There is an entry of this name already.' : undefined)
+          }
           onClose={onClose}
           onSubmit={async (name) => {
             onShow(name)
