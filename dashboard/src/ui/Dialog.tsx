@@ -36,7 +36,7 @@ export function Dialog({
               wide ? 'max-w-2xl' : 'max-w-md',
             )}
           >
-            <Base.Title className="pr-8 text-base font-semibold">{title}</Base.Title>
+            <Base.Title className="pr-8 text-base font-semibold break-words">{title}</Base.Title>
             {description && (
               <Base.Description className="mt-1 text-muted" render={<div />}>
                 {description}
