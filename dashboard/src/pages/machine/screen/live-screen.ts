@@ -1,0 +1,207 @@
+import type { InputLease, Machine } from '@computer/sdk'
+import {
+  endControl,
+  endControlOnLeave,
+  handBackControl,
+  renewalMs,
+  renewControl,
+  takeControl,
+} from '../../../api/control.ts'
+import { handleKeys } from './keys.ts'
+import type { Scale } from './view.ts'
+import { startViewer, type Picture } from './viewer.ts'
+
+/*
+ * The screen of a machine and the person's control of it. What the server says decides: the page shows the
+ * holder of the lease, and never takes control back by itself.
+ */
+
+export type ScreenState = {
+  readonly picture: Picture
+  /** Null until the server has told who holds it. */
+  readonly lease: InputLease | null
+  /** The session of this page while it drives. */
+  readonly sessionId: string | null
+  readonly busy: 'taking' | 'handing' | null
+  /** Control was lost since it was last taken, to somebody else or because it expired. */
+  readonly isLost: boolean
+  readonly error: unknown
+  /** Text that was copied in the machine and that the browser has not let into its clipboard. */
+  readonly copied: string | null
+  /** Why the screen may not be shown any more. */
+  readonly refusal: unknown
+}
+
+export const initialState: ScreenState = {
+  picture: { is: 'none', isConnected: false, hasFailed: false },
+  lease: null,
+  sessionId: null,
+  busy: null,
+  isLost: false,
+  error: undefined,
+  copied: null,
+  refusal: undefined,
+}
+
+export type LiveScreen = ReturnType<typeof startScreen>
+
+const hiddenMs = 5 * 60_000
+
+export function startScreen(
+  host: HTMLElement,
+  machine: Machine,
+  {
+    onChange,
+    onLeave,
+  }: {
+    readonly onChange: (change: Partial<ScreenState>) => void
+    /** The person asks for the focus to go back to the page. */
+    readonly onLeave: () => void
+  },
+) {
+  let lease: InputLease | null = null
+  /** While this page drives. */
+  let grant: InputLease | null = null
+  /** The first fence since control was taken: messages about earlier ones are old. */
+  let sinceFence = 0
+  let renewal: ReturnType<typeof setInterval> | undefined
+  let hiding: ReturnType<typeof setTimeout> | undefined
+  let hasEnded = false
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const change = (next: Partial<ScreenState>) => !hasEnded && onChange(next)
+
+  const viewer = startViewer(host, machine, {
+    onPicture: (picture) => change({ picture }),
+    onSource: (source) => {
+      // The socket that needed the session is replaced.
+      if (source === 'watch') void endControl(machine).catch(() => {})
+      else if (grant && isFocusFree(host)) viewer.focus()
+    },
+    onLease: (next) => {
+      if (next.fence < (lease?.fence ?? 0)) return
+      show(next)
+      const isOther = next.holder?.sessionId !== grant?.holder?.sessionId
+      if (grant && isOther && next.fence > grant.fence) lose()
+    },
+    onLeaseLost: (fence) => {
+      if (grant && fence >= sinceFence) lose()
+    },
+    onSessionClosed: () => (grant ? lose() : drop()),
+    onCopied: (text) => void keepCopied(text),
+    onRefused: (refusal) => {
+      drop()
+      change({ refusal })
+    },
+  })
+  const keys = handleKeys(host, machine, viewer, { onLeave, signal })
+
+  const show = (next: InputLease) => {
+    lease = next
+    change({ lease })
+  }
+  const hold = (next: InputLease) => {
+    grant = next
+    sinceFence = next.fence
+    show(next)
+    change({ sessionId: next.holder!.sessionId, isLost: false, copied: null })
+    viewer.setInput(true)
+    viewer.focus()
+    keys.setActive(true)
+    clearInterval(renewal)
+    renewal = setInterval(() => void renew(), renewalMs)
+  }
+  /** Looks only from now on. */
+  const drop = () => {
+    grant = null
+    clearInterval(renewal)
+    viewer.setInput(false)
+    keys.setActive(false)
+    viewer.setSource('watch')
+    change({ sessionId: null })
+  }
+  const lose = () => {
+    drop()
+    change({ isLost: true })
+  }
+  const renew = async () => {
+    const held = grant
+    if (!held) return
+    try {
+      const renewed = await renewControl(machine, held)
+      if (grant !== held) return
+      if (renewed) grant = renewed
+      else lose()
+    } catch {
+      // The lease outlasts two more tries. If it is lost, the server says so.
+    }
+  }
+  const take = async () => {
+    change({ busy: 'taking', error: undefined, isLost: false })
+    viewer.setSource('drive')
+    try {
+      const taken = await takeControl(machine)
+      if (!hasEnded) hold(taken)
+    } catch (error) {
+      drop()
+      change({ error })
+    }
+    change({ busy: null })
+  }
+  const handBack = async () => {
+    change({ busy: 'handing', error: undefined })
+    viewer.setInput(false)
+    try {
+      await handBackControl(machine)
+      if (lease && grant) show({ ...lease, holder: null, acquiredAt: null, expiresAt: null })
+      drop()
+    } catch (error) {
+      viewer.setInput(grant !== null)
+      change({ error })
+    }
+    change({ busy: null })
+  }
+  const keepCopied = async (text: string) => {
+    if (!grant || keys.isOwn(text)) return
+    const isKept = await navigator.clipboard?.writeText(text).then(
+      () => true,
+      () => false,
+    )
+    change({ copied: isKept ? null : text })
+  }
+
+  const onVisibility = () => {
+    clearTimeout(hiding)
+    if (document.visibilityState === 'hidden')
+      hiding = setTimeout(() => grant && void handBack(), hiddenMs)
+  }
+  document.addEventListener('visibilitychange', onVisibility, { signal })
+  const onPageHide = () => {
+    if (grant) endControlOnLeave(machine, grant.holder!.sessionId)
+    drop()
+  }
+  window.addEventListener('pagehide', onPageHide, { signal })
+
+  return {
+    take,
+    handBack,
+    focus: viewer.focus,
+    press: keys.press,
+    paste: keys.paste,
+    setScale: (scale: Scale) => viewer.setScale(scale),
+    end() {
+      hasEnded = true
+      stopping.abort()
+      clearInterval(renewal)
+      clearTimeout(hiding)
+      viewer.end()
+      void endControl(machine).catch(() => {})
+    },
+  }
+}
+
+/** The person has not gone on to another part of the page. */
+function isFocusFree(host: HTMLElement): boolean {
+  const { activeElement } = document
+  return !activeElement || activeElement === document.body || host.contains(activeElement)
+}
