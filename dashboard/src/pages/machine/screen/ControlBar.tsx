@@ -9,13 +9,13 @@ import { useSeconds } from './use-seconds.ts'
 /** Who drives the machine, and the button that changes it. */
 export function ControlBar({
   holder,
-  state: { busy, isLost },
+  state: { busy, isLost, source },
   denied,
   onToggle,
   ref,
 }: {
   readonly holder: Holder
-  readonly state: Pick<ScreenState, 'busy' | 'isLost'>
+  readonly state: Pick<ScreenState, 'busy' | 'isLost' | 'source'>
   readonly denied: string | undefined
   readonly onToggle: () => void
   readonly ref: Ref<HTMLButtonElement>
@@ -40,7 +40,7 @@ export function ControlBar({
         />
         {/* The seconds are left out of what is spoken. */}
         <span role="status">
-          <Words holder={holder} isLost={isLost} />
+          <Words holder={holder} isLost={isLost} isReady={source === 'drive'} />
         </span>
         {holder.is === 'another' && holder.expiresAt && <Left until={holder.expiresAt} />}
       </p>
@@ -55,9 +55,19 @@ const dots: Readonly<Record<Holder['is'], string>> = {
   unknown: 'bg-line',
 }
 
-function Words({ holder, isLost }: { readonly holder: Holder; readonly isLost: boolean }) {
+function Words({
+  holder,
+  isLost,
+  isReady,
+}: {
+  readonly holder: Holder
+  readonly isLost: boolean
+  /** Keys reach the machine. */
+  readonly isReady: boolean
+}) {
   if (holder.is === 'unknown') return 'Connecting to the screen'
-  if (holder.is === 'you') return <span className="font-medium">You drive</span>
+  if (holder.is === 'you')
+    return <span className="font-medium">{isReady ? 'You drive' : 'Connecting your keyboard'}</span>
   if (holder.is === 'nobody')
     return isLost ? 'Your control has ended. Nobody drives.' : 'Nobody drives'
   const name = <bdi className="font-medium">{holder.name}</bdi>

@@ -74,6 +74,8 @@ export function ScreenTools({
         ))}
       </Menu>
       <Menu
+        // The person goes on in the screen.
+        finalFocus={() => (drives && screen?.canvas()) || true}
         trigger={
           <Button look="ghost" size="small" icon={<Keyboard aria-hidden />}>
             Keys
@@ -85,10 +87,7 @@ export function ScreenTools({
           <MenuItem
             key={label}
             disabledReason={!drives && needsControl}
-            onSelect={() => {
-              screen?.press(...combination)
-              screen?.focus()
-            }}
+            onSelect={() => screen?.press(...combination)}
           >
             {label}
           </MenuItem>

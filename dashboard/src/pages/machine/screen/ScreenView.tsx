@@ -78,7 +78,7 @@ export function ScreenView({ machine }: { readonly machine: Machine }) {
       <div className="relative min-h-80 flex-1 overflow-hidden rounded-b-md bg-page">
         <div
           ref={host}
-          data-takes-keys={drives || undefined}
+          data-takes-keys
           data-picture={state.picture.is}
           className={cx(
             'absolute inset-0 transition-opacity [&:has(canvas:focus-visible)]:outline-2 [&:has(canvas:focus-visible)]:-outline-offset-2 [&:has(canvas:focus-visible)]:outline-accent-fg',

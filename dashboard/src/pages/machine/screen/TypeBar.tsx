@@ -68,6 +68,7 @@ export function TypeBar({
           type="submit"
           look="primary"
           className="h-9!"
+          onMouseDown={keepFocus}
           busy={busy === 'type'}
           disabledReason={missing}
         >
@@ -75,6 +76,7 @@ export function TypeBar({
         </Button>
         <Button
           className="h-9!"
+          onMouseDown={keepFocus}
           busy={busy === 'paste'}
           disabledReason={missing}
           onClick={() => void send('paste')}

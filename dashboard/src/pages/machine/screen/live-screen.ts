@@ -8,7 +8,8 @@ import {
   takeControl,
 } from '../../../api/control.ts'
 import { handleKeys } from './keys.ts'
-import type { Scale } from './view.ts'
+import { matchWindow } from './match-window.ts'
+import type { Scale, Source } from './view.ts'
 import { startViewer, type Picture } from './viewer.ts'
 
 /*
@@ -22,6 +23,8 @@ export type ScreenState = {
   readonly lease: InputLease | null
   /** The session of this page while it drives. */
   readonly sessionId: string | null
+  /** What the shown connection is for. It changes a moment after control does. */
+  readonly source: Source
   readonly busy: 'taking' | 'handing' | null
   /** Control was lost since it was last taken, to somebody else or because it expired. */
   readonly isLost: boolean
@@ -36,6 +39,7 @@ export const initialState: ScreenState = {
   picture: { is: 'none', isConnected: false, hasFailed: false },
   lease: null,
   sessionId: null,
+  source: 'watch',
   busy: null,
   isLost: false,
   error: undefined,
@@ -64,6 +68,8 @@ export function startScreen(
   let grant: InputLease | null = null
   /** The first fence since control was taken: messages about earlier ones are old. */
   let sinceFence = 0
+  let scale: Scale = 'fit'
+  let following: AbortController | undefined
   let renewal: ReturnType<typeof setInterval> | undefined
   let hiding: ReturnType<typeof setTimeout> | undefined
   let hasEnded = false
@@ -74,9 +80,12 @@ export function startScreen(
   const viewer = startViewer(host, machine, {
     onPicture: (picture) => change({ picture }),
     onSource: (source) => {
+      change({ source })
       // The socket that needed the session is replaced.
       if (source === 'watch') void endControl(machine).catch(() => {})
-      else if (grant && isFocusFree(host)) viewer.focus()
+      // Keys that the person goes on typing must not act on the page.
+      if (host.contains(document.activeElement)) viewer.focus()
+      follow()
     },
     onLease: (next) => {
       if (next.fence < (lease?.fence ?? 0)) return
@@ -107,9 +116,18 @@ export function startScreen(
     change({ sessionId: next.holder!.sessionId, isLost: false, copied: null })
     viewer.setInput(true)
     viewer.focus()
+    follow()
     keys.setActive(true)
     clearInterval(renewal)
     renewal = setInterval(() => void renew(), renewalMs)
+  }
+  /** The display follows the window only while this page drives. */
+  const follow = () => {
+    following?.abort()
+    following = undefined
+    if (scale !== 'match' || !grant) return
+    following = new AbortController()
+    matchWindow(host, machine, following.signal)
   }
   /** Looks only from now on. */
   const drop = () => {
@@ -118,6 +136,7 @@ export function startScreen(
     viewer.setInput(false)
     keys.setActive(false)
     viewer.setSource('watch')
+    follow()
     change({ sessionId: null })
   }
   const lose = () => {
@@ -188,20 +207,20 @@ export function startScreen(
     focus: viewer.focus,
     press: keys.press,
     paste: keys.paste,
-    setScale: (scale: Scale) => viewer.setScale(scale),
+    canvas: viewer.canvas,
+    setScale(next: Scale) {
+      scale = next
+      viewer.setScale(next)
+      follow()
+    },
     end() {
       hasEnded = true
       stopping.abort()
+      following?.abort()
       clearInterval(renewal)
       clearTimeout(hiding)
       viewer.end()
       void endControl(machine).catch(() => {})
     },
   }
-}
-
-/** The person has not gone on to another part of the page. */
-function isFocusFree(host: HTMLElement): boolean {
-  const { activeElement } = document
-  return !activeElement || activeElement === document.body || host.contains(activeElement)
 }

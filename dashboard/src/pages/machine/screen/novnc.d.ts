@@ -4,7 +4,6 @@ declare module '@novnc/novnc' {
     constructor(target: HTMLElement, channel: object, options?: { readonly shared?: boolean })
     viewOnly: boolean
     scaleViewport: boolean
-    resizeSession: boolean
     background: string
     sendKey(keysym: number, code: string | null, down?: boolean): void
     focus(options?: FocusOptions): void

@@ -63,6 +63,7 @@ export function openView(
   const show = (NoVnc: typeof RFB, screen: Screen): RFB => {
     let isReady = false
     let isOver = false
+    let hadFocus = false
     let hasPicture = false
     const onFrame = (data: ArrayBuffer) => {
       lastSignAt = Date.now()
@@ -73,6 +74,7 @@ export function openView(
     }
     const onClose = (code: number) => {
       isOpen = false
+      hadFocus = layer.contains(document.activeElement)
       // noVNC reports a connection that closes before it is established as a fault of the page.
       if (!isReady && !isOver) shown.disconnect()
       if (!signal.aborted) events.onClosed({ code })
@@ -85,7 +87,10 @@ export function openView(
     shown.addEventListener('connect', () => (isReady = true))
     shown.addEventListener('disconnect', () => {
       isOver = true
-      if (picture && !signal.aborted) layer.append(picture)
+      if (!picture || signal.aborted) return
+      // noVNC takes its picture away. What is typed on must not become shortcuts of the page.
+      layer.append(picture)
+      if (hadFocus) shown.focus({ preventScroll: true })
     })
     shown.addEventListener('clipboard', (event) =>
       events.onCopied((event as CustomEvent<{ text: string }>).detail.text),

@@ -65,18 +65,14 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
     for (const view of [shown, coming]) {
       const rfb = view?.rfb()
       if (!rfb || !view) continue
-      const takesInput = mayType && view.source === 'drive' && isFresh(view)
+      const takesInput = view === shown && mayType && view.source === 'drive' && isFresh(view)
       if (rfb.viewOnly === takesInput) rfb.viewOnly = !takesInput
       const isScaled = scale !== 'actual'
       if (rfb.scaleViewport !== isScaled) rfb.scaleViewport = isScaled
-      const follows = scale === 'match' && takesInput
-      if (rfb.resizeSession !== follows) rfb.resizeSession = follows
-    }
-    for (const view of [shown, coming]) {
-      const canvas = view?.canvas()
+      const canvas = view.canvas()
       canvas?.setAttribute('aria-label', `Screen of ${machine.name}`)
-      canvas?.setAttribute('role', mayType ? 'application' : 'img')
-      if (canvas) canvas.tabIndex = mayType ? 0 : -1
+      canvas?.setAttribute('role', takesInput ? 'application' : 'img')
+      if (canvas) canvas.tabIndex = takesInput ? 0 : -1
     }
   }
 
