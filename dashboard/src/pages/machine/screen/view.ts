@@ -54,9 +54,10 @@ export function openView(
   const open = async () => {
     const [NoVnc, screen] = await Promise.all([
       loadNoVnc(),
-      machine.screen({ watch: source === 'watch', onMessage, signal }),
+      machine.screen({ watch: source === 'watch', onMessage }),
     ])
-    signal.throwIfAborted()
+    // A browser reports a socket that is closed while it connects as a fault of the page.
+    if (signal.aborted) return screen.close()
     isOpen = true
     rfb = show(NoVnc, screen)
   }
