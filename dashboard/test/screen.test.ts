@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
 import { eventually } from '../../server/test/settled.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
 import { canvas, createAgent, createMachine, driver, picture, takeOver } from './screen-pages.ts'
 
 after(closeBrowser)
+
+const axePath = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
 
 /** noVNC keeps the picture when the display changes its size. */
 const readsItsCanvas = /Multiple readback operations using getImageData/
@@ -71,7 +76,7 @@ test('who loses control looks only, is told to whom, and does not get it back', 
   const page = await openPage(t, dashboard, machine.path)
   await takeOver(page)
   await agent.take()
-  await page.getByText('CI bot took over. You look only.').waitFor()
+  await page.getByText(/CI bot took over, \d+ s left/).waitFor()
   await page.keyboard.type('late')
   await agent.type('b')
   await agent.release()
@@ -189,3 +194,46 @@ test('the display follows the window on request, and others see it at its size',
     .getByText('Take over first: it changes the display.')
     .waitFor()
 })
+
+test('a takeover that the plan refuses says so, and the screen stays', async (t) => {
+  const dashboard = await startDashboard(t)
+  const machine = await createMachine(dashboard)
+  const page = await openPage(t, dashboard, machine.path)
+  await picture(page, 'live').waitFor()
+  await page.route('**/v1/sessions', (route) =>
+    route.fulfill({
+      status: 403,
+      json: { error: { code: 'permission_denied', message: 'no session', request_id: 'req_7' } },
+    }),
+  )
+  await page.getByRole('button', { name: 'Take over' }).click()
+  const alert = page.getByRole('alert')
+  await alert.getByText('You could not take over.').waitFor()
+  await alert.getByText('req_7').waitFor()
+  await driver(page, 'nobody').waitFor()
+  await picture(page, 'live').waitFor()
+})
+
+for (const theme of ['light', 'dark'] as const) {
+  test(`no state of the screen has a fault of accessibility, ${theme}`, async (t) => {
+    const dashboard = await startDashboard(t)
+    const machine = await createMachine(dashboard)
+    const agent = await createAgent(dashboard, machine.id, 'CI bot')
+    const page = await openPage(t, dashboard, machine.path, { theme })
+    await picture(page, 'live').waitFor()
+    assert.deepEqual(await findFaults(page), [])
+    await takeOver(page)
+    await page.getByRole('button', { name: 'Type text' }).click()
+    await page.getByLabel('Text to type').waitFor()
+    assert.deepEqual(await findFaults(page), [])
+    await agent.take()
+    await driver(page, 'another').waitFor()
+    assert.deepEqual(await findFaults(page), [])
+  })
+}
+
+async function findFaults(page: Page): Promise<readonly string[]> {
+  await page.evaluate(await readFile(axePath, 'utf8'))
+  return page.evaluate(`axe.run('main', { resultTypes: ['violations'] }).then(({ violations }) =>
+    violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`)
+}

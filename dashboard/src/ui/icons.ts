@@ -36,6 +36,7 @@ export {
   LogOut,
   Maximize,
   Menu,
+  Minimize,
   Minus,
   Monitor,
   Moon,

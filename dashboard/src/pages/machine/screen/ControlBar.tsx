@@ -71,7 +71,7 @@ function Words({
   if (holder.is === 'nobody')
     return isLost ? 'Your control has ended. Nobody drives.' : 'Nobody drives'
   const name = <bdi className="font-medium">{holder.name}</bdi>
-  return isLost ? <>{name} took over. You look only.</> : <>{name} holds it</>
+  return isLost ? <>{name} took over</> : <>{name} holds it</>
 }
 
 function Left({ until }: { readonly until: string }) {

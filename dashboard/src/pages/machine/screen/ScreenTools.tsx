@@ -4,7 +4,7 @@ import {
   ChevronDown,
   Keyboard,
   Maximize,
-  Minus,
+  Minimize,
   Pencil,
   Scaling,
 } from '../../../ui/icons.ts'
@@ -108,7 +108,7 @@ export function ScreenTools({
         look="ghost"
         size="small"
         label={full.isFull ? 'Leave the full screen' : 'Full screen'}
-        icon={full.isFull ? <Minus /> : <Maximize />}
+        icon={full.isFull ? <Minimize /> : <Maximize />}
         onClick={() => {
           void full.toggle()
           if (drives) screen?.focus()

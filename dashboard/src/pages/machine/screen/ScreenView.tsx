@@ -34,7 +34,7 @@ export function ScreenView({ machine }: { readonly machine: Machine }) {
   const holder = holderOf(state, session)
   const drives = holder.is === 'you'
   const toggle = () => {
-    if (!screen || state.busy || denied || state.refusal !== undefined) return
+    if (!screen || state.busy || denied || holder.is === 'unknown') return
     void (drives ? screen.handBack() : screen.take())
   }
   useShortcut('t', drives ? 'Hand back the machine' : 'Take over the machine', toggle)
@@ -70,9 +70,9 @@ export function ScreenView({ machine }: { readonly machine: Machine }) {
           full={full}
         />
       </div>
-      {state.error !== undefined && (
+      {state.failure && (
         <div className="px-2.5 pb-2">
-          <ErrorNotice error={state.error} title="The machine could not be taken over." />
+          <ErrorNotice {...state.failure} />
         </div>
       )}
       <div className="relative min-h-80 flex-1 overflow-hidden rounded-b-md bg-page">

@@ -8,7 +8,7 @@ import type { LiveScreen } from './live-screen.ts'
 const shownKeys: readonly (readonly [label: string, name: string, key: Key])[] = [
   ['Enter', 'Enter', keys.enter],
   ['⌫', 'Backspace', keys.backspace],
-  ['Esc', 'Escape', keys.escape],
+  ['Esc', 'Esc', keys.escape],
   ['Tab', 'Tab', keys.tab],
   ['←', 'Left', keys.left],
   ['↓', 'Down', keys.down],

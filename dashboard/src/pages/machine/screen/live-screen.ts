@@ -28,7 +28,7 @@ export type ScreenState = {
   readonly busy: 'taking' | 'handing' | null
   /** Control was lost since it was last taken, to somebody else or because it expired. */
   readonly isLost: boolean
-  readonly error: unknown
+  readonly failure: { readonly title: string; readonly error: unknown } | null
   /** Text that was copied in the machine and that the browser has not let into its clipboard. */
   readonly copied: string | null
   /** Why the screen may not be shown any more. */
@@ -42,7 +42,7 @@ export const initialState: ScreenState = {
   source: 'watch',
   busy: null,
   isLost: false,
-  error: undefined,
+  failure: null,
   copied: null,
   refusal: undefined,
 }
@@ -100,6 +100,7 @@ export function startScreen(
     onCopied: (text) => void keepCopied(text),
     onRefused: (refusal) => {
       drop()
+      void endControl(machine).catch(() => {})
       change({ refusal })
     },
   })
@@ -114,6 +115,7 @@ export function startScreen(
     sinceFence = next.fence
     show(next)
     change({ sessionId: next.holder!.sessionId, isLost: false, copied: null })
+    viewer.setSource('drive')
     viewer.setInput(true)
     viewer.focus()
     follow()
@@ -156,19 +158,19 @@ export function startScreen(
     }
   }
   const take = async () => {
-    change({ busy: 'taking', error: undefined, isLost: false })
+    change({ busy: 'taking', failure: null, isLost: false })
     viewer.setSource('drive')
     try {
       const taken = await takeControl(machine)
       if (!hasEnded) hold(taken)
     } catch (error) {
       drop()
-      change({ error })
+      change({ failure: { title: 'You could not take over.', error } })
     }
     change({ busy: null })
   }
   const handBack = async () => {
-    change({ busy: 'handing', error: undefined })
+    change({ busy: 'handing', failure: null })
     viewer.setInput(false)
     try {
       await handBackControl(machine)
@@ -176,7 +178,7 @@ export function startScreen(
       drop()
     } catch (error) {
       viewer.setInput(grant !== null)
-      change({ error })
+      change({ failure: { title: 'The machine could not be handed back.', error } })
     }
     change({ busy: null })
   }

@@ -109,7 +109,9 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
       failures++
     }
     const error = 'error' in reason ? reason.error : refusal(reason.code)
-    if (isRefusal(error)) {
+    // Who may not drive is told by the attempt to take over, and goes on looking.
+    const mayLook = 'error' in reason && view.source === 'drive'
+    if (isRefusal(error) && !mayLook) {
       stop()
       events.onRefused(error)
     } else {
@@ -155,6 +157,8 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
       source = next
       if (shown?.source === next && isFresh(shown)) {
         // It has changed back before the other had a picture.
+        clearTimeout(timer)
+        timer = undefined
         coming?.end()
         coming = undefined
         events.onSource(next)
