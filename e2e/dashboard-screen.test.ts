@@ -171,7 +171,9 @@ test('in full screen, Esc in vi reaches vi', async () => {
   `)
   await page.getByRole('button', { name: 'Full screen' }).click()
   await page.getByRole('button', { name: 'Leave the full screen' }).waitFor()
-  await page.waitForFunction('document.fullscreenElement !== null && window.locks === 1')
+  await eventually('the page is full screen and has the keyboard', () =>
+    page.evaluate<boolean>('document.fullscreenElement !== null && window.locks === 1'),
+  )
   await canvas(page).click({ position: { x: 300, y: 300 } })
   await page.keyboard.type('itext')
   await page.keyboard.press('Escape')
@@ -183,7 +185,9 @@ test('in full screen, Esc in vi reaches vi', async () => {
   })
   assert.equal(await page.evaluate('document.fullscreenElement !== null'), true)
   await page.getByRole('button', { name: 'Leave the full screen' }).click()
-  await page.waitForFunction('document.fullscreenElement === null')
+  await eventually('the full screen has ended', () =>
+    page.evaluate<boolean>('document.fullscreenElement === null'),
+  )
   await page.close()
 })
 
