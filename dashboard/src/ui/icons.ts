@@ -40,6 +40,7 @@ export {
   LogOut,
   Maximize,
   Menu,
+  Minimize,
   Minus,
   Monitor,
   Moon,
