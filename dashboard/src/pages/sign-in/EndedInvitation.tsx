@@ -2,6 +2,7 @@ import type { InvitationLookup } from '@computer/sdk'
 import { Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { formatDay } from '../../format.ts'
+import { EmailText } from './EmailText.tsx'
 import type { User } from './LinkView.tsx'
 import { forgetLinkToken } from './link-token.ts'
 import { linkLook, SignInLayout } from './SignInLayout.tsx'
@@ -17,7 +18,7 @@ export function EndedInvitation({
   // This page goes on showing it; a reload has nothing to come back to.
   useEffect(forgetLinkToken, [])
   const name = <bdi className="font-medium">{organization.name}</bdi>
-  const address = <bdi className="font-medium break-all">{email}</bdi>
+  const address = <EmailText email={email} />
   const wasAccepted = state === 'accepted'
   return (
     <SignInLayout

@@ -18,8 +18,8 @@ export function FirstAccount({
       title="Set up your account"
       description={
         <>
-          It owns the organization <bdi className="font-medium text-fg">{organization}</bdi> of this
-          server, with all that its first API key makes.
+          You become the owner of <bdi className="font-medium text-fg">{organization}</bdi>, the
+          first organization of this server, and of all that its first API key has made.
         </>
       }
     >

@@ -2,6 +2,7 @@ import type { InvitationLookup } from '@computer/sdk'
 import type { ReactNode } from 'react'
 import { formatDay } from '../../format.ts'
 import { describeRole, roleWords } from '../members/roles.ts'
+import { EmailText } from './EmailText.tsx'
 import { SignInFacts } from './SignInFacts.tsx'
 import { SignInLayout } from './SignInLayout.tsx'
 
@@ -38,7 +39,7 @@ export function InvitationFor({
                 </>
               ),
             },
-            { label: 'For', value: <bdi className="font-medium break-all">{email}</bdi> },
+            { label: 'For', value: <EmailText email={email} /> },
             { label: 'Until', value: formatDay(expiresAt) },
           ]}
         />

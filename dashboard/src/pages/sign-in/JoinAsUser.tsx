@@ -5,6 +5,7 @@ import { signOut } from '../../api/auth.ts'
 import { Button } from '../../ui/Button.tsx'
 import { ErrorNotice } from '../../ui/ErrorNotice.tsx'
 import { useForm } from '../../ui/use-form.ts'
+import { EmailText } from './EmailText.tsx'
 import type { User } from './LinkView.tsx'
 import { linkLook } from './SignInLayout.tsx'
 
@@ -33,7 +34,7 @@ export function JoinAsUser({
           )}
         </ErrorNotice>
       )}
-      <Button type="submit" look="primary" busy={form.isBusy} className="w-full" autoFocus>
+      <Button type="submit" look="primary" busy={form.isBusy} className="w-full">
         <bdi className="truncate">Join {organization.name}</bdi>
       </Button>
     </form>
@@ -52,8 +53,8 @@ export function WrongAccount({
   return (
     <form onSubmit={form.submit} className="space-y-4">
       <p className="break-words">
-        You are signed in as <bdi className="font-medium break-all">{user.email}</bdi>. Only the
-        account of <bdi className="font-medium break-all">{email}</bdi> can accept this invitation.
+        You are signed in as <EmailText email={user.email} />. Only the account of{' '}
+        <EmailText email={email} /> can accept this invitation.
       </p>
       {form.error !== undefined && (
         <ErrorNotice error={form.error} title="You are still signed in." />

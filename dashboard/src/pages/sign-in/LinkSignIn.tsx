@@ -3,6 +3,7 @@ import { Button } from '../../ui/Button.tsx'
 import { ErrorNotice } from '../../ui/ErrorNotice.tsx'
 import { useForm } from '../../ui/use-form.ts'
 import type { User } from './LinkView.tsx'
+import { EmailText } from './EmailText.tsx'
 import { ReplacesSession } from './ReplacesSession.tsx'
 import { SignInFacts } from './SignInFacts.tsx'
 import { SignInLayout } from './SignInLayout.tsx'
@@ -30,14 +31,14 @@ export function LinkSignIn({
           facts={[
             {
               label: 'Account',
-              value: <bdi className="font-medium break-all">{account.email}</bdi>,
+              value: <EmailText email={account.email} />,
             },
             { label: 'Organization', value: <bdi className="font-medium">{organization}</bdi> },
           ]}
         />
         <ReplacesSession present={present} />
         {form.error !== undefined && <ErrorNotice error={form.error} />}
-        <Button type="submit" look="primary" busy={form.isBusy} className="w-full" autoFocus>
+        <Button type="submit" look="primary" busy={form.isBusy} className="w-full">
           <bdi className="truncate">Sign in as {account.name}</bdi>
         </Button>
       </form>

@@ -1,3 +1,4 @@
+import { EmailText } from './EmailText.tsx'
 import type { User } from './LinkView.tsx'
 
 /** Somebody is signed in to this browser already. */
@@ -5,8 +6,8 @@ export function ReplacesSession({ present }: { readonly present: User | null }) 
   if (!present) return null
   return (
     <p className="rounded-lg bg-warn-soft p-3 break-words">
-      This browser is signed in as <bdi className="font-medium break-all">{present.email}</bdi>.
-      This link replaces that sign-in, in all tabs.
+      This browser is signed in as <EmailText email={present.email} />. This link replaces that
+      sign-in, in all tabs.
     </p>
   )
 }
