@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { eventually } from '../../server/test/settled.ts'
 import { startSmtpServer } from '../../server/test/smtp-server.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
+import { tabTo } from './keyboard.ts'
 import { fillSignIn, pathOf, printLink, switcher } from './signing-in.ts'
 
 after(closeBrowser)
@@ -145,7 +145,7 @@ test('sign-in and sign-out work by keyboard alone, and sign-out reaches the othe
   await other.goto(`${dashboard.url}/keys`)
   await switcher(other, "Ada Lovelace's organization").waitFor()
 
-  await focusByTab(page, 'Ada Lovelace', 'button')
+  await tabTo(page, page.getByRole('button', { name: 'Ada Lovelace', exact: true }))
   await keyboard.press('Enter')
   await page.getByRole('menuitem', { name: 'Sign out' }).waitFor()
   await keyboard.press('End')
@@ -191,13 +191,3 @@ test('where no mail is sent, the page names what the operator can do', async (t)
   await alert.getByText('computer admin login-link --email ada@example.com').waitFor()
   await alert.getByRole('button', { name: 'Copy the request id' }).waitFor()
 })
-
-/** Presses Tab until the focus is on the element with this text, as a person without a mouse does. */
-async function focusByTab(page: Page, name: string, role: 'button' | 'link'): Promise<void> {
-  const target = page.getByRole(role, { name, exact: true })
-  for (let presses = 0; presses < 60; presses++) {
-    await page.keyboard.press('Tab')
-    if (await target.evaluate((element) => element === document.activeElement)) return
-  }
-  throw new Error(`${role} ${name} is not reached by Tab`)
-}

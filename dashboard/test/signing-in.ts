@@ -28,3 +28,17 @@ export function pathOf(url: string): string {
   const { pathname, hash } = new URL(url)
   return pathname + hash
 }
+
+/** A person who has joined the owner's organization by an invitation, and acts in it. */
+export async function addMember(
+  { server, owner }: Dashboard,
+  person: { readonly email: string; readonly name: string },
+  role: 'owner' | 'admin' | 'member' = 'member',
+) {
+  const { body } = await owner.call('POST', '/v1/invitations', { email: person.email, role })
+  const member = await server.signUp(person)
+  const token = body.accept_url.split('#token=')[1]
+  const { status } = await member.call('POST', '/v1/invitations/accept', { token })
+  if (status !== 200) throw new Error(`accepting returned ${status}`)
+  return member
+}
