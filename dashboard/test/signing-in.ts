@@ -14,7 +14,7 @@ export async function fillSignIn(
 
 /** The switcher, which names the organization that the browser acts in. */
 export function switcher(page: Page, organization: string) {
-  return page.getByRole('button', { name: `Organization ${organization}. Switch` })
+  return page.getByRole('button', { name: `Organization ${organization} ` })
 }
 
 /** A sign-in link of the operator, as a path: for the first organization, or for an account. */

@@ -69,7 +69,7 @@ export function Select<T extends string>({
             sideOffset={4}
             alignItemWithTrigger={false}
           >
-            <Base.Popup className="max-h-80 min-w-(--anchor-width) overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-pop">
+            <Base.Popup className="max-h-80 max-w-[min(26rem,var(--available-width))] min-w-(--anchor-width) overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-pop">
               <Base.List>
                 {choices.map((choice) => (
                   <Base.Item
