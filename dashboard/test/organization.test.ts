@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { startSmtpServer } from '../../server/test/smtp-server.ts'
 import { eventually } from '../../server/test/settled.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
@@ -127,10 +128,12 @@ test('the audit log names actor, target, address and outcome, and is filtered by
   await page.getByRole('combobox', { name: 'Type' }).click()
   await page.getByRole('option', { name: 'New member', exact: true }).click()
   await page.waitForURL(/\?type=member\.added$/)
+  const joined = page.getByRole('row', { name: /New member.*Grace Hopper/ })
   await invited.waitFor({ state: 'detached' })
+  await joined.waitFor()
   assert.equal(await page.getByRole('row').count(), 2)
-  await page.getByRole('row', { name: /New member.*Grace Hopper/ }).waitFor()
   await page.reload()
+  await joined.waitFor()
   await page.getByRole('combobox', { name: 'Type' }).getByText('New member').waitFor()
   assert.equal(await page.getByRole('row').count(), 2)
 
@@ -213,6 +216,8 @@ test('whatever a member may not do is disabled, with a reason that is spoken', a
   const press = { force: true }
   await page.getByRole('button', { name: 'Invite', exact: true }).click(press)
   await page.getByRole('combobox', { name: 'Role of Ada Lovelace' }).click(press)
+  await page.keyboard.press('Enter')
+  await nextFrames(page)
   assert.equal(await page.getByRole('dialog').count(), 0)
   assert.equal(await page.getByRole('option').count(), 0)
 
@@ -229,7 +234,14 @@ test('whatever a member may not do is disabled, with a reason that is spoken', a
   await page.getByRole('heading', { name: 'You may not read the audit log' }).waitFor()
 })
 
-async function disabledNames(page: Parameters<typeof disabledControls>[0], reason: string) {
+/** What a press opens is there after two frames. */
+async function nextFrames(page: Page): Promise<void> {
+  await page.evaluate(
+    () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+  )
+}
+
+async function disabledNames(page: Page, reason: string) {
   const controls = await disabledControls(page)
   for (const { name, description } of controls) assert.equal(description, reason, name)
   return controls.map(({ role, name }) => `${role} ${name}`).toSorted()

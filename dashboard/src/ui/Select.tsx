@@ -1,5 +1,5 @@
 import { Select as Base } from '@base-ui/react/select'
-import { useId, type ReactNode } from 'react'
+import { useId, useState, type ReactNode } from 'react'
 import { cx } from './cx.ts'
 import { Check, ChevronsUpDown } from './icons.ts'
 import { Tooltip } from './Tooltip.tsx'
@@ -36,6 +36,7 @@ export function Select<T extends string>({
   const labelId = useId()
   const reasonId = useId()
   const reason = disabledReason || undefined
+  const [isOpen, setOpen] = useState(false)
   const trigger = (
     <Base.Trigger
       aria-labelledby={labelId}
@@ -61,6 +62,8 @@ export function Select<T extends string>({
         onValueChange={(next) => next !== null && onChange(next as T)}
         modal={false}
         readOnly={reason !== undefined}
+        open={isOpen && reason === undefined}
+        onOpenChange={setOpen}
       >
         {reason ? <Tooltip text={reason}>{trigger}</Tooltip> : trigger}
         <Base.Portal>
