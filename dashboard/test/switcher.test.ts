@@ -28,16 +28,20 @@ test('the switcher makes an organization and changes between them, in all tabs',
   for (const tab of [page, other]) await tab.getByRole('link', { name: 'at-home' }).waitFor()
 })
 
-test('a tab that missed the switch compares on focus', async (t) => {
+test('a tab that missed the switch compares on focus, and begins afresh', async (t) => {
   const dashboard = await startDashboard(t)
   const { call } = dashboard.owner
+  await call('POST', '/v1/machines', { name: 'at-home', start: false })
   const { body } = await call('POST', '/v1/organizations', { name: 'Second office' })
-  const page = await openPage(t, dashboard, '/members')
-  await switcher(page, home).waitFor()
+  const page = await openPage(t, dashboard, '/')
+  await page.getByRole('link', { name: 'at-home' }).waitFor()
   // The same session, as a browser that sends no messages between tabs.
   await call('POST', '/v1/auth/switch-organization', { organization_id: body.id })
+  const reloaded = page.waitForEvent('framenavigated')
   await page.evaluate(() => window.dispatchEvent(new Event('focus')))
+  await reloaded
   await switcher(page, 'Second office').waitFor()
+  await page.getByRole('heading', { name: 'No machines yet' }).waitFor()
 })
 
 test('the limit of organizations is explained, and keyboards reach the switcher', async (t) => {
