@@ -100,6 +100,8 @@ test('a role is changed and a member removed, after a question', async (t) => {
 
   await row.getByRole('button', { name: 'Remove Grace Hopper' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('Grace Hopper is no longer a member').waitFor()
+  await page.getByRole('dialog', { name: 'Remove Grace Hopper' }).waitFor({ state: 'detached' })
   await row.waitFor({ state: 'detached' })
   const { body } = await dashboard.owner.call('GET', '/v1/members')
   assert.equal(body.data.length, 1)
