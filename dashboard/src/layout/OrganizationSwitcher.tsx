@@ -30,12 +30,12 @@ export function OrganizationSwitcher() {
           >
             <img src="/favicon.svg" alt="" className="size-6" />
             <span className="min-w-0 flex-1">
-              <span className="sr-only">Organization </span>
               <span className="block truncate text-sm leading-4 font-semibold">
+                <span className="sr-only">Organization </span>
                 {organization.name}
               </span>
               <span className="block text-xs text-muted">{role ?? 'no role'}</span>
-              <span className="sr-only">. Switch</span>
+              <span className="sr-only">Switch</span>
             </span>
             <ChevronsUpDown className="size-4 text-muted" aria-hidden />
           </button>
