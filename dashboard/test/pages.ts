@@ -9,9 +9,9 @@ export function signedInPages(
     { path: '/', shows: 'research-agent' },
     { path: '/?view=list', shows: 'research-agent' },
     { path: '/?create=true', shows: 'Start it' },
-    { path: machine, shows: 'Screen' },
+    { path: machine, shows: 'Take over' },
     { path: `${machine}/terminal`, shows: 'New terminal' },
-    { path: `${machine}/files`, shows: 'Files' },
+    { path: `${machine}/files`, shows: 'Upload' },
     { path: `${machine}/snapshots`, shows: 'signed in to the shop' },
     { path: `${machine}/ports`, shows: 'Publish a port' },
     { path: `${machine}/secrets`, shows: 'SHOP_TOKEN' },
@@ -45,7 +45,7 @@ export const signedOutPages: readonly { readonly path: string; readonly shows: s
 
 /** Opens the address and waits until the page has shown its content and has settled. */
 export async function settle(page: Page, shows: string): Promise<void> {
-  await page.getByText(shows).first().waitFor()
+  await page.getByText(shows).filter({ visible: true }).first().waitFor()
   await page.waitForFunction(
     () => !document.querySelector('[aria-label="Loading"], [aria-busy="true"]'),
   )

@@ -1,7 +1,7 @@
 import type { DirectoryEntry, MachineRecord } from '@computer/sdk'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { directoryQuery, isDirectory } from '../../../api/files.ts'
 import { useDenial } from '../../../api/session.ts'
 import { startUploads } from '../../../api/uploads.ts'
@@ -11,12 +11,16 @@ import { QueryView } from '../../../ui/QueryView.tsx'
 import { Breadcrumb } from './Breadcrumb.tsx'
 import { DropArea } from './DropArea.tsx'
 import { EmptyFolder } from './EmptyFolder.tsx'
-import { FileDialogs, type Asked } from './FileDialogs.tsx'
+import type { Asked } from './FileDialogs.tsx'
 import { useFileKeys } from './file-keys.ts'
 import { FileTable } from './FileTable.tsx'
 import { joinPath, nameOf, normalizePath, parentOf } from './paths.ts'
 import { sortEntries } from './sort-entries.ts'
 import { UploadButton } from './UploadButton.tsx'
+
+const FileDialogs = lazy(async () => ({
+  default: (await import('./FileDialogs.tsx')).FileDialogs,
+}))
 
 /** A file to upload, with its path below the folder it is put into. */
 export type NewFile = { readonly file: File; readonly relativePath: string }
@@ -110,15 +114,17 @@ export function FileBrowser({ machine }: { readonly machine: MachineRecord }) {
         }
       </QueryView>
       <DropArea path={path} denied={denied} onFiles={add} />
-      {asked && (
-        <FileDialogs
-          machineId={machine.id}
-          directory={path}
-          asked={asked}
-          onClose={() => setAsked(undefined)}
-          onShow={(name) => (wanted.current = name)}
-        />
-      )}
+      <Suspense>
+        {asked && (
+          <FileDialogs
+            machineId={machine.id}
+            directory={path}
+            asked={asked}
+            onClose={() => setAsked(undefined)}
+            onShow={(name) => (wanted.current = name)}
+          />
+        )}
+      </Suspense>
     </div>
   )
 }
