@@ -53,10 +53,12 @@ async function startServer(root: string, size: string): Promise<{ kill: () => Pr
   const ended = once(child, 'exit')
   let complaint = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
-  while (!(await accepts(join(root, 'tmp/.X11-unix/X0')))) {
-    if (child.exitCode !== null) throw new Error(`the X server ended: ${complaint}`)
-    await pause(20)
-  }
+  // It listens for viewers a moment later than for programs.
+  for (const path of ['tmp/.X11-unix/X0', 'run/rfb.sock'])
+    while (!(await accepts(join(root, path)))) {
+      if (child.exitCode !== null) throw new Error(`the X server ended: ${complaint}`)
+      await pause(20)
+    }
   return {
     async kill() {
       child.kill('SIGKILL')
