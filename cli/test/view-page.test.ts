@@ -159,3 +159,18 @@ for (const flags of [[], ['--control']]) {
     await shows(page, 'status', /deleted/)
   })
 }
+
+test('a page that is between two connections when the machine is deleted is told', async (t) => {
+  const { id, page, ended } = await openPage(t, ['--control'])
+  await shows(page, 'status', 'You have control.')
+  await page.evaluate(() => {
+    const wait = globalThis.setTimeout
+    globalThis.setTimeout = ((act: () => void) => wait(act, 2_000)) as typeof wait
+  })
+  const { session_id } = await holderOf(id)
+  await server.call('DELETE', `/v1/sessions/${session_id}`)
+  await shows(page, 'status', 'Connection lost. Reconnecting…')
+  await server.call('DELETE', `/v1/machines/${id}`)
+  await shows(page, 'status', /deleted/)
+  assert.equal((await ended).code, 5)
+})

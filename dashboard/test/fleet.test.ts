@@ -9,14 +9,18 @@ after(closeBrowser)
 const fleet = 10_000
 
 test('of 10,000 machines with 100 events a second no row is doubled, and every change shows at once', async (t) => {
+  const stopping = new AbortController()
+  let sending = Promise.resolve()
+  t.after(() => {
+    stopping.abort()
+    return sending
+  })
   const dashboard = await startDashboard(t)
   const ids = await addFleet(dashboard)
   const page = await openPage(t, dashboard, '/?view=list')
   await page.locator('[data-row]').first().waitFor()
 
-  const stopping = new AbortController()
-  const sending = sendEvents(dashboard, ids, stopping.signal)
-  t.after(() => stopping.abort())
+  sending = sendEvents(dashboard, ids, stopping.signal)
   const shown = () =>
     page.evaluate(() =>
       [...document.querySelectorAll<HTMLElement>('[data-row]')].map((row) => row.dataset['row']!),
@@ -54,15 +58,11 @@ test('of 10,000 machines with 100 events a second no row is doubled, and every c
   await page.locator('[aria-busy=true]').waitFor()
   assert.equal(await page.getByRole('searchbox').inputValue(), 'fleet-77')
   release()
-  await page.locator('[aria-busy=false]').waitFor()
-  const names = await page.locator('[data-row]').allTextContents()
-  assert.ok(names.length > 0)
-  assert.deepEqual(
-    names.filter((name) => !name.startsWith('fleet-77')),
-    [],
-  )
-  stopping.abort()
-  await sending
+  // The letters that were typed first may be asked for by themselves.
+  await page.waitForFunction(() => {
+    const rows = [...document.querySelectorAll('[data-row]')]
+    return rows.length > 0 && rows.every(({ textContent: name }) => name.startsWith('fleet-77'))
+  })
 })
 
 /** Rows alone: the engine has none of them, and the worker leaves machines at rest alone. */

@@ -246,7 +246,9 @@ test('a paste arrives whole, and cannot end the brackets that mark it as pasted'
   const { id } = await createMachine(dashboard, 'pasted')
   const terminals = await openTerminals(t, dashboard, id)
   await terminals.open()
-  await terminals.run('cat > pasted.txt; echo saved-$((1 + 1))')
+  // The shell asks for brackets around pastes until it runs a command.
+  await terminals.run('echo ready-$((1 + 1)); cat > pasted.txt; echo saved-$((1 + 1))')
+  await terminals.shows('ready-2')
   const text = 'Grüße 漢字 🙂\n'.repeat(800)
   await terminals.paste(text)
   await terminals.page.keyboard.press('Control+d')

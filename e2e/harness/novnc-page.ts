@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Request } from 'playwright-core'
 import { silentDecoder } from './chromium.ts'
 import { readPrograms } from './guide-programs.ts'
 
@@ -91,8 +91,13 @@ export class NovncViewer {
     const context = await browser.newContext({ locale: 'en-US', viewport })
     await context.addInitScript(silentDecoder)
     const page = await context.newPage()
+    const seen = watch(page)
     await page.goto(origin)
-    await page.waitForFunction(() => (globalThis as unknown as PageWindow).isLoaded)
+    try {
+      await page.waitForFunction(() => (globalThis as unknown as PageWindow).isLoaded)
+    } catch (error) {
+      throw new Error(`noVNC is not loaded; the page told: ${seen().join('; ')}`, { cause: error })
+    }
     await page.evaluate((to) => (globalThis as unknown as PageWindow).view(to), options)
     return new NovncViewer(page)
   }
@@ -118,4 +123,16 @@ export class NovncViewer {
     const url = await this.page.evaluate<string>(script)
     return Buffer.from(url.slice(url.indexOf(',') + 1), 'base64')
   }
+}
+
+/** What the page wrote to its console, and the requests that have no answer. */
+function watch(page: Page): () => string[] {
+  const told: string[] = []
+  const waiting = new Set<Request>()
+  page.on('console', (message) => told.push(message.text()))
+  page.on('pageerror', (error) => told.push(String(error)))
+  page.on('request', (request) => waiting.add(request))
+  page.on('requestfinished', (request) => waiting.delete(request))
+  page.on('requestfailed', (request) => told.push(`${request.url()} failed`))
+  return () => [...told, ...[...waiting].map((request) => `${request.url()} is not answered`)]
 }

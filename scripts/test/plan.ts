@@ -57,10 +57,12 @@ const seconds: Readonly<Record<string, number>> = {
   'e2e/cli.test.ts': 74,
   'server/test/crash-steps-restore-at-rest.test.ts': 71,
   'e2e/disk-limits.test.ts': 64,
+  'dashboard/test/fleet.test.ts': 70,
   'e2e/secrets.test.ts': 60,
   'e2e/dashboard-screen.test.ts': 55,
   'server/test/crash-steps-copies.test.ts': 57,
   'e2e/isolation.test.ts': 53,
+  'dashboard/test/terminal.test.ts': 50,
   'e2e/files.test.ts': 50,
   'e2e/computer.test.ts': 48,
   'e2e/sdk.test.ts': 45,
@@ -97,6 +99,7 @@ const seconds: Readonly<Record<string, number>> = {
 }
 
 const loudFiles: readonly string[] = [
+  'dashboard/test/fleet.test.ts',
   'e2e/attacks/kernel.test.ts',
   'e2e/attacks/network.test.ts',
   'e2e/cli.test.ts',

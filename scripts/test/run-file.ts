@@ -16,7 +16,8 @@ export type FileResult = {
   readonly logDir: string
 }
 
-const timeoutsMs = { fake: 120_000, real: 600_000 } as const
+/** The time limit of a file, with what ends after its last test. */
+const timeoutsMs = { fake: 300_000, real: 600_000 } as const
 
 /** Runs one file in a process of its own. */
 export async function runFile(
@@ -32,12 +33,13 @@ export async function runFile(
   const logDir = join(options.logsDir, path.replaceAll('/', '-').replace(/\.test\.ts$/, ''))
   await mkdir(logDir, { recursive: true })
   const began = performance.now()
+  const limit = AbortSignal.timeout(options.timeoutMs ?? timeoutsMs[lane])
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const events = run({
     files: [path],
     concurrency: 1,
-    timeout: options.timeoutMs ?? timeoutsMs[lane],
-    ...(options.signal && { signal: options.signal }),
+    // The runner's own timeout is one of each test, not of the file.
+    signal: options.signal ? AbortSignal.any([options.signal, limit]) : limit,
     env: { ...process.env, ...options.env, COMPUTER_TEST_LOGS: logDir },
   })
   events.on('test:summary', ({ counts: of, file }) => {

@@ -4,12 +4,15 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { WebSocketServer } from 'ws'
+import { WebSocketServer, type WebSocket } from 'ws'
 import { endedCode, page, readViewer, script } from './page.ts'
 import { relay } from './relay.ts'
 
-/** A page gets this long to take note of the end. */
-const closeTimeoutMs = 1_000
+/** A page gets this long to take note of the end, also one that is about to connect again. */
+const closeTimeoutMs = 5_000
+const pollMs = 20
+/** The codes of a close after which a page connects again. */
+const interruptions: ReadonlySet<number> = new Set([1005, 1011])
 
 /**
  * Serves a page with the screen of a machine on the loopback address. The URL holds a secret, and
@@ -36,8 +39,19 @@ export async function openView(machine: Machine, options: { readonly canControl:
     const isAllowed =
       name === host && origin === `http://${host}` && request.url === `/${secret}/screen`
     if (!isAllowed) return socket.destroy()
-    sockets.handleUpgrade(request, socket, head, (client) => void relay(machine, client, options))
+    sockets.handleUpgrade(request, socket, head, welcome)
   })
+  /** How many pages are between two connections. */
+  let away = 0
+  let ending: string | undefined
+  const welcome = (client: WebSocket) => {
+    away = Math.max(0, away - 1)
+    client.once('close', (code) => {
+      if (interruptions.has(code)) away++
+    })
+    if (ending === undefined) void relay(machine, client, options)
+    else client.close(endedCode, ending)
+  }
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -45,12 +59,11 @@ export async function openView(machine: Machine, options: { readonly canControl:
     url: `http://${host}/${secret}/`,
     /** Ends the view; its open pages show the reason. */
     async close(reason: string) {
+      ending = reason
+      for (const client of sockets.clients) client.close(endedCode, reason)
+      const deadline = Date.now() + closeTimeoutMs
+      while ((sockets.clients.size > 0 || away > 0) && Date.now() < deadline) await sleep(pollMs)
       server.close()
-      const closing = [...sockets.clients].map((client) => {
-        client.close(endedCode, reason)
-        return once(client, 'close')
-      })
-      await Promise.race([Promise.all(closing), sleep(closeTimeoutMs, undefined, { ref: false })])
       for (const client of sockets.clients) client.terminate()
       server.closeAllConnections()
     },
