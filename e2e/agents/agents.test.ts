@@ -90,6 +90,7 @@ test('a model fills in a form through the OpenAI adapter', async () => {
     assert.match(seen.mistake ?? '', /^Action 4 of 5 .* outside/)
     seen = yield [clear, { type: 'keypress', keys: ['DELETE'] }, { type: 'press', keys: ['TAB'] }]
     assert.match(seen.mistake ?? '', /^Action 3 of 3 .*no action "press"/)
+    assert.ok(seen.picture, 'the mistake has no picture')
     yield* seeing(look, look, 'the empty field', (now) => shareIn(now, 'name', isDark) < 0.01)
     seen = yield [{ type: 'keypress', keys: ['TABULATOR'] }]
     assert.match(seen.mistake ?? '', /TABULATOR/)

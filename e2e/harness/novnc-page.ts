@@ -125,7 +125,7 @@ export class NovncViewer {
   }
 }
 
-/** What the page wrote to its console, and the requests that have no answer. */
+/** Records console messages, errors and unanswered requests of the page. The function it returns lists them. */
 function watch(page: Page): () => string[] {
   const told: string[] = []
   const waiting = new Set<Request>()

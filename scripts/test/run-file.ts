@@ -16,8 +16,10 @@ export type FileResult = {
   readonly logDir: string
 }
 
-/** The time limit of a file, with what ends after its last test. */
-const timeoutsMs = { fake: 300_000, real: 600_000 } as const
+/** The time limit of each test of a lane. */
+const testTimeoutsMs = { fake: 120_000, real: 600_000 } as const
+/** The time limit of a file, which also ends what a test or a hook left behind. */
+const fileTimeoutMs = 900_000
 
 /** Runs one file in a process of its own. */
 export async function runFile(
@@ -26,19 +28,20 @@ export async function runFile(
     readonly logsDir: string
     readonly env: Readonly<Record<string, string>>
     readonly signal?: AbortSignal
-    /** Instead of the time limit of the file's lane. */
+    /** Replaces the time limit of the file and the one of each of its tests. */
     readonly timeoutMs?: number
   },
 ): Promise<FileResult> {
   const logDir = join(options.logsDir, path.replaceAll('/', '-').replace(/\.test\.ts$/, ''))
   await mkdir(logDir, { recursive: true })
   const began = performance.now()
-  const limit = AbortSignal.timeout(options.timeoutMs ?? timeoutsMs[lane])
+  const limit = AbortSignal.timeout(options.timeoutMs ?? fileTimeoutMs)
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const events = run({
     files: [path],
     concurrency: 1,
-    // The runner's own timeout is one of each test, not of the file.
+    // The runner applies its timeout to each test alone, so the signal bounds the file.
+    timeout: options.timeoutMs ?? testTimeoutsMs[lane],
     signal: options.signal ? AbortSignal.any([options.signal, limit]) : limit,
     env: { ...process.env, ...options.env, COMPUTER_TEST_LOGS: logDir },
   })

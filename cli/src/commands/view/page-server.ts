@@ -6,13 +6,11 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { endedCode, page, readViewer, script } from './page.ts'
-import { relay } from './relay.ts'
+import { interruptions, relay } from './relay.ts'
 
-/** A page gets this long to take note of the end, also one that is about to connect again. */
+/** Time limit for each page to receive the reason, which includes the pause before it reconnects. */
 const closeTimeoutMs = 5_000
 const pollMs = 20
-/** The codes of a close after which a page connects again. */
-const interruptions: ReadonlySet<number> = new Set([1005, 1011])
 
 /**
  * Serves a page with the screen of a machine on the loopback address. The URL holds a secret, and

@@ -9,6 +9,9 @@ const endings: Readonly<Record<number, string>> = {
   4403: 'The API key may not see the machine any more.',
   4404: 'The machine was deleted.',
 }
+const failed = 1011
+/** Close codes that the page receives when a relay ends without a reason of its own: the page connects again. */
+export const interruptions: ReadonlySet<number> = new Set([1005, failed])
 /** The gateway's close code of a session that somebody has closed. */
 const sessionClosed = 4410
 
@@ -54,7 +57,7 @@ export async function relay(
     if (client.readyState !== WebSocket.OPEN) screen.close()
   } catch (error) {
     // Close frames hold little more.
-    client.close(1011, error instanceof Error ? error.message.slice(0, 100) : '')
+    client.close(failed, error instanceof Error ? error.message.slice(0, 100) : '')
   }
 }
 
