@@ -64,7 +64,11 @@ export const inputMessageBurst = 400
 export const pingEveryMs = 20_000
 export const deadAfterMs = 45_000
 
-const Tick = z.object({ type: z.literal('tick') })
+const Tick = z.object({
+  type: z.literal('tick'),
+  /** Where the events of an organization begin: a client that has received none resumes there. */
+  cursor: z.string().optional(),
+})
 export const tick: z.infer<typeof Tick> = { type: 'tick' }
 
 /** Control messages that a client may send on a screen channel. */

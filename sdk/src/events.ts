@@ -1,11 +1,11 @@
 import { toCamel } from './case.ts'
 import type { Client } from './client.ts'
 import { ApiError } from './errors.ts'
-import { finalError, type Socket } from './gateway.ts'
+import { finalError, type Socket, type Tick } from './gateway.ts'
 import type { CallOptions } from './options.ts'
 import type { List } from './pages.ts'
 import { Reconnection } from './reconnection.ts'
-import { pause } from './retry.ts'
+import { deferred, pause } from './retry.ts'
 import type { Query } from './transport.ts'
 import type { MachineEvent } from './wire/records.ts'
 
@@ -23,6 +23,12 @@ export type OrganizationEvent = MachineEvent & { readonly cursor: string }
 export type EventFilter = Query<'GET /v1/machines/{machine_id}/events'>
 
 const pollMs = 1000
+
+/** After which event a subscription goes on; undefined until the gateway has named one. */
+type Place = { after: string | undefined }
+type Following = CallOptions & {
+  readonly onTick?: ((tick: Partial<Tick>) => void) | undefined
+}
 
 /**
  * Events in order, as they occur: iterate with `for await`. After a lost connection it resumes where it
@@ -166,25 +172,33 @@ export class Events {
     options: SubscribeOptions & { readonly after?: string | undefined } = {},
   ): Subscription<OrganizationEvent> {
     return new Subscription(this.#client, options, async (signal) => {
-      const bounded = { ...options, signal }
-      const first = await this.#client.gateway.connect(pathAfter(options.after), bounded)
-      options.onTick?.()
-      return () => this.#follow(first, bounded)
+      const place: Place = { after: options.after }
+      const named = deferred()
+      const onTick = ({ cursor }: Partial<Tick>) => {
+        place.after ??= cursor
+        if (place.after) named.resolve()
+        options.onTick?.()
+      }
+      const bounded = { signal, onTick }
+      const first = await this.#client.gateway.connect(pathAfter(place), bounded)
+      onTick({})
+      await Promise.race([named.promise, first.closed])
+      return () => this.#follow(first, place, bounded)
     })
   }
 
   async *#follow(
     first: Socket,
-    options: SubscribeOptions & { readonly after?: string | undefined },
+    place: Place,
+    options: Following,
   ): AsyncGenerator<OrganizationEvent, void, void> {
     const { signal } = options
-    let { after } = options
     const reconnection = new Reconnection(signal)
     let socket: Socket | undefined = first
     for (;;) {
       if (socket) {
         for await (const event of eventsOf<OrganizationEvent>(socket)) {
-          after = event.cursor
+          place.after = event.cursor
           yield event
         }
         signal?.throwIfAborted()
@@ -192,7 +206,7 @@ export class Events {
         if (error) throw error
       }
       await reconnection.pause()
-      socket = await connect(this.#client, pathAfter(after), reconnection, options)
+      socket = await connect(this.#client, pathAfter(place), reconnection, options)
     }
   }
 }
@@ -202,17 +216,17 @@ async function connect(
   client: Client,
   path: string,
   reconnection: Reconnection,
-  { signal, onTick }: SubscribeOptions,
+  { signal, onTick }: Following,
 ): Promise<Socket | undefined> {
   const connecting = () => client.gateway.connect(path, { signal, onTick })
   const socket = await reconnection.attempt(connecting)
   if (!socket) return undefined
   reconnection.succeeded()
-  onTick?.()
+  onTick?.({})
   return socket
 }
 
-function pathAfter(after: string | undefined): string {
+function pathAfter({ after }: Place): string {
   return after === undefined ? '/v1/events' : `/v1/events?after=${encodeURIComponent(after)}`
 }
 

@@ -4,9 +4,11 @@ import { deferred } from './retry.ts'
 import type { Transport } from './transport.ts'
 
 export type Frame = string | Uint8Array<ArrayBuffer>
+/** The first one of an organization's events names the cursor after which they begin. */
+export type Tick = { readonly type: 'tick'; readonly cursor?: string }
 export type ConnectOptions = CallOptions & {
   /** Called for each sign of life of a screen or of events, every 5 seconds. They are no frames. */
-  readonly onTick?: (() => void) | undefined
+  readonly onTick?: ((tick: Tick) => void) | undefined
 }
 
 /** Close codes of the gateway for which reconnecting does not help. */
@@ -87,7 +89,8 @@ export class Socket implements AsyncIterable<Frame> {
     socket.onopen = () => opened.resolve()
     socket.onerror = () => {}
     socket.onmessage = ({ data }: { data: string | ArrayBuffer }) => {
-      if (isTick(data)) return onTick?.()
+      const tick = readTick(data)
+      if (tick) return onTick?.(tick)
       const frame = typeof data === 'string' ? data : new Uint8Array(data)
       if (this.#reader) return this.#reader(frame)
       this.#frames.push(frame)
@@ -135,9 +138,14 @@ export class Socket implements AsyncIterable<Frame> {
   }
 }
 
-function isTick(data: string | ArrayBuffer): boolean {
-  return typeof data === 'string' && (JSON.parse(data) as { type?: unknown }).type === 'tick'
+/** Undefined: the frame is another one. */
+function readTick(data: string | ArrayBuffer): Tick | undefined {
+  // The gateway writes the type first; other frames are parsed by their readers alone.
+  if (typeof data !== 'string' || !data.startsWith(tickStart)) return undefined
+  return JSON.parse(data) as Tick
 }
+
+const tickStart = '{"type":"tick"'
 
 /** The error of a close code, if reconnecting does not help. */
 export function finalError(code: number): ApiError | undefined {

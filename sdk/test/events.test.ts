@@ -155,6 +155,19 @@ test('organization events resume where they were', async () => {
   )
 })
 
+test('an organization without events yet misses none after the connection broke', async () => {
+  const { WebSocket, breakOff } = breakable()
+  const computer = server.connect({ WebSocket })
+  const subscription = computer.events.subscribe()
+  await subscription.ready
+  breakOff()
+  const { id } = await computer.machines.create({ start: false })
+  for await (const { machineId, type } of subscription) {
+    assert.deepEqual([machineId, type], [id, 'machine.created'])
+    break
+  }
+})
+
 test('a subscription ends with its machine', async () => {
   const computer = server.connect()
   for (const options of [{}, { WebSocket: null }]) {

@@ -1,8 +1,9 @@
-import { ApiError, type MachineState, type OrganizationEvent } from '@computer/sdk'
+import type { MachineState, OrganizationEvent } from '@computer/sdk'
 import { useEffect } from 'react'
 import { computer } from './client.ts'
+import { heard, watchSilence } from './liveness.ts'
 import { machineQuery, patchMachines, type MachineChange } from './machines.ts'
-import { queryClient } from './query-client.ts'
+import { isTransient, queryClient } from './query-client.ts'
 import { sessionQuery } from './session.ts'
 
 /*
@@ -15,6 +16,8 @@ import { sessionQuery } from './session.ts'
 const patchMs = 100
 /** At most one refresh of a machine, or of the lists, in this time. */
 const refreshMs = 1_000
+/** Between a subscription that has failed and the next. One that was open reconnects by itself for longer. */
+const againMs = 5_000
 
 const lastSequences = new Map<string, number>()
 const changes = new Map<string, MachineChange>()
@@ -24,14 +27,24 @@ const shown = new Map<string, number>()
 /** Machines that have changed while they could not be seen. */
 const stale = new Set<string>()
 
-/** Follows the events until the signal is aborted. */
+/** Follows the events until the signal is aborted, whatever becomes of the connection. */
 export async function followEvents(signal: AbortSignal): Promise<void> {
-  try {
-    for await (const event of computer.events.subscribe({ signal })) applyEvent(event)
-  } catch (error) {
-    if (signal.aborted) return
-    // The credential ended, or the membership: the session says which.
-    if (error instanceof ApiError) await queryClient.invalidateQueries(sessionQuery)
+  signal.addEventListener('abort', watchSilence(), { once: true })
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    try {
+      const events = computer.events.subscribe({ signal, onTick: heard })
+      await events.ready
+      // Nobody told what happened until now.
+      if (!isFirst) void queryClient.invalidateQueries()
+      for await (const event of events) {
+        heard()
+        applyEvent(event)
+      }
+    } catch (error) {
+      // The credential ended, or the membership: the session says which.
+      if (!signal.aborted && !isTransient(error)) await queryClient.invalidateQueries(sessionQuery)
+    }
+    await new Promise((resolve) => setTimeout(resolve, againMs))
   }
 }
 

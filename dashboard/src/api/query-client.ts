@@ -20,3 +20,8 @@ export const queryClient = new QueryClient({
 export function isUnavailable(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'compute_unavailable'
 }
+
+/** The server cannot be reached at the moment, or not yet do it: a later attempt may succeed. */
+export function isTransient(error: unknown): boolean {
+  return isUnavailable(error) || (error instanceof ApiError && error.code === 'connection_failed')
+}

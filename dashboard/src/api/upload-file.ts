@@ -1,5 +1,6 @@
 import { ApiError } from '@computer/sdk'
 import { machineHandle } from './machines.ts'
+import { isTransient } from './query-client.ts'
 import { sendBytes } from './upload-request.ts'
 
 /** Larger files are sent in pieces, so that a broken upload continues where it broke. */
@@ -96,11 +97,8 @@ function countFailures(signal: AbortSignal) {
     forget: () => void (count = 0),
     /** Waits before the next try; throws the error if there is none. */
     async wait(error: unknown): Promise<void> {
-      const isPassing =
-        error instanceof ApiError &&
-        (error.code === 'connection_failed' || error.code === 'compute_unavailable')
       const delayMs = retryDelaysMs[count++]
-      if (signal.aborted || !isPassing || delayMs === undefined) throw error
+      if (signal.aborted || !isTransient(error) || delayMs === undefined) throw error
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, delayMs)
         const end = () => {

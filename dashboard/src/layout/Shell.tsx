@@ -8,6 +8,7 @@ import { Button } from '../ui/Button.tsx'
 import { Menu as MenuIcon, Search } from '../ui/icons.ts'
 import { GatewayNotice } from './GatewayNotice.tsx'
 import { PageShortcuts, Sidebar } from './Sidebar.tsx'
+import { SilenceNotice } from './SilenceNotice.tsx'
 
 const Drawer = lazy(async () => ({ default: (await import('./Drawer.tsx')).Drawer }))
 const Palette = lazy(async () => ({ default: (await import('../keyboard/Palette.tsx')).Palette }))
@@ -64,6 +65,7 @@ export function Shell() {
         className="min-h-0 min-w-0 flex-1 overflow-y-auto outline-none"
       >
         <GatewayNotice />
+        <SilenceNotice />
         <Outlet />
       </main>
       <Suspense>

@@ -1,16 +1,17 @@
-import { channels, MachineId } from '@computer/contract'
+import { channels, MachineId, tick } from '@computer/contract'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import { readLastPosition, readLastSequence } from '../domain/events/outbox.ts'
 import { getMachine } from '../domain/find-machine.ts'
-import { decodeCursor } from '../domain/page.ts'
+import { decodeCursor, encodeCursor } from '../domain/page.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
 import type { EventFeedRegistry } from './event-feed-registry.ts'
 
 /**
  * One event per text frame, in order. A client that names the last event it received gets everything
- * after it; without one it gets what is committed from the handshake on.
+ * after it; without one it gets what is committed from the handshake on. The first tick of an organization
+ * says where that is.
  */
 export function mountEventChannels(
   http: FastifyInstance,
@@ -48,7 +49,9 @@ export function mountEventChannels(
           ? await readLastPosition(app.db)
           : Number(decodeCursor(query.after, /^\d{1,15}$/)),
     }),
-    open: (connection, { organizationId, after }) =>
-      feeds.followOrganization(connection, organizationId, after),
+    open: (connection, { organizationId, after }) => {
+      connection.sendControl({ ...tick, cursor: encodeCursor(String(after)) })
+      return feeds.followOrganization(connection, organizationId, after)
+    },
   })
 }

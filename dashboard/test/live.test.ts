@@ -1,0 +1,38 @@
+import { after, test } from 'node:test'
+import { closeBrowser, openPage, startDashboard } from './harness.ts'
+
+after(closeBrowser)
+
+const expectedErrors = /WebSocket connection to .* failed/
+const lost = 'The connection for live updates is lost.'
+
+test('a page whose live updates stop says since when, and shows what it missed', async (t) => {
+  const dashboard = await startDashboard(t)
+  const { owner } = dashboard
+  await owner.call('POST', '/v1/machines', { name: 'first' })
+  const page = await openPage(t, dashboard, '/?view=list', { expectedErrors })
+  const row = (name: string) => page.locator('[data-row]', { hasText: name })
+  await row('first').waitFor()
+  const notice = page.getByRole('status').filter({ hasText: lost })
+
+  await dashboard.stopGateway()
+  await notice.waitFor()
+  await owner.call('POST', '/v1/machines', { name: 'second' })
+  await dashboard.startGateway()
+  await row('second').waitFor()
+  await notice.waitFor({ state: 'detached' })
+})
+
+test('a page that was opened while the gateway was away becomes live', async (t) => {
+  const dashboard = await startDashboard(t)
+  const { owner } = dashboard
+  await dashboard.stopGateway()
+  const page = await openPage(t, dashboard, '/?view=list', { expectedErrors })
+  await page.getByText('No machines yet').waitFor()
+  await page.getByRole('status').filter({ hasText: lost }).waitFor()
+  await owner.call('POST', '/v1/machines', { name: 'first' })
+  await dashboard.startGateway()
+  await page.locator('[data-row]', { hasText: 'first' }).waitFor()
+  await owner.call('POST', '/v1/machines', { name: 'second' })
+  await page.locator('[data-row]', { hasText: 'second' }).waitFor()
+})
