@@ -24,6 +24,7 @@ const requests = z.discriminatedUnion('command', [
     organizationId: OrganizationId,
     planId: z.string(),
     limits: z.record(z.string(), z.string()),
+    immediate: z.boolean().default(false),
   }),
   z.strictObject({
     command: z.literal('key create'),
