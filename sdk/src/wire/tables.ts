@@ -159,6 +159,7 @@ export const auditEventTypes: readonly AuditEventType[] = [
   'auth.password_changed',
   'auth.password_reset_requested',
   'auth.password_reset',
+  'auth.login_link_created',
   'user.disabled',
   'user.enabled',
   'user.deleted',
