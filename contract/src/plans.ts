@@ -3,6 +3,7 @@ import { endpoint } from './endpoint.ts'
 import { QuotaLimit } from './errors.ts'
 import { PageQuery, pageOf } from './list.ts'
 import { MachineSize } from './machines.ts'
+import { text } from './text.ts'
 
 export const Meter = z
   .enum([
@@ -112,7 +113,7 @@ export const Catalog = pageOf(Plan)
   .meta({ id: 'Catalog' })
 export type Catalog = z.infer<typeof Catalog>
 
-export const PlanName = z.string().min(1).max(63)
+export const PlanName = text(63, 1)
 
 export const plans = {
   list: endpoint({
