@@ -218,7 +218,7 @@ test('a refusal by the plan contains the quota', async (t) => {
     current: 1,
     maximum: 1,
     plan_id: 'free',
-    upgrade_url: null,
+    upgrade_url: `${server.app.config.dashboardUrl}/billing`,
   })
 })
 

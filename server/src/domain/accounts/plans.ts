@@ -57,7 +57,7 @@ export async function getEntitlements(
       throw new ApiError(
         'quota_exceeded',
         `plan ${plan.id} has no limit configured for ${wordsOf(key)}; ask the operator to set one`,
-        { quota: { limit: key, current: 0, maximum: null, plan_id: plan.id, upgrade_url: null } },
+        { quota: { limit: key, current: 0, maximum: null, plan_id: plan.id } },
       )
     },
   }
@@ -70,7 +70,7 @@ export function requireRoom(entitlements: Entitlements, limit: QuotaLimit, curre
   throw new ApiError(
     'quota_exceeded',
     `plan ${entitlements.planId} allows ${maximum} ${wordsOf(limit)}, and ${current} are in use`,
-    { quota: { limit, current, maximum, plan_id: entitlements.planId, upgrade_url: null } },
+    { quota: { limit, current, maximum, plan_id: entitlements.planId } },
   )
 }
 
