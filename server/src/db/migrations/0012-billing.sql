@@ -77,6 +77,9 @@ create table billing_lines (
   check (included + billable = quantity)
 );
 
+-- Finds what was used in a period without what ended before it.
+create index meter_intervals_by_end on meter_intervals (organization_id, ended_at);
+
 -- Every organization gets an account, and an open period since the first of the month.
 insert into billing_accounts (organization_id, closed_through)
 select id, date_trunc('month', now(), 'UTC') from organizations;

@@ -51,9 +51,20 @@ export async function rollPeriods(db: Database): Promise<void> {
     .orderBy('ends_at')
     .limit(100)
     .execute()
-  for (const { organization_id } of due) {
-    await db.transaction().execute((tx) => rollPeriod(tx, organization_id))
-  }
+  await forEachOf(due, ({ organization_id }) =>
+    db.transaction().execute((tx) => rollPeriod(tx, organization_id)),
+  )
+}
+
+/** Does the work of every row, so that one that fails does not keep the others from theirs. */
+export async function forEachOf<Row>(
+  rows: readonly Row[],
+  work: (row: Row) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = []
+  for (const row of rows) await work(row).catch((error: unknown) => failures.push(error))
+  if (failures.length > 0)
+    throw new AggregateError(failures, 'billing periods could not be changed')
 }
 
 /**

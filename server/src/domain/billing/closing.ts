@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database, PeriodRow, Tx } from '../../db/database.ts'
-import { lockAccount } from '../accounts/periods.ts'
+import { forEachOf, lockAccount } from '../accounts/periods.ts'
 import { summarize } from './summary.ts'
 
 /**
@@ -16,7 +16,7 @@ export async function closePeriods(db: Database): Promise<void> {
     .orderBy('closes_at')
     .limit(100)
     .execute()
-  for (const period of due) await db.transaction().execute((tx) => closePeriod(tx, period))
+  await forEachOf(due, (period) => db.transaction().execute((tx) => closePeriod(tx, period)))
 }
 
 async function closePeriod(tx: Tx, period: PeriodRow): Promise<void> {

@@ -2,7 +2,7 @@ import type { MachineId, MachineSize, Meter, OrganizationId } from '@computer/co
 import { sql, type RawBuilder } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { Database } from '../../db/database.ts'
-import { cutIntervals, type UsageWindow } from '../events/meter-intervals.ts'
+import { cutIntervals, meterName, type UsageWindow } from '../events/meter-intervals.ts'
 import { pageByKey, type Page, type PageRequest } from '../page.ts'
 import { egressHours } from '../previews/egress.ts'
 import { readWindow } from './usage-window.ts'
@@ -80,8 +80,8 @@ async function readRecords(
   const intervalKey = sql`'i' || lpad(id::text, 19, '0')`
   const { rows } = await sql<Row & { at: Date; key: string }>`
     select * from (
-      (select started_at as at, ${intervalKey} as key, meter, size,
-        ((last - first) * units)::text as quantity, machine_id, cut_start as start, cut_end as end
+      (select started_at as at, ${intervalKey} as key, ${meterName} as meter, size,
+        ((last - first)::numeric * coalesce(bytes, 1))::text as quantity, machine_id, cut_start as start, cut_end as end
       from (${cutIntervals(organizationId, window)}) as cut
       where ${isAfter(sql`started_at`, intervalKey)}
       order by started_at desc, id desc limit ${count})
@@ -110,10 +110,15 @@ async function readSums(
   const [machineId, meter] = after === null ? [null, null] : after.split(' ')
   const { rows } = await sql<UsageRecord>`
     select * from (
-      select machine_id, meter, size, sum((last - first) * units)::text as quantity,
-        min(cut_start) as start, max(cut_end) as end
-      from (${cutIntervals(organizationId, window)}) as cut
-      group by machine_id, meter, size
+      select machine_id, ${meterName} as meter, size,
+        sum(seconds * coalesce(bytes, 1))::text as quantity, min(start) as start, max("end") as end
+      from (
+        select machine_id, meter, size, bytes, sum(last - first) as seconds,
+          min(cut_start) as start, max(cut_end) as end
+        from (${cutIntervals(organizationId, window)}) as cut
+        group by machine_id, meter, size, bytes
+      ) as of_bytes
+      group by machine_id, 2, size
       union all
       select machine_id, 'egress_bytes', null, sum(bytes)::text, greatest(min(hour), ${window.start}),
         least(max(hour) + interval '1 hour', ${window.end}, statement_timestamp())

@@ -2,7 +2,7 @@ import type { Meter } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { Database } from '../../db/database.ts'
-import { cutIntervals, type UsageWindow } from '../events/meter-intervals.ts'
+import { cutIntervals, meterName, type UsageWindow } from '../events/meter-intervals.ts'
 import { egressHours } from '../previews/egress.ts'
 import { bucketSecondsOf } from '../rating-buckets.ts'
 import { windowOf, type UsageFilter } from './usage-records.ts'
@@ -39,10 +39,14 @@ export async function sumBuckets(
   const width = sql`${bucketSeconds}::bigint`
   const { rows } = await sql<UsagePoint>`
     with parts as (
-      select bucket, meter,
-        (least(last, (bucket + 1) * ${width}) - greatest(first, bucket * ${width})) * units as quantity
-      from (${cutIntervals(organizationId, window)}) as cut,
-        generate_series(first / ${width}, (last - 1) / ${width}) as bucket
+      select bucket, ${meterName} as meter, seconds * coalesce(bytes, 1) as quantity
+      from (
+        select bucket, meter, size, bytes,
+          sum(least(last, (bucket + 1) * ${width}) - greatest(first, bucket * ${width})) as seconds
+        from (${cutIntervals(organizationId, window)}) as cut,
+          generate_series(first / ${width}, (last - 1) / ${width}) as bucket
+        group by bucket, meter, size, bytes
+      ) as of_bytes
       union all
       select floor(extract(epoch from hour))::bigint / ${width}, 'egress_bytes', bytes
       from (${egressHours(organizationId, window)}) as hours
