@@ -17,7 +17,7 @@ export const Meter = z
   .meta({
     id: 'Meter',
     description:
-      'Seconds that machines of a size ran, bytes of disks and of captured disks times seconds, and bytes that the gateway served.',
+      'Seconds that machines of a size ran, bytes of disks and of captured disks times seconds, and bytes that the gateway served: previews, live screens and terminals.',
   })
 export type Meter = z.infer<typeof Meter>
 

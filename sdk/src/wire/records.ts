@@ -532,7 +532,7 @@ export interface Membership {
   createdAt: string
 }
 
-/** Seconds that machines of a size ran, bytes of disks and of captured disks times seconds, and bytes that the gateway served. */
+/** Seconds that machines of a size ran, bytes of disks and of captured disks times seconds, and bytes that the gateway served: previews, live screens and terminals. */
 export type Meter =
   | 'compute_small_seconds'
   | 'compute_standard_seconds'
