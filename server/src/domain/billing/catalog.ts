@@ -8,15 +8,9 @@ export type PlanRow = Selectable<Schema['catalog_plans']>
 /** The catalog that is in effect. */
 export async function readCatalog(db: Database) {
   const version = await findCurrentVersion(db)
-  const plans = await db
-    .selectFrom('catalog_plans')
-    .selectAll()
-    .where('catalog_version', '=', version)
-    .orderBy('position')
-    .execute()
   return {
     version,
-    plans,
+    plans: await listPlans(db, version),
     sizes: await listSizes(db, version),
     prices: await listPrices(db, version),
   }
@@ -36,6 +30,16 @@ export async function getPlan(db: Database, version: number, planId: string): Pr
     .executeTakeFirst()
   if (!plan) throw notFound(`plan ${planId}; GET /v1/plans lists the plans`)
   return plan
+}
+
+/** From the lowest to the highest. */
+export async function listPlans(db: Database, version: number): Promise<PlanRow[]> {
+  return db
+    .selectFrom('catalog_plans')
+    .selectAll()
+    .where('catalog_version', '=', version)
+    .orderBy('position')
+    .execute()
 }
 
 export async function listSizes(db: Database, version: number) {

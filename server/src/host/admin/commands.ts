@@ -10,6 +10,7 @@ import {
   replacePassword,
   type Operator,
 } from '../../domain/operator/users.ts'
+import { applyCatalog, showCatalog } from './catalog.ts'
 import { rotate } from './secrets.ts'
 import { printLoginLink } from './login-link.ts'
 import { generatePassword, readPassword } from './password.ts'
@@ -54,6 +55,10 @@ export async function runAdminCommand(
       const change = { planId, limits, immediate }
       return showPlanChange(await setPlan(app, operator, organizationId, change))
     }
+    case 'catalog show':
+      return showCatalog(app)
+    case 'catalog apply':
+      return applyCatalog(app, request)
     case 'key create': {
       const { id, name, organization_id, prefix, scopes, created_at, secret } =
         await createOwnerKey(app, operator, request)
