@@ -28,6 +28,7 @@ test('each admin command has a help text', () => {
     user: ['create', 'reset-password', 'disable', 'enable', 'list'],
     org: ['list', 'set-plan'],
     catalog: ['show', 'apply'],
+    billing: ['verify'],
     key: ['create'],
     secrets: ['rotate'],
   }

@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
+import { billing } from './billing.ts'
 import { catalog } from './catalog.ts'
 import { key } from './key.ts'
 import { loginLink } from './login-link.ts'
@@ -13,6 +14,7 @@ export const admin = new Command('admin')
   .addCommand(user)
   .addCommand(org)
   .addCommand(catalog)
+  .addCommand(billing)
   .addCommand(key)
   .addCommand(loginLink)
   .addCommand(secrets)

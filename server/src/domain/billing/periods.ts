@@ -22,3 +22,13 @@ export async function findPeriod(
   if (!period) throw notFound(`billing period at ${time.toISOString()}`)
   return period
 }
+
+/** Every organization that has or had an account, the oldest first. */
+export async function listOrganizationIds(db: Database): Promise<OrganizationId[]> {
+  const rows = await db
+    .selectFrom('billing_accounts')
+    .select('organization_id')
+    .orderBy('organization_id')
+    .execute()
+  return rows.map((row) => row.organization_id)
+}

@@ -10,6 +10,7 @@ import {
   replacePassword,
   type Operator,
 } from '../../domain/operator/users.ts'
+import { verifyBilling } from './billing.ts'
 import { applyCatalog, showCatalog } from './catalog.ts'
 import { rotate } from './secrets.ts'
 import { printLoginLink } from './login-link.ts'
@@ -59,6 +60,8 @@ export async function runAdminCommand(
       return showCatalog(app)
     case 'catalog apply':
       return applyCatalog(app, request)
+    case 'billing verify':
+      return verifyBilling(app, request)
     case 'key create': {
       const { id, name, organization_id, prefix, scopes, created_at, secret } =
         await createOwnerKey(app, operator, request)

@@ -34,6 +34,10 @@ const requests = z.discriminatedUnion('command', [
     effectiveAt: z.iso.datetime({ offset: true }).nullable(),
   }),
   z.strictObject({
+    command: z.literal('billing verify'),
+    organizationId: OrganizationId.nullable(),
+  }),
+  z.strictObject({
     command: z.literal('key create'),
     organizationId: OrganizationId.nullable(),
     name: ApiKey.shape.name,
