@@ -16,6 +16,8 @@ export async function readNewestCatalog(db: Database): Promise<VersionedFile> {
   const newest = await findNewest(db)
   const { version } = newest
   const plans = await listPlans(db, version)
+  const sizes = await listSizes(db, version)
+  const prices = await listPrices(db, version)
   return {
     catalog_version: version,
     effective_at: newest.effective_at.toISOString(),
@@ -32,10 +34,12 @@ export async function readNewestCatalog(db: Database): Promise<VersionedFile> {
       price_cents: plan.price_cents,
       currency: plan.currency,
     })),
-    sizes: (await listSizes(db, version)).map(
-      ({ catalog_version: _, position: __, ...size }) => size,
-    ),
-    prices: (await listPrices(db, version)).map(({ catalog_version: _, ...price }) => price),
+    sizes: sizes.map(({ id, cpu, memory_mb, disk_gb, weight_milli }) => {
+      return { id, cpu, memory_mb, disk_gb, weight_milli }
+    }),
+    prices: prices.map(({ item, currency, cents, per_units }) => {
+      return { item, currency, cents, per_units }
+    }),
   }
 }
 
