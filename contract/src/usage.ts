@@ -31,7 +31,7 @@ export const UsageSeries = z
   .object({
     bucket_seconds: z
       .int()
-      .describe('The width of a bucket: an hour for up to 7 days, else a day.'),
+      .describe('The width of a bucket: an hour for up to 7 days until now, else a day.'),
     data: z.array(UsagePoint).describe('The oldest first. Empty buckets are absent.'),
   })
   .meta({ id: 'UsageSeries' })

@@ -63,6 +63,9 @@ test('usage is read by window, meter and machine, and of the own organization al
   )
   const daily = await series(`start=${start}&end=${new Date(Number(until) + 1).toISOString()}`)
   assert.equal(daily.bucket_seconds, 86_400)
+  // By default until the end of the period, of which the rest is empty.
+  const recent = new Date(Date.now() - 7_200_000).toISOString()
+  assert.equal((await series(`start=${recent}`)).bucket_seconds, 3600)
   assert.equal(daily.data.length, 2)
 })
 

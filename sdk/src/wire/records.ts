@@ -899,7 +899,7 @@ export interface UsageRecord {
 }
 
 export interface UsageSeries {
-  /** The width of a bucket: an hour for up to 7 days, else a day. */
+  /** The width of a bucket: an hour for up to 7 days until now, else a day. */
   bucketSeconds: number
 
   /** The oldest first. Empty buckets are absent. */

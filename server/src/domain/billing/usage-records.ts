@@ -55,7 +55,7 @@ export async function windowOf(
   db: Database,
   organizationId: OrganizationId,
   query: UsageFilter,
-): Promise<UsageWindow> {
+): Promise<UsageWindow & { readonly now: Date }> {
   const { meter, machine_id: machineId } = query
   return { ...(await readWindow(db, organizationId, query)), meter, machineId }
 }

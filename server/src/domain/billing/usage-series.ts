@@ -21,7 +21,9 @@ export async function readSeries(
   query: UsageFilter,
 ): Promise<{ readonly bucketSeconds: number; readonly points: readonly UsagePoint[] }> {
   const window = await windowOf(db, organizationId, query)
-  const bucketSeconds = bucketSecondsOf(window)
+  const { start, end, now } = window
+  // Nothing is used after now, so a window that goes on until the end of the month is no longer for it.
+  const bucketSeconds = bucketSecondsOf({ start, end: end < now ? end : now })
   const points = await sumBuckets(db, organizationId, window, bucketSeconds)
   return { bucketSeconds, points }
 }

@@ -11,7 +11,7 @@ export async function readWindow(
   db: Database,
   organizationId: OrganizationId,
   query: { readonly start?: string | undefined; readonly end?: string | undefined },
-): Promise<{ readonly start: Date; readonly end: Date }> {
+): Promise<{ readonly start: Date; readonly end: Date; readonly now: Date }> {
   const period = await getPeriod(db, organizationId)
   const start = query.start === undefined ? period.starts_at : new Date(query.start)
   const end = query.end === undefined ? period.ends_at : new Date(query.end)
@@ -28,7 +28,7 @@ export async function readWindow(
   if (end.getTime() - start.getTime() > maxDays * 86_400_000) {
     throw refusal('start', `must be at most ${maxDays} days before end; ask for each year alone`)
   }
-  return { start, end }
+  return { start, end, now: period.now }
 }
 
 function refusal(field: string, message: string) {
