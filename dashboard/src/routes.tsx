@@ -12,6 +12,7 @@ import { queryClient } from './api/query-client.ts'
 import { isSignedOut, sessionQuery } from './api/session.ts'
 import { Shell } from './layout/Shell.tsx'
 import { Crash, NotFound } from './layout/Crash.tsx'
+import { textOf } from './search-parameters.ts'
 import { stateWords } from './words.ts'
 
 /*
@@ -21,7 +22,6 @@ import { stateWords } from './words.ts'
 
 const root = createRootRoute({
   component: Outlet,
-  errorComponent: Crash,
   notFoundComponent: NotFound,
 })
 
@@ -89,7 +89,6 @@ const machineTabs = [
       () => import('./pages/machine/screen/ScreenTab.tsx'),
       'ScreenTab',
     ),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => machine,
@@ -99,14 +98,12 @@ const machineTabs = [
       () => import('./pages/machine/terminal/TerminalTab.tsx'),
       'TerminalTab',
     ),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => machine,
     path: '/files',
     validateSearch: (given: Record<string, unknown>): FilesSearch => textOf(given, 'path'),
     component: lazyRouteComponent(() => import('./pages/machine/files/FilesTab.tsx'), 'FilesTab'),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => machine,
@@ -115,13 +112,11 @@ const machineTabs = [
       () => import('./pages/machine/snapshots/SnapshotsTab.tsx'),
       'SnapshotsTab',
     ),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => machine,
     path: '/ports',
     component: lazyRouteComponent(() => import('./pages/machine/ports/PortsTab.tsx'), 'PortsTab'),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => machine,
@@ -130,7 +125,6 @@ const machineTabs = [
       () => import('./pages/machine/secrets/SecretsTab.tsx'),
       'SecretsTab',
     ),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => machine,
@@ -140,13 +134,11 @@ const machineTabs = [
       () => import('./pages/machine/events/EventsTab.tsx'),
       'EventsTab',
     ),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => machine,
     path: '/usage',
     component: lazyRouteComponent(() => import('./pages/machine/usage/UsageTab.tsx'), 'UsageTab'),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => machine,
@@ -155,7 +147,6 @@ const machineTabs = [
       () => import('./pages/machine/settings/SettingsTab.tsx'),
       'SettingsTab',
     ),
-    errorComponent: Crash,
   }),
 ] as const
 
@@ -170,7 +161,6 @@ const pages = [
       () => import('./pages/templates/TemplatesPage.tsx'),
       'TemplatesPage',
     ),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => app,
@@ -183,50 +173,42 @@ const pages = [
       () => import('./pages/snapshots/SnapshotsPage.tsx'),
       'SnapshotsPage',
     ),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => app,
     path: '/ports',
     component: lazyRouteComponent(() => import('./pages/ports/PortsPage.tsx'), 'PortsPage'),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => app,
     path: '/secrets',
     component: lazyRouteComponent(() => import('./pages/secrets/SecretsPage.tsx'), 'SecretsPage'),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => app,
     path: '/usage',
     component: lazyRouteComponent(() => import('./pages/billing/UsagePage.tsx'), 'UsagePage'),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => app,
     path: '/billing',
     component: lazyRouteComponent(() => import('./pages/billing/BillingPage.tsx'), 'BillingPage'),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => app,
     path: '/members',
     component: lazyRouteComponent(() => import('./pages/members/MembersPage.tsx'), 'MembersPage'),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => app,
     path: '/keys',
     component: lazyRouteComponent(() => import('./pages/keys/KeysPage.tsx'), 'KeysPage'),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => app,
     path: '/audit',
     validateSearch: (given: Record<string, unknown>): AuditSearch => textOf(given, 'type'),
     component: lazyRouteComponent(() => import('./pages/audit/AuditPage.tsx'), 'AuditPage'),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => app,
@@ -235,13 +217,11 @@ const pages = [
       () => import('./pages/settings/SettingsPage.tsx'),
       'SettingsPage',
     ),
-    errorComponent: Crash,
   }),
   createRoute({
     getParentRoute: () => app,
     path: '/account',
     component: lazyRouteComponent(() => import('./pages/account/AccountPage.tsx'), 'AccountPage'),
-    errorComponent: Crash,
   }),
 ] as const
 
@@ -300,6 +280,8 @@ const routeTree = root.addChildren([
 
 export const router = createRouter({
   routeTree,
+  // Of the page that crashed alone: the frame around it stays.
+  defaultErrorComponent: Crash,
   defaultPreload: 'intent',
   // The query client keeps what the loaders read.
   defaultPreloadStaleTime: 0,
@@ -310,14 +292,4 @@ declare module '@tanstack/react-router' {
   interface Register {
     router: typeof router
   }
-}
-
-/** A search parameter that is a text, if it is one. */
-function textOf<K extends string>(
-  given: Record<string, unknown>,
-  key: K,
-): { readonly [k in K]?: string } {
-  const value = given[key]
-  const text = typeof value === 'number' ? String(value) : value
-  return typeof text === 'string' && text !== '' ? ({ [key]: text } as { [k in K]: string }) : {}
 }

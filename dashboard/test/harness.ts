@@ -22,18 +22,19 @@ export async function startDashboard(t: Lifetime, options: ServerOptions = {}) {
   t.after(async () => {
     for (const context of contexts) await context.close()
   })
-  const gatewayPort = await freePort()
+  const [port, gatewayPort] = [await freePort(), await freePort()]
   const server = await startTestServer(t, {
     plan: 'startup',
     ...options,
     env: {
+      COMPUTER_BASE_URL: `http://127.0.0.1:${port}`,
       COMPUTER_GATEWAY_URL: `ws://127.0.0.1:${gatewayPort}`,
       COMPUTER_SIGNUP_PLAN: 'startup',
       ...options.env,
     },
   })
   let gateway = await startTestGateway(t, server.app, gatewayPort)
-  const url = await server.listen()
+  const url = await server.listen(port)
   const owner = await server.signUp({ email: 'ada@example.com', name: 'Ada Lovelace' })
   return {
     server,

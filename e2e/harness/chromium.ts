@@ -23,10 +23,13 @@ export async function launchChromium(more: readonly string[] = []): Promise<Brow
 
 /** An init script for a browser whose video decoder never answers, as Chromium's on some phones. */
 export const silentDecoder = `
-  VideoDecoder.isConfigSupported = async () => ({ supported: true })
-  VideoDecoder.prototype.configure = () => {}
-  VideoDecoder.prototype.decode = () => {}
-  VideoDecoder.prototype.flush = () => new Promise(() => {})
+  // Pages without a secure origin, such as about:blank, have none.
+  if (globalThis.VideoDecoder) {
+    VideoDecoder.isConfigSupported = async () => ({ supported: true })
+    VideoDecoder.prototype.configure = () => {}
+    VideoDecoder.prototype.decode = () => {}
+    VideoDecoder.prototype.flush = () => new Promise(() => {})
+  }
 `
 
 /** The package unpacks to the temporary folder, where it would accept an incomplete earlier copy. */

@@ -58,6 +58,7 @@ const seconds: Readonly<Record<string, number>> = {
   'server/test/crash-steps-restore-at-rest.test.ts': 71,
   'e2e/disk-limits.test.ts': 64,
   'e2e/secrets.test.ts': 60,
+  'e2e/dashboard-screen.test.ts': 55,
   'server/test/crash-steps-copies.test.ts': 57,
   'e2e/isolation.test.ts': 53,
   'e2e/files.test.ts': 50,

@@ -40,7 +40,11 @@ export class Terminals {
   attach(terminalId: string, options: AttachOptions = {}): TerminalConnection {
     const { machineId } = this.#params
     const channel = `/v1/machines/${machineId}/terminals/${terminalId}`
-    const exists = async () => (await this.list(options).all()).some(({ id }) => id === terminalId)
+    const { signal } = options
+    const exists = async () => {
+      const terminals = await this.list({ limit: 100, signal }).all()
+      return terminals.some(({ id }) => id === terminalId)
+    }
     return new TerminalConnection(this.#client.gateway, channel, exists, options)
   }
 

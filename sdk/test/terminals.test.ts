@@ -102,7 +102,8 @@ test('output that was unread when the connection was lost is delivered once', as
 })
 
 test('attaching to an unknown terminal fails at once', async () => {
-  const gone = machine.terminals.attach('trm_01kaj0v3m8q4t2x6y9z1b5c7d3')
+  const options = { size: { cols: 80, rows: 24 }, onConnection: () => {}, onReattach: () => {} }
+  const gone = machine.terminals.attach('trm_01kaj0v3m8q4t2x6y9z1b5c7d3', options)
   await assert.rejects(gone.exited, { code: 'not_found' })
   await assert.rejects(
     async () => {

@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { OrganizationId } from '@computer/contract'
 import { runAdminCommand } from '../src/host/admin/commands.ts'
-import { printLoginLink } from '../src/host/admin/login-link.ts'
 import { readRequest } from '../src/host/admin/request.ts'
-import { lockDataDir } from '../src/host/server-lock.ts'
+import { runAdmin, type AdminOptions } from './admin-process.ts'
 import { openBrowser } from './browser.ts'
 import { startTestServer } from './harness.ts'
 import { eventually } from './settled.ts'
@@ -145,7 +137,7 @@ test('a disabled user is signed out at once, and must sign in again when enabled
   await assert.rejects(unknown, /there is no user nobody@example\.com/)
 })
 
-test('a sign-in link is printed for an account, or for setting up the first one', async (t) => {
+test('a sign-in link is printed for an account, or for setting up the first one', async () => {
   const first = await admin('login-link')
   assert.deepEqual([first.code, first.stderr], [0, ''])
   const [url, advice] = first.stdout.split('\n')
@@ -166,16 +158,6 @@ test('a sign-in link is printed for an account, or for setting up the first one'
   const unknown = await admin('login-link', '--email', 'nobody@example.com')
   assert.deepEqual([unknown.code, unknown.stdout], [1, ''])
   assert.match(unknown.stderr, /there is no user nobody@example\.com/)
-
-  // The running server knows its address, whatever variables the shell of its operator has.
-  const dataDir = await mkdtemp(join(tmpdir(), 'computer-admin-'))
-  t.after(() => rm(dataDir, { recursive: true, force: true }))
-  const addresses = { address: 'http://x', dashboardUrl: 'https://computer.example.com' }
-  using _ = lockDataDir(dataDir, addresses)
-  const app = { db, config: { ...server.app.config, dataDir } }
-  const { text: beside } = await printLoginLink(app, operator, person.email)
-  assert.ok(beside.startsWith('https://computer.example.com/welcome#token='))
-  assert.ok(beside.includes(`signs in ${person.email}`))
 })
 
 test('a password is replaced, and all sessions end', async () => {
@@ -286,26 +268,7 @@ test('without a database the error names the remedy', async () => {
   assert.match(empty.stderr, /the database is empty; start the server first/)
 })
 
-type Options = {
-  readonly stdin?: string
-  readonly env?: Readonly<Record<string, string | undefined>>
-}
-
-const main = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
-
-async function admin(...args: readonly (string | Options)[]) {
-  const { stdin = '', env = {} } = args.find((arg) => typeof arg === 'object') ?? {}
-  const words = args.filter((arg) => typeof arg === 'string')
-  const away = { COMPUTER_DATA: '/nonexistent/computer', DATABASE_URL: server.databaseUrl }
-  const child = spawn(process.execPath, [main, 'admin', ...words], {
-    stdio: 'pipe',
-    env: { ...process.env, ...away, ...env },
-  })
-  child.stdin.end(stdin)
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
-  if (child.exitCode === null) await once(child, 'exit')
-  return { code: child.exitCode, stdout, stderr }
-}
+const admin = (...args: readonly (string | AdminOptions)[]) => runAdmin(server.databaseUrl, ...args)
 
 /** The same without the command line, because its processes start slowly. */
 async function run(request: object) {

@@ -156,8 +156,8 @@ export async function startTestServer(
     /** The guest of a running machine, seen from inside. */
     guest: (id: string) => engine.controls.guest({ id: id as MachineId, generation: 1 }),
     /** The API on a port of its own, for tests that need real sockets. */
-    async listen(): Promise<URL> {
-      await http.listen({ host: '127.0.0.1', port: 0 })
+    async listen(ownPort = 0): Promise<URL> {
+      await http.listen({ host: '127.0.0.1', port: ownPort })
       const { port } = http.server.address() as AddressInfo
       return new URL(`http://127.0.0.1:${port}`)
     },

@@ -1,13 +1,16 @@
-import type { UserId } from '@computer/contract'
 import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
-import { sweepAccounts } from '../src/domain/accounts/sweep.ts'
 import { createToken } from '../src/domain/accounts/tokens.ts'
-import { createLoginLink } from '../src/domain/operator/login-links.ts'
-import { goodPassword, openBrowser, setCookie, type Browser } from './browser.ts'
+import { printLoginLink } from '../src/host/admin/login-link.ts'
+import { lockDataDir } from '../src/host/server-lock.ts'
+import { goodPassword, openBrowser, setCookie } from './browser.ts'
 import { collide } from './forced-race.ts'
-import { startTestServer, type Answer, type TestServer } from './harness.ts'
+import { startTestServer, type Answer } from './harness.ts'
+import { holdUser, lookUp, printLink, refusedLink, use } from './login-link.ts'
 
 /* Sign-in links: the first person's way in, and that of people who are locked out. */
 
@@ -209,101 +212,17 @@ test('of two concurrent uses of one link, one signs in', async (t) => {
   assert.deepEqual(signIns.map(({ status }) => status).sort(), [200, 404])
 })
 
-test('a link that was claimed meanwhile through another one is no longer usable', async (t) => {
-  const fresh = await startTestServer(t, { worker: false })
-  const owner = await fresh.app.db.selectFrom('users').select('id').executeTakeFirstOrThrow()
-  const links = [await printLink(fresh), await printLink(fresh)]
-  const answers = await collide(
-    fresh.app.db,
-    holdUser(owner.id),
-    links.map(
-      ({ token }) =>
-        () =>
-          use(openBrowser(fresh.http), token, ada),
-    ),
-  )
-  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404])
-  const { count } = await fresh.app.db
-    .selectFrom('auth_sessions')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .executeTakeFirstOrThrow()
-  assert.equal(Number(count), 1)
-})
-
-test('a link expires after ten minutes, by the clock of the database, and is swept', async () => {
+// Whatever variables the shell of its operator has.
+test('a link leads to the address of the running server', async (t) => {
   const person = await server.signUp()
-  const { token, expiresAt } = await printLink(server, person.email)
-  const link = await linkOf(person.id)
-  assert.equal(link.seconds, 600)
-  assert.deepEqual(link.expires_at, expiresAt)
-  await db
-    .updateTable('login_links')
-    .set({ expires_at: sql`now()` })
-    .where('user_id', '=', person.id)
-    .execute()
-  refusedLink(await lookUp(openBrowser(server.http), token))
-  refusedLink(await use(openBrowser(server.http), token))
-  await sweepAccounts(db)
-  await assert.rejects(linkOf(person.id), /no result/)
-})
-
-test('a link that expires while its use waits is refused', async () => {
-  const person = await server.signUp()
-  const { token } = await printLink(server, person.email)
-  const [answer] = await collide(
-    db,
-    holdUser(person.id),
-    [() => use(openBrowser(server.http), token)],
-    (tx) =>
-      tx
-        .updateTable('login_links')
-        .set({ expires_at: sql`clock_timestamp()` })
-        .where('user_id', '=', person.id)
-        .execute(),
-  )
-  refusedLink(answer!)
-})
-
-test('only the hash of a token is stored', async () => {
-  const person = await server.signUp()
-  const { token } = await printLink(server, person.email)
-  const { hash } = await linkOf(person.id)
-  assert.equal(hash.length, 32)
-  const { rows } = await sql<{ row: string }>`
-    select to_jsonb(l)::text as row from login_links l
-    union all select to_jsonb(a)::text from audit_events a`.execute(db)
-  for (const { row } of rows) assert.ok(!row.includes(token.slice(-43)))
-})
-
-test('a new password, a disabled account, a lost membership and a deletion end links', async () => {
-  const changed = await server.signUp()
-  const first = await printLink(server, changed.email)
-  const passwords = { current_password: changed.password, new_password: 'another good password' }
-  assert.equal((await changed.call('POST', '/v1/auth/password', passwords)).status, 204)
-  refusedLink(await use(openBrowser(server.http), first.token))
-
-  const disabled = await server.signUp()
-  const second = await printLink(server, disabled.email)
-  const disable = db.updateTable('users').where('id', '=', disabled.id)
-  await disable.set({ disabled_at: sql`now()` }).execute()
-  refusedLink(await lookUp(openBrowser(server.http), second.token))
-  refusedLink(await use(openBrowser(server.http), second.token))
-
-  const moved = await server.signUp()
-  const third = await printLink(server, moved.email)
-  const home = await db.selectFrom('organizations').select('id').orderBy('id').executeTakeFirst()
-  await db
-    .updateTable('memberships')
-    .set({ organization_id: home!.id })
-    .where('user_id', '=', moved.id)
-    .execute()
-  refusedLink(await use(openBrowser(server.http), third.token))
-
-  const deleted = await server.signUp()
-  await printLink(server, deleted.email)
-  const gone = await deleted.call('DELETE', '/v1/auth/me', { password: deleted.password })
-  assert.equal(gone.status, 204)
-  await assert.rejects(linkOf(deleted.id), /no result/)
+  const dataDir = await mkdtemp(join(tmpdir(), 'computer-login-link-'))
+  t.after(() => rm(dataDir, { recursive: true, force: true }))
+  const addresses = { address: 'http://x', dashboardUrl: 'https://computer.example.com' }
+  using _ = lockDataDir(dataDir, addresses)
+  const app = { db, config: { ...server.app.config, dataDir } }
+  const { text: beside } = await printLoginLink(app, operator, person.email)
+  assert.ok(beside.startsWith('https://computer.example.com/welcome#token='))
+  assert.ok(beside.includes(`signs in ${person.email}`))
 })
 
 test('pages of other sites cannot use links, and one address cannot try without end', async () => {
@@ -334,34 +253,4 @@ type Entry = {
   readonly actor: { readonly type: string; readonly name: string }
   readonly target: { readonly name: string }
   readonly message: string | null
-}
-
-async function printLink({ app }: Pick<TestServer, 'app'>, email: string | null = null) {
-  const link = await createLoginLink(app, operator, email)
-  return { ...link, token: new URL(link.url).hash.slice('#token='.length) }
-}
-
-function lookUp(browser: Browser, token: string): Promise<Answer> {
-  return browser.call('POST', '/v1/auth/login-link/lookup', { token })
-}
-
-function use(browser: Browser, token: string, account?: object): Promise<Answer> {
-  return browser.call('POST', '/v1/auth/login-link', { token, ...(account && { account }) })
-}
-
-function refusedLink({ status, body }: Answer): void {
-  assert.deepEqual([status, body.error.code], [404, 'not_found'])
-  assert.match(body.error.message, /computer admin login-link/)
-}
-
-const holdUser = (id: UserId) => (tx: TestServer['app']['db']) =>
-  sql`select from users where id = ${id} for no key update`.execute(tx)
-
-function linkOf(userId: UserId) {
-  return db
-    .selectFrom('login_links')
-    .select(['token_hash as hash', 'expires_at'])
-    .select(sql<number>`extract(epoch from expires_at - created_at)::int`.as('seconds'))
-    .where('user_id', '=', userId)
-    .executeTakeFirstOrThrow()
 }

@@ -12,7 +12,11 @@ export async function eventually<T>(poll: () => Promise<T | undefined>): Promise
 }
 
 /** Waits until a machine is in that state. */
-export async function settled(server: TestServer, id: string, state: string): Promise<void> {
+export async function settled(
+  server: Pick<TestServer, 'call'>,
+  id: string,
+  state: string,
+): Promise<void> {
   await eventually(async () => {
     const answer = await server.call('GET', `/v1/machines/${id}`)
     return answer.body.state === state || undefined

@@ -1,4 +1,4 @@
-import type { Principal } from '@computer/sdk'
+import { queryOptions } from '@tanstack/react-query'
 import { computer } from './client.ts'
 import { leaveFor } from './organizations.ts'
 
@@ -11,14 +11,31 @@ export async function signIn(
   credentials: { readonly email: string; readonly password: string },
   path: string,
 ): Promise<void> {
-  enter(await computer.auth.logIn(credentials), path)
+  const { organization } = await computer.auth.logIn(credentials)
+  return enter(organization.id, path)
 }
 
 export async function signUp(
   account: Parameters<typeof computer.auth.signUp>[0],
   path: string,
 ): Promise<void> {
-  enter(await computer.auth.signUp(account), path)
+  const { organization } = await computer.auth.signUp(account)
+  return enter(organization.id, path)
+}
+
+/** What a sign-in link of the operator is for. Looking does not use it up. */
+export function loginLinkQuery(token: string) {
+  return queryOptions({
+    queryKey: ['login-link', token] as const,
+    queryFn: ({ signal }) => computer.auth.lookUpLoginLink(token, { signal }),
+  })
+}
+
+export async function signInWithLink(
+  link: Parameters<typeof computer.auth.logInWithLink>[0],
+): Promise<void> {
+  const { organization } = await computer.auth.logInWithLink(link)
+  return enter(organization.id)
 }
 
 export async function signOut(path = '/'): Promise<void> {
@@ -45,6 +62,8 @@ export async function deleteAccount(password: string): Promise<void> {
   leaveFor(null)
 }
 
-function enter({ organization }: Principal, path: string): void {
-  leaveFor(organization.id, path)
+/** Never resolves: what waits for it stays as it is until the page is left, instead of showing a used link. */
+export function enter(organizationId: string, path = '/'): Promise<never> {
+  leaveFor(organizationId, path)
+  return new Promise(() => {})
 }

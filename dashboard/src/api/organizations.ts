@@ -21,6 +21,8 @@ export async function switchOrganization(organizationId: string, path = '/'): Pr
 export function leaveFor(organizationId: string | null, path = '/'): void {
   channel?.postMessage(organizationId)
   dropState()
+  // Back would show this page as it was, of an organization that this browser has left.
+  window.addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
   location.assign(path)
 }
 

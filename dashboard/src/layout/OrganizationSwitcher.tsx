@@ -26,15 +26,16 @@ export function OrganizationSwitcher() {
         trigger={
           <button
             type="button"
-            aria-label={`Organization ${organization.name}. Switch`}
             className="flex h-10 w-full items-center gap-2 rounded-md px-2 text-left hover:bg-hover"
           >
             <img src="/favicon.svg" alt="" className="size-6" />
             <span className="min-w-0 flex-1">
               <span className="block truncate text-sm leading-4 font-semibold">
+                <span className="sr-only">Organization </span>
                 {organization.name}
               </span>
               <span className="block text-xs text-muted">{role ?? 'no role'}</span>
+              <span className="sr-only">Switch</span>
             </span>
             <ChevronsUpDown className="size-4 text-muted" aria-hidden />
           </button>

@@ -1,4 +1,3 @@
-import { Dialog } from '@base-ui/react/dialog'
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { followEvents } from '../api/live.ts'
@@ -10,6 +9,7 @@ import { Menu as MenuIcon, Search } from '../ui/icons.ts'
 import { GatewayNotice } from './GatewayNotice.tsx'
 import { PageShortcuts, Sidebar } from './Sidebar.tsx'
 
+const Drawer = lazy(async () => ({ default: (await import('./Drawer.tsx')).Drawer }))
 const Palette = lazy(async () => ({ default: (await import('../keyboard/Palette.tsx')).Palette }))
 const ShortcutHelp = lazy(async () => ({
   default: (await import('../keyboard/ShortcutHelp.tsx')).ShortcutHelp,
@@ -85,16 +85,21 @@ function TopBar({
   const [isOpen, setOpen] = useState(false)
   return (
     <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-raised px-2 md:hidden">
-      <Dialog.Root open={isOpen} onOpenChange={setOpen}>
-        <Dialog.Trigger render={<Button look="ghost" label="Menu" icon={<MenuIcon />} />} />
-        <Dialog.Portal>
-          <Dialog.Backdrop className="fixed inset-0 z-40 bg-shade" />
-          <Dialog.Popup className="fixed inset-y-0 left-0 z-40 flex bg-page shadow-pop outline-none">
-            <Dialog.Title className="sr-only">Menu</Dialog.Title>
+      <Button
+        look="ghost"
+        label="Menu"
+        icon={<MenuIcon />}
+        aria-haspopup="dialog"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(true)}
+      />
+      <Suspense>
+        {isOpen && (
+          <Drawer title="Menu" onClose={() => setOpen(false)}>
             <Sidebar onSearch={onSearch} onHelp={onHelp} />
-          </Dialog.Popup>
-        </Dialog.Portal>
-      </Dialog.Root>
+          </Drawer>
+        )}
+      </Suspense>
       <Link to="/" className="flex flex-1 items-center gap-2 font-semibold">
         <img src="/favicon.svg" alt="" className="size-5" />
         Computer

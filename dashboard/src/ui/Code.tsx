@@ -3,17 +3,17 @@ import { CopyButton } from './CopyButton.tsx'
 /** Lines to copy: a command, a program, a secret. */
 export function Code({ text, label }: { readonly text: string; readonly label: string }) {
   return (
-    <div className="relative rounded-lg border border-line bg-sunken">
+    <div className="flex items-start rounded-lg border border-line bg-sunken">
       <pre
         // A long line scrolls, also by keyboard.
         tabIndex={0}
         role="group"
         aria-label={label}
-        className="overflow-x-auto p-3 pr-11 text-[13px] leading-5 select-all"
+        className="min-w-0 flex-1 overflow-x-auto p-3 text-[13px] leading-5 select-all"
       >
         {text}
       </pre>
-      <div className="absolute top-1.5 right-1.5">
+      <div className="p-1.5">
         <CopyButton text={text} label={`Copy ${label}`} />
       </div>
     </div>

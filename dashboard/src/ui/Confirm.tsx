@@ -67,6 +67,7 @@ function ConfirmForm({
             value={text}
             onValueChange={setText}
             autoComplete="off"
+            autoFocus
           />
         </div>
       )}
@@ -76,7 +77,9 @@ function ConfirmForm({
         </div>
       )}
       <DialogButtons>
-        <Button onClick={() => onOpenChange(false)}>Cancel</Button>
+        <Button autoFocus={typed === undefined} onClick={() => onOpenChange(false)}>
+          Cancel
+        </Button>
         <Button type="submit" look={look} busy={isBusy} disabledReason={disabledReason ?? missing}>
           {action}
         </Button>

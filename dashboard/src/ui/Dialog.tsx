@@ -1,5 +1,5 @@
 import { Dialog as Base } from '@base-ui/react/dialog'
-import type { ReactNode } from 'react'
+import { useState, type ReactNode } from 'react'
 import { Button } from './Button.tsx'
 import { cx } from './cx.ts'
 import { X } from './icons.ts'
@@ -16,48 +16,51 @@ export type DialogProps = {
 }
 
 /** A modal dialog. Escape and a press outside close it; the focus returns to what opened it. */
-export function Dialog({
-  open,
-  onOpenChange,
-  title,
-  description,
-  children,
-  wide,
-  sticky = false,
-}: DialogProps) {
+export function Dialog(props: DialogProps) {
+  const { open, onOpenChange, sticky = false } = props
   return (
     <Base.Root open={open} onOpenChange={onOpenChange} disablePointerDismissal={sticky}>
       <Base.Portal>
         <Base.Backdrop className="fixed inset-0 z-40 bg-shade" />
         <Base.Viewport className="fixed inset-0 z-40 flex items-start justify-center overflow-y-auto p-4 sm:pt-[10vh]">
-          <Base.Popup
-            className={cx(
-              'relative w-full rounded-xl border border-line bg-raised p-5 shadow-pop outline-none',
-              wide ? 'max-w-2xl' : 'max-w-md',
-            )}
-          >
-            <Base.Title className="pr-8 text-base font-semibold">{title}</Base.Title>
-            {description && (
-              <Base.Description className="mt-1 text-muted" render={<div />}>
-                {description}
-              </Base.Description>
-            )}
-            {children && <div className="mt-4">{children}</div>}
-            <Base.Close
-              render={
-                <Button
-                  look="ghost"
-                  size="small"
-                  label="Close"
-                  icon={<X />}
-                  className="absolute! top-4 right-4"
-                />
-              }
-            />
-          </Base.Popup>
+          <Popup {...props} />
         </Base.Viewport>
       </Base.Portal>
     </Base.Root>
+  )
+}
+
+/** Exists only while the dialog is open. */
+function Popup({ title, description, children, wide }: DialogProps) {
+  // Read while rendering: a field with `autoFocus` takes the focus before any effect runs.
+  const [opener] = useState(() => document.activeElement)
+  return (
+    <Base.Popup
+      finalFocus={() => (opener instanceof HTMLElement && opener.isConnected ? opener : null)}
+      className={cx(
+        'relative w-full rounded-xl border border-line bg-raised p-5 shadow-pop outline-none',
+        wide ? 'max-w-2xl' : 'max-w-md',
+      )}
+    >
+      <Base.Title className="pr-8 text-base font-semibold break-words">{title}</Base.Title>
+      {description && (
+        <Base.Description className="mt-1 text-muted" render={<div />}>
+          {description}
+        </Base.Description>
+      )}
+      {children && <div className="mt-4">{children}</div>}
+      <Base.Close
+        render={
+          <Button
+            look="ghost"
+            size="small"
+            label="Close"
+            icon={<X />}
+            className="absolute! top-4 right-4"
+          />
+        }
+      />
+    </Base.Popup>
   )
 }
 

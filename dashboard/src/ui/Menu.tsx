@@ -7,17 +7,23 @@ export function Menu({
   trigger,
   children,
   align = 'end',
+  finalFocus,
 }: {
   readonly trigger: ReactElement
   readonly children: ReactNode
   readonly align?: 'start' | 'end' | undefined
+  /** What gets the focus when the menu closes; true, the default, is its trigger. */
+  readonly finalFocus?: (() => HTMLElement | true) | undefined
 }) {
   return (
     <Base.Root modal={false}>
       <Base.Trigger render={trigger} />
       <Base.Portal>
         <Base.Positioner className="z-50 outline-none" sideOffset={4} align={align}>
-          <Base.Popup className="max-h-[70vh] min-w-44 overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-pop outline-none">
+          <Base.Popup
+            finalFocus={finalFocus}
+            className="max-h-[70vh] min-w-44 overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-pop outline-none"
+          >
             {children}
           </Base.Popup>
         </Base.Positioner>

@@ -16,7 +16,7 @@ export function Page({
   return (
     <div className="mx-auto w-full max-w-6xl px-4 py-5 sm:px-6">
       <header className="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2">
-        <div className="min-w-0 flex-1">
+        <div className="min-w-0 flex-1 basis-60">
           <h1 className="text-lg font-semibold">{title}</h1>
           {description && <p className="text-muted">{description}</p>}
         </div>

@@ -1,5 +1,5 @@
 import { Select as Base } from '@base-ui/react/select'
-import { useId, type ReactNode } from 'react'
+import { useId, useState, type ReactNode } from 'react'
 import { cx } from './cx.ts'
 import { Check, ChevronsUpDown } from './icons.ts'
 import { Tooltip } from './Tooltip.tsx'
@@ -36,6 +36,7 @@ export function Select<T extends string>({
   const labelId = useId()
   const reasonId = useId()
   const reason = disabledReason || undefined
+  const [isOpen, setOpen] = useState(false)
   const trigger = (
     <Base.Trigger
       aria-labelledby={labelId}
@@ -61,6 +62,8 @@ export function Select<T extends string>({
         onValueChange={(next) => next !== null && onChange(next as T)}
         modal={false}
         readOnly={reason !== undefined}
+        open={isOpen && reason === undefined}
+        onOpenChange={setOpen}
       >
         {reason ? <Tooltip text={reason}>{trigger}</Tooltip> : trigger}
         <Base.Portal>
@@ -69,7 +72,7 @@ export function Select<T extends string>({
             sideOffset={4}
             alignItemWithTrigger={false}
           >
-            <Base.Popup className="max-h-80 min-w-(--anchor-width) overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-pop">
+            <Base.Popup className="max-h-80 max-w-[min(26rem,var(--available-width))] min-w-(--anchor-width) overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-pop">
               <Base.List>
                 {choices.map((choice) => (
                   <Base.Item

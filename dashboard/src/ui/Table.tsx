@@ -17,7 +17,8 @@ export function Table({
       role="region"
       aria-label={label}
       tabIndex={0}
-      className="overflow-x-auto rounded-lg border border-line bg-raised"
+      // Relative: texts for screen readers are positioned, and would widen the page otherwise.
+      className="relative overflow-x-auto rounded-lg border border-line bg-raised"
     >
       <table className="w-full border-collapse text-sm">
         <thead>

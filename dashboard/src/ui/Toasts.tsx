@@ -1,11 +1,20 @@
 import { Toast as Base } from '@base-ui/react/toast'
+import { useEffect } from 'react'
 import { Button } from './Button.tsx'
 import { CircleAlert, CircleCheck, X } from './icons.ts'
 
-export const toasts = Base.createToastManager()
+const toasts = Base.createToastManager()
+/** The manager forgets a toast that nothing shows yet. */
+const shown = Promise.withResolvers<void>()
+
+export async function addToast(toast: Parameters<typeof toasts.add>[0]): Promise<void> {
+  await shown.promise
+  toasts.add(toast)
+}
 
 /** Short notes in the corner of the page. Screen readers hear them; F6 brings the focus there. */
 export function Toasts() {
+  useEffect(() => shown.resolve(), [])
   return (
     <Base.Provider toastManager={toasts} timeout={5_000}>
       <Base.Portal>
@@ -18,8 +27,8 @@ export function Toasts() {
 }
 
 function ToastList() {
-  const { toasts: shown } = Base.useToastManager()
-  return shown.map((toast) => (
+  const { toasts: current } = Base.useToastManager()
+  return current.map((toast) => (
     <Base.Root
       key={toast.id}
       toast={toast}

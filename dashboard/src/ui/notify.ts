@@ -13,10 +13,10 @@ export function notifyError(title: string, error: unknown): void {
   void add({ title, description, type: 'error', timeout: 0, priority: 'high' })
 }
 
-type Toast = Parameters<(typeof import('./Toasts.tsx'))['toasts']['add']>[0]
+type Toast = Parameters<(typeof import('./Toasts.tsx'))['addToast']>[0]
 
 /** The list of toasts is loaded after the first page. */
 async function add(toast: Toast): Promise<void> {
-  const { toasts } = await import('./Toasts.tsx')
-  toasts.add(toast)
+  const { addToast } = await import('./Toasts.tsx')
+  await addToast(toast)
 }

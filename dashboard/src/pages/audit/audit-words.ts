@@ -4,7 +4,7 @@ import type { AuditEvent, AuditEventType } from '@computer/sdk'
  * What an entry is about, as a noun: it may have been denied. The link is of a server that prints sign-in
  * links.
  */
-export const auditWords: Readonly<Record<AuditEventType | 'auth.login_link_created', string>> = {
+export const auditWords: Readonly<Record<AuditEventType, string>> = {
   'auth.signed_up': 'Sign-up',
   'auth.signed_in': 'Sign-in',
   'auth.sign_in_failed': 'Failed sign-in',

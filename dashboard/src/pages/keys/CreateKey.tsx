@@ -14,8 +14,19 @@ import { ScopeFields } from './ScopeFields.tsx'
 /** Makes a key, and shows its secret once. */
 export function CreateKey({ onClose }: { readonly onClose: () => void }) {
   const [created, setCreated] = useState<CreatedApiKey>()
-  if (created) return <NewKey apiKey={created} onClose={onClose} />
-  return (
+  // One dialog for both, so that the focus returns to the button that opened it.
+  return created ? (
+    <Dialog
+      open
+      wide
+      sticky
+      onOpenChange={onClose}
+      title={`The key ${created.name}`}
+      description="Copy it now: it is not shown again. Whoever has it can act with it."
+    >
+      <NewKey secret={created.secret} onClose={onClose} />
+    </Dialog>
+  ) : (
     <Dialog
       open
       wide

@@ -8,6 +8,7 @@ import { Badge } from '../../ui/Badge.tsx'
 import { Button } from '../../ui/Button.tsx'
 import { Confirm } from '../../ui/Confirm.tsx'
 import { cx } from '../../ui/cx.ts'
+import { isolate } from '../../ui/isolate.ts'
 import { notify } from '../../ui/notify.ts'
 import { Cell, Row } from '../../ui/Table.tsx'
 import { Time, useNow } from '../../ui/Time.tsx'
@@ -78,7 +79,7 @@ function Revoke({ apiKey: { id, name, prefix } }: { readonly apiKey: ApiKey }) {
         action="Revoke"
         onConfirm={async () => {
           await revokeApiKey(id)
-          notify(`${name} is revoked`)
+          notify(`${isolate(name)} is revoked`)
         }}
       >
         <p>

@@ -1,38 +1,28 @@
-import type { CreatedApiKey } from '@computer/sdk'
 import { Button } from '../../ui/Button.tsx'
 import { Code } from '../../ui/Code.tsx'
-import { Dialog, DialogButtons } from '../../ui/Dialog.tsx'
+import { DialogButtons } from '../../ui/Dialog.tsx'
 
 /** The secret of a key that has just been made. It is not shown again. */
 export function NewKey({
-  apiKey: { name, secret },
+  secret,
   onClose,
 }: {
-  readonly apiKey: CreatedApiKey
+  readonly secret: string
   readonly onClose: () => void
 }) {
   return (
-    <Dialog
-      open
-      wide
-      sticky
-      onOpenChange={onClose}
-      title={`The key ${name}`}
-      description="Copy it now: it is not shown again. Whoever has it can act with it."
-    >
-      <div className="space-y-4">
-        <Code text={secret} label="API key" />
-        <div>
-          <p className="mb-1 text-[13px] font-medium">Try it in a shell</p>
-          <Code text={shellLines(secret)} label="lines for a shell" />
-        </div>
-        <DialogButtons>
-          <Button look="primary" onClick={onClose}>
-            Done
-          </Button>
-        </DialogButtons>
+    <div className="space-y-4">
+      <Code text={secret} label="API key" />
+      <div>
+        <p className="mb-1 text-[13px] font-medium">Try it in a shell</p>
+        <Code text={shellLines(secret)} label="lines for a shell" />
       </div>
-    </Dialog>
+      <DialogButtons>
+        <Button look="primary" onClick={onClose}>
+          Done
+        </Button>
+      </DialogButtons>
+    </div>
   )
 }
 

@@ -1,15 +1,20 @@
 import type { MachineRecord } from '@computer/sdk'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { restartMachine, startMachine, stopMachine } from '../../api/machine-actions.ts'
 import { useDenial } from '../../api/session.ts'
 import { Button } from '../../ui/Button.tsx'
 import { Ellipsis, GitFork, Monitor, Play, Power, RotateCcw, Trash2 } from '../../ui/icons.ts'
 import { Menu, MenuItem, MenuSeparator } from '../../ui/Menu.tsx'
 import { notifyError } from '../../ui/notify.ts'
-import { DeleteMachine } from './DeleteMachine.tsx'
-import { ForkMachine } from './ForkMachine.tsx'
 import { whyNot } from './steps.ts'
+
+const DeleteMachine = lazy(async () => ({
+  default: (await import('./DeleteMachine.tsx')).DeleteMachine,
+}))
+const ForkMachine = lazy(async () => ({
+  default: (await import('./ForkMachine.tsx')).ForkMachine,
+}))
 
 /** Everything that can be done with a machine from where it is shown. */
 export function MachineMenu({
@@ -79,8 +84,12 @@ export function MachineMenu({
           Delete
         </MenuItem>
       </Menu>
-      {asks === 'fork' && <ForkMachine machine={machine} onClose={() => setAsks(undefined)} />}
-      {asks === 'delete' && <DeleteMachine machine={machine} onClose={() => setAsks(undefined)} />}
+      <Suspense>
+        {asks === 'fork' && <ForkMachine machine={machine} onClose={() => setAsks(undefined)} />}
+        {asks === 'delete' && (
+          <DeleteMachine machine={machine} onClose={() => setAsks(undefined)} />
+        )}
+      </Suspense>
     </>
   )
 }

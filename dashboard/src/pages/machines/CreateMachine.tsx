@@ -10,6 +10,10 @@ import { ErrorNotice } from '../../ui/ErrorNotice.tsx'
 import { TextField } from '../../ui/Field.tsx'
 import { Select } from '../../ui/Select.tsx'
 import { useForm } from '../../ui/use-form.ts'
+import { TemplateSelect } from './TemplateSelect.tsx'
+
+/** `template`: the size that the template names. */
+type SizeChoice = MachineSize | 'template'
 
 /** Creates a machine; every field may stay as it is. Then its page opens. */
 export function CreateMachine({
@@ -27,21 +31,22 @@ export function CreateMachine({
 }
 
 function CreateForm({
-  template,
+  template: given,
   onClose,
 }: {
   readonly template: string | undefined
   readonly onClose: () => void
 }) {
   const navigate = useNavigate()
-  const [size, setSize] = useState<MachineSize>('small')
+  const [template, setTemplate] = useState(given)
+  const [size, setSize] = useState<SizeChoice>(given ? 'template' : 'small')
   const [start, setStart] = useState(true)
   const form = useForm(['name', 'size', 'template', 'region'], async (values) => {
     const name = String(values.get('name')).trim()
     const region = String(values.get('region')).trim()
     const machine = await createMachine({
-      size,
       start,
+      ...(size !== 'template' && { size }),
       ...(name && { name }),
       ...(region && { region }),
       ...(template && { template }),
@@ -60,11 +65,24 @@ function CreateForm({
         autoComplete="off"
         autoFocus
       />
-      <Select
+      <TemplateSelect
+        label="Template"
+        none="None: an empty machine"
+        value={template}
+        onChange={(next) => {
+          setTemplate(next?.id)
+          if (next) setSize('template')
+          else if (size === 'template') setSize('small')
+        }}
+      />
+      <Select<SizeChoice>
         label="Size"
         value={size}
         onChange={setSize}
-        choices={machineSizes.map((value) => ({ value, label: value }))}
+        choices={[
+          ...(template ? [{ value: 'template' as const, label: 'The size of the template' }] : []),
+          ...machineSizes.map((value) => ({ value, label: value })),
+        ]}
       />
       <TextField
         label="Region"

@@ -6,6 +6,7 @@ import { LayoutGrid, List, Search } from '../../ui/icons.ts'
 import { Select } from '../../ui/Select.tsx'
 import { stateWords } from '../../words.ts'
 import type { MachinesSearch } from '../../routes.tsx'
+import { TemplateSelect } from './TemplateSelect.tsx'
 
 const typingMs = 150
 
@@ -42,6 +43,13 @@ export function Filters({ view }: { readonly view: 'grid' | 'list' }) {
             label,
           })),
         ]}
+      />
+      <TemplateSelect
+        label="Template"
+        hideLabel
+        none="Every template"
+        value={search.template}
+        onChange={(template) => change({ template: template?.id })}
       />
       <span className="flex-1" />
       <div role="group" aria-label="View" className="flex gap-1">

@@ -1,7 +1,7 @@
 import type { MachineRecord } from '@computer/sdk'
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useCallback } from 'react'
+import { lazy, Suspense, useCallback } from 'react'
 import { machinesQuery, type MachineFilter } from '../../api/machines.ts'
 import { useDenial } from '../../api/session.ts'
 import type { MachinesSearch } from '../../routes.tsx'
@@ -10,14 +10,17 @@ import { cx } from '../../ui/cx.ts'
 import { Plus } from '../../ui/icons.ts'
 import { Page } from '../../ui/Page.tsx'
 import { QueryView } from '../../ui/QueryView.tsx'
-import { BulkBar } from './BulkBar.tsx'
-import { CreateMachine } from './CreateMachine.tsx'
 import { Filters } from './Filters.tsx'
 import { MachineCard } from './MachineCard.tsx'
 import { MachineTable } from './MachineTable.tsx'
 import { NoMachines } from './NoMachines.tsx'
 import { useRowKeys } from './row-keys.ts'
 import { useSelection, type Selection } from './selection.ts'
+
+const BulkBar = lazy(async () => ({ default: (await import('./BulkBar.tsx')).BulkBar }))
+const CreateMachine = lazy(async () => ({
+  default: (await import('./CreateMachine.tsx')).CreateMachine,
+}))
 
 /** More machines than this are a list, unless the person chooses the grid. */
 const gridUpTo = 12
@@ -87,18 +90,20 @@ export function MachinesPage() {
           )
         }
       </QueryView>
-      {selection.ids.size > 0 && (
-        <BulkBar
-          machines={machines.filter(({ id }) => selection.ids.has(id))}
-          selection={selection}
-        />
-      )}
-      {search.create !== undefined && (
-        <CreateMachine
-          template={typeof search.create === 'string' ? search.create : undefined}
-          onClose={() => setCreate(undefined)}
-        />
-      )}
+      <Suspense>
+        {selection.ids.size > 0 && (
+          <BulkBar
+            machines={machines.filter(({ id }) => selection.ids.has(id))}
+            selection={selection}
+          />
+        )}
+        {search.create !== undefined && (
+          <CreateMachine
+            template={typeof search.create === 'string' ? search.create : undefined}
+            onClose={() => setCreate(undefined)}
+          />
+        )}
+      </Suspense>
     </Page>
   )
 }

@@ -22,8 +22,17 @@ const choices = roles
 export function InvitePerson({ onClose }: { readonly onClose: () => void }) {
   const { organization } = useSession()
   const [created, setCreated] = useState<CreatedInvitation>()
+  // One dialog for both, so that the focus returns to the button that opened it.
   return created ? (
-    <InvitationLink invitation={created} onClose={onClose} />
+    <Dialog
+      open
+      sticky
+      onOpenChange={onClose}
+      title="The invitation is made"
+      description={<Outcome invitation={created} />}
+    >
+      <InvitationLink acceptUrl={created.acceptUrl} onClose={onClose} />
+    </Dialog>
   ) : (
     <Dialog
       open
@@ -78,39 +87,39 @@ function InviteForm({
   )
 }
 
-/** No answer of the server tells whether it sends mail, so the link is always shown. */
-function InvitationLink({
-  invitation: { email, role, acceptUrl, expiresAt },
-  onClose,
+function Outcome({
+  invitation: { email, role, expiresAt },
 }: {
   readonly invitation: CreatedInvitation
+}) {
+  return (
+    <>
+      <bdi className="font-medium break-all text-fg">{email}</bdi> can join as {withArticle(role)}{' '}
+      until {formatDay(expiresAt)}.
+    </>
+  )
+}
+
+/** No answer of the server tells whether it sends mail, so the link is always shown. */
+function InvitationLink({
+  acceptUrl,
+  onClose,
+}: {
+  readonly acceptUrl: string
   readonly onClose: () => void
 }) {
   return (
-    <Dialog
-      open
-      sticky
-      onOpenChange={onClose}
-      title="The invitation is made"
-      description={
-        <>
-          <bdi className="font-medium break-all text-fg">{email}</bdi> can join as{' '}
-          {withArticle(role)} until {formatDay(expiresAt)}.
-        </>
-      }
-    >
-      <div className="space-y-3">
-        <p>
-          If this server sends mail, the link is on its way. Otherwise pass it on yourself: it is
-          shown only now.
-        </p>
-        <Code text={acceptUrl} label="link of the invitation" />
-        <DialogButtons>
-          <Button look="primary" onClick={onClose}>
-            Done
-          </Button>
-        </DialogButtons>
-      </div>
-    </Dialog>
+    <div className="space-y-3">
+      <p>
+        If this server sends mail, the link is on its way. Otherwise pass it on yourself: it is
+        shown only now.
+      </p>
+      <Code text={acceptUrl} label="link of the invitation" />
+      <DialogButtons>
+        <Button look="primary" onClick={onClose}>
+          Done
+        </Button>
+      </DialogButtons>
+    </div>
   )
 }

@@ -6,6 +6,7 @@ import { useDenial, useSession } from '../../api/session.ts'
 import { Badge } from '../../ui/Badge.tsx'
 import { Button } from '../../ui/Button.tsx'
 import { Confirm } from '../../ui/Confirm.tsx'
+import { isolate } from '../../ui/isolate.ts'
 import { notify } from '../../ui/notify.ts'
 import { Select } from '../../ui/Select.tsx'
 import { Cell, Row } from '../../ui/Table.tsx'
@@ -100,12 +101,14 @@ function ChangeRole({
     <Confirm
       open
       onOpenChange={onClose}
-      title={isSelf ? `Become ${withArticle(next)}` : `Make ${user.name} ${withArticle(next)}`}
+      title={
+        isSelf ? `Become ${withArticle(next)}` : `Make ${isolate(user.name)} ${withArticle(next)}`
+      }
       action="Change the role"
       look="primary"
       onConfirm={async () => {
         await changeRole(id, next)
-        notify(`${user.name} is ${withArticle(next)} now`)
+        notify(`${isolate(user.name)} is ${withArticle(next)} now`)
       }}
     >
       <p>
@@ -130,11 +133,11 @@ function RemoveMember({
     <Confirm
       open
       onOpenChange={onClose}
-      title={`Remove ${user.name}`}
+      title={`Remove ${isolate(user.name)}`}
       action="Remove"
       onConfirm={async () => {
         await removeMember(id)
-        notify(`${user.name} is no longer a member`)
+        notify(`${isolate(user.name)} is no longer a member`)
       }}
     >
       <p>

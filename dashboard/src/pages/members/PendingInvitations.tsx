@@ -15,10 +15,8 @@ import { roleWords } from './roles.ts'
 export function PendingInvitations() {
   const query = useInfiniteQuery(invitationsQuery)
   return (
-    <section aria-labelledby="invitations" className="mt-8">
-      <h2 id="invitations" className="mb-2 text-base font-semibold">
-        Pending invitations
-      </h2>
+    <div className="mt-8">
+      <h2 className="mb-2 text-base font-semibold">Pending invitations</h2>
       <QueryView query={query}>
         {({ pages }) => {
           const invitations = pages.flatMap(({ data }) => data)
@@ -37,7 +35,7 @@ export function PendingInvitations() {
         }}
       </QueryView>
       <LoadMore query={query} />
-    </section>
+    </div>
   )
 }
 

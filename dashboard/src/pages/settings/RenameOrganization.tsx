@@ -5,6 +5,7 @@ import { useDenial, useSession } from '../../api/session.ts'
 import { Button } from '../../ui/Button.tsx'
 import { ErrorNotice } from '../../ui/ErrorNotice.tsx'
 import { TextField } from '../../ui/Field.tsx'
+import { isolate } from '../../ui/isolate.ts'
 import { notify } from '../../ui/notify.ts'
 import { useForm } from '../../ui/use-form.ts'
 
@@ -14,7 +15,7 @@ export function RenameOrganization() {
   const [name, setName] = useState(organization.name)
   const form = useForm(['name'], async () => {
     await renameOrganization(organization.id, name.trim())
-    notify(`The organization is called ${name.trim()} now`)
+    notify(`The organization is called ${isolate(name.trim())} now`)
   })
   const isSame = name.trim() === organization.name
   return (

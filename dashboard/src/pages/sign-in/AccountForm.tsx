@@ -45,7 +45,8 @@ export function AccountForm({
         value={name}
         onValueChange={setName}
         error={errorOf('name')}
-        autoFocus
+        // Elsewhere the form is all of the page.
+        autoFocus={fixedEmail === undefined}
       />
       <EmailField
         value={email}

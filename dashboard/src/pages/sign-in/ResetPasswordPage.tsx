@@ -1,6 +1,6 @@
 import { ApiError } from '@computer/sdk'
 import { Link } from '@tanstack/react-router'
-import { useState, type ReactNode } from 'react'
+import { useEffect, useState, type ReactNode } from 'react'
 import { resetPassword } from '../../api/auth.ts'
 import { leaveFor } from '../../api/organizations.ts'
 import { Button } from '../../ui/Button.tsx'
@@ -8,7 +8,7 @@ import { cx } from '../../ui/cx.ts'
 import { ErrorNotice } from '../../ui/ErrorNotice.tsx'
 import { NewPasswordField } from '../../ui/NewPasswordField.tsx'
 import { useForm } from '../../ui/use-form.ts'
-import { useLinkToken } from './link-token.ts'
+import { forgetLinkToken, useLinkToken } from './link-token.ts'
 import { linkLook, SignInLayout } from './SignInLayout.tsx'
 
 export function ResetPasswordPage() {
@@ -24,6 +24,9 @@ export function ResetPasswordPage() {
 function Reset({ token }: { readonly token: string }) {
   const [ended, setEnded] = useState<ApiError>()
   const [isDone, setDone] = useState(false)
+  useEffect(() => {
+    if (isDone || ended) forgetLinkToken()
+  }, [isDone, ended])
   if (isDone) return <Done />
   if (ended)
     return (

@@ -31,10 +31,10 @@ export function SnapshotPoint({
       <Rail isReady={state === 'ready'} />
       <div className="flex min-w-0 flex-1 flex-wrap items-start gap-x-4 gap-y-2 rounded-lg border border-line bg-raised p-3">
         <div className="min-w-0 flex-1 basis-56">
-          <h3 className="flex flex-wrap items-center gap-x-2 gap-y-1 font-medium">
+          <h2 className="flex flex-wrap items-center gap-x-2 gap-y-1 font-medium">
             <bdi className="min-w-0 break-words">{name}</bdi>
             <SnapshotStateBadge state={state} />
-          </h3>
+          </h2>
           <p className="text-[13px] text-muted">
             {originWords[origin]} · {sizeBytes !== null && <>{formatBytes(sizeBytes)} · </>}
             <Time iso={createdAt} />

@@ -1,15 +1,19 @@
 import type { TerminalUser } from '../../../api/terminals.ts'
 import { Button } from '../../../ui/Button.tsx'
+import { cx } from '../../../ui/cx.ts'
 import { ChevronDown, Plus } from '../../../ui/icons.ts'
 import { Menu, MenuItem } from '../../../ui/Menu.tsx'
 
 export function NewTerminal({
   busy,
   disabledReason,
+  isFirst = false,
   onOpen,
 }: {
   readonly busy: boolean
   readonly disabledReason: string | undefined
+  /** It is the only action of the page, so a phone shows its name too. */
+  readonly isFirst?: boolean | undefined
   readonly onOpen: (user: TerminalUser) => void
 }) {
   return (
@@ -19,15 +23,17 @@ export function NewTerminal({
         busy={busy}
         disabledReason={disabledReason}
         onClick={() => onOpen('agent')}
-        className="rounded-r-none"
+        look={isFirst ? 'primary' : 'secondary'}
+        className={cx('rounded-r-none', isFirst && 'border-r-raised!')}
       >
-        <span className="max-sm:sr-only">New terminal</span>
+        <span className={isFirst ? undefined : 'max-sm:sr-only'}>New terminal</span>
       </Button>
       <Menu
         trigger={
           <Button
             label="New terminal as another user"
             icon={<ChevronDown />}
+            look={isFirst ? 'primary' : 'secondary'}
             className="rounded-l-none border-l-0"
           />
         }

@@ -46,6 +46,7 @@ export function Terminals({ machine }: { readonly machine: Machine }) {
     <NewTerminal
       busy={isOpening}
       disabledReason={denied ?? notRunning(record)}
+      isFirst={entries.length === 0}
       onOpen={(user) => void open(user)}
     />
   )

@@ -1,7 +1,10 @@
 import type { ITheme } from '@xterm/xterm'
 
+export type Colors = typeof colors
+export const colors = { read: readColors, watch: watchColors }
+
 /** The colours of the page as the theme resolves them. The sixteen of a terminal suit its background. */
-export function readColors(): ITheme {
+function readColors(): ITheme {
   const background = resolve('--raised')
   const accent = resolve('--accent-fg')
   return {
@@ -14,7 +17,7 @@ export function readColors(): ITheme {
 }
 
 /** Calls back when the theme of the page, or of the system that it follows, has changed. */
-export function watchColors(onChange: (colors: ITheme) => void): () => void {
+function watchColors(onChange: (colors: ITheme) => void): () => void {
   const change = () => onChange(readColors())
   const system = matchMedia('(prefers-color-scheme: dark)')
   const chosen = new MutationObserver(change)

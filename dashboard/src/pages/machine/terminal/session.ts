@@ -1,5 +1,6 @@
 import type { Machine } from '@computer/sdk'
 import type { Emulator } from './xterm.ts'
+import { colors } from './colors.ts'
 import { allowInlineStyles } from './inline-styles.ts'
 import { actionOf, type KeyAction } from './keys.ts'
 import { createOutput } from './output.ts'
@@ -56,7 +57,7 @@ export async function startSession(
   ])
   signal.throwIfAborted()
   const label = `Terminal of ${target.machine.name}`
-  const emulator = createEmulator(host, { label, onLink: events.onLink })
+  const emulator = createEmulator(host, { label, colors, onLink: events.onLink })
   signal.addEventListener('abort', () => emulator.dispose())
   emulator.fit()
   return connect(host, emulator, target, events, signal)

@@ -29,13 +29,16 @@ export function useTerminals() {
   const [visited, setVisited] = useState<readonly Visited[]>([])
   const [titles, setTitles] = useState<Readonly<Record<string, string>>>({})
   const [known, setKnown] = useState<Readonly<Record<string, Terminal>>>({})
+  /** Closed here, and in the address until the next one is. */
+  const [leaving, setLeaving] = useState<string>()
   const [over, setOver] = useState<ReadonlySet<string>>(new Set())
 
   const listed = record.state === 'running' ? query.data : undefined
   if (listed?.some(({ id }) => !known[id])) {
     setKnown({ ...known, ...Object.fromEntries(listed.map((one) => [one.id, one])) })
   }
-  if (shownId !== undefined && visited.at(-1)?.id !== shownId) {
+  if (leaving !== undefined && leaving !== shownId) setLeaving(undefined)
+  if (shownId !== undefined && shownId !== leaving && visited.at(-1)?.id !== shownId) {
     const before = visited.find(({ id }) => id === shownId) ?? { id: shownId, isNew: false }
     setVisited([...visited.filter((one) => one !== before), before].slice(-maxAttached))
   }
@@ -76,7 +79,9 @@ export function useTerminals() {
     const next = entries[at + 1] ?? entries[at - 1]
     setVisited((old) => old.filter((one) => one.id !== id))
     forgetTerminal(record.id, id)
-    if (id === shownId) show(next?.id, true)
+    if (id !== shownId) return
+    setLeaving(id)
+    show(next?.id, true)
   }
   return {
     query,
@@ -92,6 +97,7 @@ export function useTerminals() {
     },
     /** Shows a terminal that this page has just opened, in place of one that has ended. */
     showNew: (id: string, inPlaceOf?: string) => {
+      setLeaving(inPlaceOf)
       setVisited((old) => [...old.filter((one) => one.id !== inPlaceOf), { id, isNew: true }])
       show(id, inPlaceOf !== undefined)
     },

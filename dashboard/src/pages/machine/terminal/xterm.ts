@@ -3,7 +3,7 @@ import { SearchAddon } from '@xterm/addon-search'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
-import { readColors, watchColors } from './colors.ts'
+import type { Colors } from './colors.ts'
 
 export type Emulator = ReturnType<typeof createEmulator>
 
@@ -16,7 +16,16 @@ const scrollbackLines = 5_000
  */
 export function createEmulator(
   host: HTMLElement,
-  { label, onLink }: { readonly label: string; readonly onLink: (address: string) => void },
+  {
+    label,
+    colors,
+    onLink,
+  }: {
+    readonly label: string
+    /** Passed in, so that the library's file loads no other. */
+    readonly colors: Colors
+    readonly onLink: (address: string) => void
+  },
 ) {
   const terminal = new Terminal({
     allowProposedApi: true,
@@ -27,7 +36,7 @@ export function createEmulator(
     macOptionIsMeta: true,
     minimumContrastRatio: 4.5,
     scrollback: scrollbackLines,
-    theme: readColors(),
+    theme: colors.read(),
   })
   const fit = new FitAddon()
   const search = new SearchAddon()
@@ -36,7 +45,7 @@ export function createEmulator(
   terminal.loadAddon(new WebLinksAddon((_, address) => onLink(address)))
   terminal.open(host)
   terminal.textarea!.setAttribute('aria-label', label)
-  const stopWatching = watchColors((theme) => (terminal.options.theme = theme))
+  const stopWatching = colors.watch((theme) => (terminal.options.theme = theme))
   return {
     terminal,
     search,

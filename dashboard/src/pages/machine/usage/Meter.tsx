@@ -18,7 +18,7 @@ export function Meter({
   const percent = used === null ? 0 : Math.min(100, Math.max(0, (used / of) * 100))
   return (
     <div className="rounded-lg border border-line bg-raised p-3">
-      <h3 className="text-[13px] text-muted">{label}</h3>
+      <h2 className="text-[13px] text-muted">{label}</h2>
       <p className="text-base font-medium tabular-nums">{text}</p>
       <div
         role="meter"

@@ -73,7 +73,7 @@ function Figures({
         note="Beyond the image that the machine was created from."
       />
       <div className="rounded-lg border border-line bg-raised p-3">
-        <h3 className="text-[13px] text-muted">Processes</h3>
+        <h2 className="text-[13px] text-muted">Processes</h2>
         <p className="text-base font-medium tabular-nums">{formatNumber(processes)}</p>
       </div>
     </div>

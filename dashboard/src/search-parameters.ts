@@ -1,0 +1,9 @@
+/** A search parameter that is a text, if it is one. */
+export function textOf<K extends string>(
+  given: Record<string, unknown>,
+  key: K,
+): { readonly [k in K]?: string } {
+  const value = given[key]
+  const text = typeof value === 'number' ? String(value) : value
+  return typeof text === 'string' && text !== '' ? ({ [key]: text } as { [k in K]: string }) : {}
+}

@@ -1,0 +1,53 @@
+import type { Page } from 'playwright-core'
+
+/** Every page of the dashboard, by the address that shows it with the sample data, and a text that it shows. */
+export function signedInPages(
+  machineId: string,
+): readonly { readonly path: string; readonly shows: string }[] {
+  const machine = `/m/${machineId}`
+  return [
+    { path: '/', shows: 'research-agent' },
+    { path: '/?view=list', shows: 'research-agent' },
+    { path: '/?create=true', shows: 'Start it' },
+    { path: machine, shows: 'Take over' },
+    { path: `${machine}/terminal`, shows: 'New terminal' },
+    { path: `${machine}/files`, shows: 'Upload' },
+    { path: `${machine}/snapshots`, shows: 'signed in to the shop' },
+    { path: `${machine}/ports`, shows: 'Publish a port' },
+    { path: `${machine}/secrets`, shows: 'SHOP_TOKEN' },
+    { path: `${machine}/events`, shows: 'machine.created' },
+    { path: `${machine}/usage`, shows: 'Memory' },
+    { path: `${machine}/settings`, shows: 'Metadata' },
+    { path: '/templates', shows: 'browser-ready' },
+    { path: '/snapshots', shows: 'signed in to the shop' },
+    { path: '/ports', shows: 'storefront' },
+    { path: '/secrets', shows: 'SHOP_TOKEN' },
+    { path: '/usage', shows: 'Usage' },
+    { path: '/billing', shows: 'Billing' },
+    { path: '/members', shows: 'grace@example.com' },
+    { path: '/keys', shows: 'Create a key' },
+    { path: '/audit', shows: 'Audit log' },
+    { path: '/settings', shows: 'Delete' },
+    { path: '/account', shows: 'ada@example.com' },
+    { path: '/no-such-page', shows: 'There is no such page' },
+  ]
+}
+
+/** Those that a person without a session opens. */
+export const signedOutPages: readonly { readonly path: string; readonly shows: string }[] = [
+  { path: '/login', shows: 'Sign in' },
+  { path: '/signup', shows: 'Create' },
+  { path: '/forgot-password', shows: 'Email' },
+  { path: '/reset-password#token=none', shows: 'password' },
+  { path: '/accept-invitation#token=none', shows: 'invitation' },
+  { path: '/welcome#token=none', shows: 'computer admin login-link' },
+]
+
+/** Opens the address and waits until the page has shown its content and has settled. */
+export async function settle(page: Page, shows: string): Promise<void> {
+  await page.getByText(shows).filter({ visible: true }).first().waitFor()
+  await page.waitForFunction(
+    () => !document.querySelector('[aria-label="Loading"], [aria-busy="true"]'),
+  )
+  await page.evaluate(() => document.fonts.ready.then(() => undefined))
+}
