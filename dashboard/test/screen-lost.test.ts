@@ -23,7 +23,7 @@ test('a lost gateway dims the picture and tells its age; then the person goes on
   await page.getByText('The connection is lost. It is tried again.').waitFor()
   await page.getByText(/This picture is \d+ s old/).waitFor()
   // The last picture is still there.
-  assert.ok((await page.locator('[data-picture] canvas').first().boundingBox())!.width > 100)
+  assert.ok((await page.locator('[data-picture] canvas').last().boundingBox())!.width > 100)
   await page.keyboard.press('b')
   await dashboard.startGateway()
   await picture(page, 'live').waitFor()

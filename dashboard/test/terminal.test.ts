@@ -14,7 +14,7 @@ test('a page without terminals says how to begin; a command runs, ends with its 
   await page.getByText('computer shell first').waitFor()
   const first = await terminals.open()
   await terminals.run('echo $((6 * 7))-lines; stty size')
-  const text = await terminals.shows(/42-lines/)
+  const text = await terminals.shows(/42-lines\s*\d+ \d+\s*bash/)
   const [, rows, cols] = /(\d+) (\d+)\s*bash/.exec(text) ?? []
   assert.ok(
     Number(rows) > 24 && Number(cols) > 80,

@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { soakSeed, soakSize } from '../../scripts/soak/sizes.ts'
 import { startTestServer } from '../../server/test/harness.ts'
 import { describe, playHistories } from './histories.ts'
+import { serverOptions } from './machine.ts'
 
 /*
  * Histories of the input lease with a real agent and display, checked against the input that lands at X. A
@@ -13,7 +14,7 @@ import { describe, playHistories } from './histories.ts'
 
 const seed = soakSeed(2026)
 const { histories, operations } = soakSize('leases')
-const server = await startTestServer({ after })
+const server = await startTestServer({ after }, serverOptions)
 
 test(`the input that lands at X keeps the lease's promises in every history (seed ${seed})`, async (t) => {
   const result = await playHistories(server, { seed, histories, operations, machines: 4 })

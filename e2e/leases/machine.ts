@@ -41,6 +41,12 @@ type ExpiredGrant = {
   readonly earlier: number
 }
 
+/**
+ * The options of a server for histories. Its own worker would end expired grants at agents that no history
+ * looks at, and a history would take such a grant for ended by its own sweep.
+ */
+export const serverOptions = { timing: { sweepMs: 86_400_000 } }
+
 export type MachineOptions = {
   /** Breaks the calls to agents, to prove that the checks notice. */
   readonly mistake?: (guests: GuestClient) => GuestClient

@@ -220,6 +220,8 @@ test('paths of the API keep their errors, whatever a browser accepts', async () 
   for (const [method, path] of [
     ['GET', '/v1/nothing'],
     ['GET', '/v1'],
+    ['GET', '/V1/machines'],
+    ['GET', '/v2/machines'],
     ['GET', '/v1/auth/login'],
     ['HEAD', '/v1/machines'],
     ['GET', '/machines/mch_1'],

@@ -9,6 +9,9 @@ import { contentSecurityPolicy } from './security-headers.ts'
 /** Built by the set-up from this checkout, so the dashboard is of the version of its server. */
 const builtDir = fileURLToPath(new URL('../../../dashboard/dist/', import.meta.url))
 
+/** The API's paths as a client may mistake them, which must not pass for a page. */
+const otherVersion = /^\/v\d+(\/|$)/i
+
 /**
  * Serves the dashboard at every path that no route takes. Its pages have paths of their own, which only
  * its router knows, so each of them gets the same document. Register it before the routes: a path that
@@ -30,7 +33,7 @@ export function addDashboard(
     if (!request.is404 || !isRead(request)) return done()
     const file = files.get(path)
     if (file) return sendFile(request, reply, file)
-    if (taken.has(firstPart(path))) {
+    if (taken.has(firstPart(path)) || otherVersion.test(path)) {
       // A cache must not keep the absence of an asset that the next build brings.
       void reply.header('cache-control', 'no-store')
       return done()

@@ -36,7 +36,9 @@ export function FileBrowser({ machine }: { readonly machine: MachineRecord }) {
     [query.data],
   )
   const taken = useMemo(() => new Set(entries.map(({ name }) => name)), [entries])
-  const denied = useDenial('machines:control')
+  const mayNot = useDenial('machines:control')
+  // Until the names that are taken are known, an upload could replace a file unasked.
+  const denied = mayNot ?? (query.data ? undefined : 'The folder is not shown yet.')
   const [asked, setAsked] = useState<Asked>()
   /** The name of the row that gets the focus when it is shown; empty means the first. */
   const wanted = useRef<string>(undefined)
