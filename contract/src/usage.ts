@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
 import { MachineId } from './ids.ts'
 import { PageQuery, pageOf } from './list.ts'
-import { MachineSize } from './machines.ts'
+import { MachineName, MachineSize } from './machines.ts'
 import { Meter, Quantity } from './plans.ts'
 import { Timestamp } from './text.ts'
 
@@ -12,6 +12,7 @@ export const UsageRecord = z
     size: MachineSize.nullable().describe('The size of the machine; null for storage and egress.'),
     quantity: Quantity,
     machine_id: MachineId,
+    machine_name: MachineName.describe('Its last name, if the machine is deleted.'),
     start: Timestamp,
     end: Timestamp.describe('What still goes on ends now.'),
   })

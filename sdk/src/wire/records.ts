@@ -892,6 +892,9 @@ export interface UsageRecord {
   /** A whole number as a decimal string, of any size. */
   quantity: string
   machineId: string
+
+  /** Its last name, if the machine is deleted. */
+  machineName: string
   start: string
 
   /** What still goes on ends now. */

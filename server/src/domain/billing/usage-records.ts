@@ -12,6 +12,7 @@ export type UsageRecord = {
   readonly size: MachineSize | null
   readonly quantity: string
   readonly machine_id: MachineId
+  readonly machine_name: string
   readonly start: Date
   readonly end: Date
 }
@@ -78,7 +79,7 @@ async function readRecords(
       ? sql`true`
       : sql`(${time} <= ${at} and (${time} < ${at} or ${own} collate "C" < ${key}))`
   const intervalKey = sql`'i' || lpad(id::text, 19, '0')`
-  const { rows } = await sql<Row & { at: Date; key: string }>`
+  const page = sql`
     select * from (
       (select started_at as at, ${intervalKey} as key, ${meterName} as meter, size,
         ((last - first)::numeric * coalesce(bytes, 1))::text as quantity, machine_id, cut_start as start, cut_end as end
@@ -93,7 +94,9 @@ async function readRecords(
       where ${isAfter(sql`hour`, sql`'e' || machine_id`)}
       order by hour desc, machine_id collate "C" desc limit ${count})
     ) as both_kinds
-    order by at desc, key collate "C" desc limit ${count}`.execute(db)
+    order by at desc, key collate "C" desc limit ${count}`
+  const { rows } = await sql<Row & { at: Date; key: string }>`
+    ${withNames(page)} order by at desc, key collate "C" desc`.execute(db)
   return rows.map(({ at: began, key: own, ...row }) => ({
     ...row,
     position: `${began.getTime()} ${own}`,
@@ -108,7 +111,7 @@ async function readSums(
   count: number,
 ): Promise<Row[]> {
   const [machineId, meter] = after === null ? [null, null] : after.split(' ')
-  const { rows } = await sql<UsageRecord>`
+  const page = sql`
     select * from (
       select machine_id, ${meterName} as meter, size,
         sum(seconds * coalesce(bytes, 1))::text as quantity, min(start) as start, max("end") as end
@@ -128,6 +131,15 @@ async function readSums(
     where ${machineId}::text is null
       or machine_id collate "C" < ${machineId}
       or (machine_id = ${machineId} and meter collate "C" > ${meter})
-    order by machine_id collate "C" desc, meter collate "C" limit ${count}`.execute(db)
+    order by machine_id collate "C" desc, meter collate "C" limit ${count}`
+  const { rows } = await sql<UsageRecord>`
+    ${withNames(page)} order by machine_id collate "C" desc, meter collate "C"`.execute(db)
   return rows.map((row) => ({ ...row, position: `${row.machine_id} ${row.meter}` }))
+}
+
+/** The rows of a page, with the names that their machines have or had last. */
+function withNames(page: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    select page.*, machines.name as machine_name from (${page}) as page
+    join machines on machines.id = page.machine_id`
 }
