@@ -1,12 +1,14 @@
 import type { Meter } from '@computer/sdk'
 import { formatBytes } from '../../text.ts'
 
+const bytesOfGb = 1024 ** 3
+
 /** A quantity of a meter for people, such as `12.5 hours`. Exact ones are in the output of --json. */
 export function formatQuantity(meter: Meter, quantity: string): string {
   const amount = Number(quantity)
   if (meter === 'egress_bytes') return formatBytes(amount)
   if (!meter.endsWith('_byte_seconds')) return `${formatNumber(amount / 3600)} hours`
-  return `${formatNumber(amount / 3600 / 1e9)} GB-hours`
+  return `${formatNumber(amount / 3600 / bytesOfGb)} GB-hours`
 }
 
 /** The name of a meter for people, such as `hot storage`. */

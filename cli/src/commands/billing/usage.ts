@@ -33,7 +33,7 @@ ${examples('computer usage', 'computer usage first --start 2030-01-01 --end 2030
   })
 
 const columns: Columns<UsageRecord> = {
-  machine: ({ machineId }) => machineId,
+  machine: ({ machineName, machineId }) => machineName || machineId,
   meter: ({ meter }) => nameOfMeter(meter),
   quantity: ({ meter, quantity }) => formatQuantity(meter, quantity),
   start: ({ start }) => start,
