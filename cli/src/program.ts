@@ -2,6 +2,9 @@ import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { readFileSync } from 'node:fs'
 import { account } from './commands/account/account.ts'
 import { admin } from './commands/admin/admin.ts'
+import { billing } from './commands/billing/billing.ts'
+import { plan } from './commands/billing/plan.ts'
+import { usage } from './commands/billing/usage.ts'
 import { completion } from './commands/completion/completion.ts'
 import { machineNames } from './commands/completion/machine-names.ts'
 import { cp } from './commands/cp/cp.ts'
@@ -84,6 +87,10 @@ export function createProgram({
     .addCommand(keys)
     .addCommand(org)
     .addCommand(account)
+    .commandsGroup('Usage:')
+    .addCommand(usage)
+    .addCommand(plan)
+    .addCommand(billing)
     .commandsGroup('Server (on its host):')
     .addCommand(up)
     .addCommand(down)

@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { startComputer } from './computer.ts'
+import { givePlan } from '../../server/test/plans.ts'
 
 const computer = await startComputer({ after })
 const { server, run, runOutside, folder } = computer
@@ -77,7 +78,7 @@ test('each class of failure has its own exit code and says what to do', async ()
   const conflict = await run(['machines', 'create', 'one'])
   assert.equal(conflict.code, 6)
 
-  await server.app.db.updateTable('organizations').set({ plan_id: 'free' }).execute()
+  await givePlan(server.app.db, { planId: 'free' })
   const quota = await run(['machines', 'create', 'two'])
   assert.equal(quota.code, 7)
   assert.match(

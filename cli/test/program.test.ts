@@ -27,6 +27,8 @@ test('each admin command has a help text', () => {
   const commands = {
     user: ['create', 'reset-password', 'disable', 'enable', 'list'],
     org: ['list', 'set-plan'],
+    catalog: ['show', 'apply'],
+    billing: ['verify'],
     key: ['create'],
     secrets: ['rotate'],
   }

@@ -1,6 +1,7 @@
 import { apiKeys } from './api-keys.ts'
 import { auditEvents } from './audit-events.ts'
 import { auth } from './auth.ts'
+import { billing } from './billing.ts'
 import { desktop } from './desktop.ts'
 import type { Endpoint } from './endpoint.ts'
 import { events } from './events.ts'
@@ -12,6 +13,7 @@ import { invitations } from './invitations.ts'
 import { machines } from './machines.ts'
 import { members } from './members.ts'
 import { organizations } from './organizations.ts'
+import { plans } from './plans.ts'
 import { ports } from './ports.ts'
 import { processes } from './processes.ts'
 import { secrets } from './secrets.ts'
@@ -19,11 +21,13 @@ import { inputLease, sessions } from './sessions.ts'
 import { snapshots } from './snapshots.ts'
 import { templates } from './templates.ts'
 import { terminals } from './terminals.ts'
+import { usage } from './usage.ts'
 
 export * from './api-keys.ts'
 export * from './audit-event-types.ts'
 export * from './audit-events.ts'
 export * from './auth.ts'
+export * from './billing.ts'
 export * from './desktop-actions.ts'
 export * from './desktop.ts'
 export * from './endpoint.ts'
@@ -48,6 +52,7 @@ export * from './members.ts'
 export * from './openapi.ts'
 export * from './organizations.ts'
 export * from './permissions.ts'
+export * from './plans.ts'
 export * from './ports.ts'
 export * from './processes.ts'
 export * from './screenshots.ts'
@@ -58,6 +63,7 @@ export * from './templates.ts'
 export * from './terminals.ts'
 export * from './text.ts'
 export * from './tiles.ts'
+export * from './usage.ts'
 
 /** Every endpoint by its resource. The server mounts these and OpenAPI documents them. */
 export const endpoints = {
@@ -82,4 +88,7 @@ export const endpoints = {
   input_lease: inputLease,
   events,
   gateway,
+  plans,
+  usage,
+  billing,
 } as const satisfies Record<string, Record<string, Endpoint>>

@@ -5,6 +5,17 @@ const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyl
 const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' })
 const timeOfDay = new Intl.DateTimeFormat(locale, { timeStyle: 'medium' })
 const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
+const dayOfPeriod = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
+const shortDay = new Intl.DateTimeFormat(locale, {
+  month: 'short',
+  day: 'numeric',
+  timeZone: 'UTC',
+})
+const dayAndHour = new Intl.DateTimeFormat(locale, {
+  month: 'short',
+  day: 'numeric',
+  hour: 'numeric',
+})
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
 const plain = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
 
@@ -23,6 +34,20 @@ export function formatTimeOfDay(ms: number): string {
 
 export function formatDay(iso: string): string {
   return day.format(new Date(iso))
+}
+
+/** Of usage and billing, whose days are those of UTC. */
+export function formatPeriodDay(iso: string): string {
+  return dayOfPeriod.format(new Date(iso))
+}
+
+/** Of usage and billing, without the year. */
+export function formatShortDay(iso: string): string {
+  return shortDay.format(new Date(iso))
+}
+
+export function formatHour(iso: string): string {
+  return dayAndHour.format(new Date(iso))
 }
 
 /** Such as "3 minutes ago" or "in 7 days". */
@@ -67,6 +92,12 @@ export function formatNumber(value: number): string {
 /** An amount of money in its smallest unit. */
 export function formatMoney(cents: number, currency: string): string {
   return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(cents / 100)
+}
+
+/** A price of little, such as "$0.0125", from cents that may be a fraction. */
+export function formatRate(cents: number, currency: string): string {
+  const style = { style: 'currency', currency, maximumFractionDigits: 4 } as const
+  return new Intl.NumberFormat(locale, style).format(cents / 100)
 }
 
 export function formatCount(count: number, one: string, many = `${one}s`): string {

@@ -12,7 +12,7 @@ import { queryClient } from './api/query-client.ts'
 import { isSignedOut, sessionQuery } from './api/session.ts'
 import { Shell } from './layout/Shell.tsx'
 import { Crash, NotFound } from './layout/Crash.tsx'
-import { textOf } from './search-parameters.ts'
+import { textOf, textsOf } from './search-parameters.ts'
 import { stateWords } from './words.ts'
 
 /*
@@ -77,10 +77,6 @@ const machine = createRoute({
   ),
 })
 
-export type FilesSearch = { readonly path?: string }
-export type TerminalSearch = { readonly terminal?: string }
-export type EventsSearch = { readonly type?: string }
-
 const machineTabs = [
   createRoute({
     getParentRoute: () => machine,
@@ -93,7 +89,7 @@ const machineTabs = [
   createRoute({
     getParentRoute: () => machine,
     path: '/terminal',
-    validateSearch: (given: Record<string, unknown>): TerminalSearch => textOf(given, 'terminal'),
+    validateSearch: textsOf('terminal'),
     component: lazyRouteComponent(
       () => import('./pages/machine/terminal/TerminalTab.tsx'),
       'TerminalTab',
@@ -102,7 +98,7 @@ const machineTabs = [
   createRoute({
     getParentRoute: () => machine,
     path: '/files',
-    validateSearch: (given: Record<string, unknown>): FilesSearch => textOf(given, 'path'),
+    validateSearch: textsOf('path'),
     component: lazyRouteComponent(() => import('./pages/machine/files/FilesTab.tsx'), 'FilesTab'),
   }),
   createRoute({
@@ -129,7 +125,7 @@ const machineTabs = [
   createRoute({
     getParentRoute: () => machine,
     path: '/events',
-    validateSearch: (given: Record<string, unknown>): EventsSearch => textOf(given, 'type'),
+    validateSearch: textsOf('type'),
     component: lazyRouteComponent(
       () => import('./pages/machine/events/EventsTab.tsx'),
       'EventsTab',
@@ -151,7 +147,6 @@ const machineTabs = [
 ] as const
 
 export type SnapshotsSearch = { readonly machine?: string; readonly origin?: string }
-export type AuditSearch = { readonly type?: string }
 
 const pages = [
   createRoute({
@@ -165,10 +160,7 @@ const pages = [
   createRoute({
     getParentRoute: () => app,
     path: '/snapshots',
-    validateSearch: (given: Record<string, unknown>): SnapshotsSearch => ({
-      ...textOf(given, 'machine'),
-      ...textOf(given, 'origin'),
-    }),
+    validateSearch: textsOf('machine', 'origin'),
     component: lazyRouteComponent(
       () => import('./pages/snapshots/SnapshotsPage.tsx'),
       'SnapshotsPage',
@@ -187,11 +179,13 @@ const pages = [
   createRoute({
     getParentRoute: () => app,
     path: '/usage',
-    component: lazyRouteComponent(() => import('./pages/billing/UsagePage.tsx'), 'UsagePage'),
+    validateSearch: textsOf('window', 'meter'),
+    component: lazyRouteComponent(() => import('./pages/usage/UsagePage.tsx'), 'UsagePage'),
   }),
   createRoute({
     getParentRoute: () => app,
     path: '/billing',
+    validateSearch: textsOf('period'),
     component: lazyRouteComponent(() => import('./pages/billing/BillingPage.tsx'), 'BillingPage'),
   }),
   createRoute({
@@ -207,7 +201,7 @@ const pages = [
   createRoute({
     getParentRoute: () => app,
     path: '/audit',
-    validateSearch: (given: Record<string, unknown>): AuditSearch => textOf(given, 'type'),
+    validateSearch: textsOf('type'),
     component: lazyRouteComponent(() => import('./pages/audit/AuditPage.tsx'), 'AuditPage'),
   }),
   createRoute({
@@ -225,9 +219,7 @@ const pages = [
   }),
 ] as const
 
-/** Where to go after signing in: a path of this origin. */
-export type SignInSearch = { readonly next?: string }
-const signInSearch = (given: Record<string, unknown>): SignInSearch => textOf(given, 'next')
+const signInSearch = textsOf('next')
 
 const publicPages = [
   createRoute({

@@ -46,6 +46,7 @@ test('read-only mode offers only tools that change nothing', async (t) => {
     'read_file',
     'read_process',
     'screenshot',
+    'usage',
   ])
   assert.ok(listed.every(({ annotations }) => annotations?.readOnlyHint))
   const clicking = mcp.call('click', { machine: 'any', x: 1, y: 1 })

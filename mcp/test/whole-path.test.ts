@@ -39,7 +39,7 @@ test('computer mcp serves the tools with the key of a profile', async (t) => {
 
 async function runWorkflow(mcp: McpClient): Promise<void> {
   const { tools } = await mcp.client.listTools()
-  assert.ok(tools.length >= 15 && tools.length <= 32, `${tools.length} tools`)
+  assert.ok(tools.length >= 15 && tools.length <= 36, `${tools.length} tools`)
   assert.match(mcp.client.getInstructions() ?? '', /screenshot/)
 
   const created = await mcp.ok('create_machine', { name: 'work' })

@@ -1,4 +1,5 @@
 import { Auth } from './auth.ts'
+import { Billing, Plans, Usage } from './billing.ts'
 import { Client } from './client.ts'
 import { Events } from './events.ts'
 import { Machines } from './machines.ts'
@@ -40,6 +41,9 @@ export class Computer {
   readonly invitations: Invitations
   readonly organizations: Organizations
   readonly auditEvents: AuditEvents
+  readonly plans: Plans
+  readonly usage: Usage
+  readonly billing: Billing
   readonly auth: Auth
   readonly #client: Client
 
@@ -60,6 +64,9 @@ export class Computer {
     this.invitations = new Invitations(transport)
     this.organizations = new Organizations(transport)
     this.auditEvents = new AuditEvents(transport)
+    this.plans = new Plans(transport)
+    this.usage = new Usage(transport)
+    this.billing = new Billing(transport)
     this.auth = new Auth(transport)
   }
 

@@ -1,11 +1,14 @@
 import type { ErrorCode, FieldError, MachineState, Quota } from '@computer/contract'
 
+type DeclinedQuota = Omit<Quota, 'upgrade_url'>
+
 /** An error response. Its message says what is wrong and what to do. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly code: ErrorCode
   readonly details: readonly FieldError[] | undefined
-  readonly quota: Quota | undefined
+  /** The address at which the plan can be changed is added to the response. */
+  readonly quota: DeclinedQuota | undefined
   /** Seconds after which the same call may succeed, sent as retry-after. */
   readonly retryAfter: number | undefined
   /** Set if a requested range begins past the end of a file: sent as status 416 and content-range. */
@@ -16,7 +19,7 @@ export class ApiError extends Error {
     message: string,
     options: ErrorOptions & {
       readonly details?: readonly FieldError[]
-      readonly quota?: Quota
+      readonly quota?: DeclinedQuota
       readonly retryAfter?: number
       readonly fileSize?: number
     } = {},

@@ -10,6 +10,7 @@ import { collide, holdOrganization } from './forced-race.ts'
 import { startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
 import { gone } from './settled.ts'
+import { givePlan } from './plans.ts'
 
 const server = await startTestServer({ after }, { plan: 'startup' })
 const gateway = await startTestGateway({ after }, server.app)
@@ -232,11 +233,7 @@ async function newOrganization() {
   const owner = await server.signUp()
   const { body } = await owner.call('POST', '/v1/organizations', { name: 'Engines' })
   const organizationId = body.id
-  await db
-    .updateTable('organizations')
-    .set({ plan_id: 'startup' })
-    .where('id', '=', organizationId)
-    .execute()
+  await givePlan(db, { planId: 'startup' }, organizationId)
   await owner.call('POST', '/v1/auth/switch-organization', { organization_id: organizationId })
   const keyOf = ({ id: userId }: Person) => server.apiKey({ creator: { organizationId, userId } })
   return { owner, organizationId, keyOf }

@@ -15,6 +15,7 @@ import { openTerminal, readGuide } from '../../e2e/harness/guide.ts'
 import { environment } from '../src/environment.ts'
 import { startTestServer } from './harness.ts'
 import { findHostNode } from './nodes.ts'
+import { planOf } from './plans.ts'
 
 /* Runs the commands of the accounts guide, and compares its tables with the code. */
 
@@ -46,7 +47,8 @@ test('the guide, pasted whole on a host with its own Node', async (t) => {
     { email: 'charles@example.com', role: 'admin' },
     { email: 'grace@example.com', role: 'owner' },
   ])
-  assert.deepEqual([engines.plan_id, engines.limit_overrides['machines']], ['enterprise', 200])
+  const { plan_id, terms } = await planOf(db, engines.id)
+  assert.deepEqual([plan_id, terms['machines']], ['enterprise', 200])
   for (const said of [
     /"data":\[\],/,
     /api_key\.revoked/,

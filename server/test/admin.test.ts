@@ -8,6 +8,7 @@ import { runAdmin, type AdminOptions } from './admin-process.ts'
 import { openBrowser } from './browser.ts'
 import { startTestServer } from './harness.ts'
 import { eventually } from './settled.ts'
+import { planOf } from './plans.ts'
 
 /* `computer admin` as an operator runs it, beside a running server. */
 
@@ -96,6 +97,7 @@ test('an account that cannot be created is refused, and leaves nothing behind', 
     organizationId: id,
     planId: 'free',
     limits: { members: '1' },
+    immediate: true,
   })
   const full = { id, role: 'member' }
   await assert.rejects(create('eve@example.com', { organization: full }), /allows 1 members/)
@@ -217,13 +219,8 @@ test('the plan and the limits of an organization take effect', async () => {
   assert.deepEqual(await operatorEventsOf(organizationId), ['organization.plan_changed'])
 
   // The new overrides replace the old ones, so the plan's own limits apply again.
-  await setPlan('pro')
-  const row = await db
-    .selectFrom('organizations')
-    .select(['plan_id', 'limit_overrides'])
-    .where('id', '=', organizationId)
-    .executeTakeFirstOrThrow()
-  assert.deepEqual(row, { plan_id: 'pro', limit_overrides: {} })
+  await run({ command: 'org set-plan', organizationId, planId: 'pro', limits: {}, immediate: true })
+  assert.deepEqual(await planOf(db, organizationId), { plan_id: 'pro', terms: {} })
 })
 
 test('lists are printed as tables, or as JSON with --json', async () => {

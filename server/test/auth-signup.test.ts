@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { goodPassword, openBrowser, type Person } from './browser.ts'
 import { startTestServer, type Answer, type TestServer } from './harness.ts'
+import { givePlan } from './plans.ts'
 
 const server = await startTestServer({ after }, { worker: false, plan: 'startup' })
 const env = { COMPUTER_SIGNUP: 'closed', COMPUTER_SIGNUP_PLAN: 'pro' }
@@ -81,7 +82,8 @@ test('organizations created by sign-up have the configured plan', async () => {
     .selectFrom('organizations as o')
     .innerJoin('memberships as m', 'm.organization_id', 'o.id')
     .innerJoin('users as u', 'u.id', 'm.user_id')
-    .select('o.plan_id')
+    .innerJoin('billing_periods as b', 'b.organization_id', 'o.id')
+    .select('b.plan_id')
     .where('u.email', '=', 'invited@example.com')
     .orderBy('m.id')
     .execute()
@@ -94,11 +96,7 @@ test('organizations created by sign-up have the configured plan', async () => {
 /** A user whose organization can have other members. */
 async function hostOf({ app, signUp: join }: TestServer): Promise<Person> {
   const host = await join()
-  await app.db
-    .updateTable('organizations')
-    .set({ plan_id: 'startup' })
-    .where('id', '=', host.personalId)
-    .execute()
+  await givePlan(app.db, { planId: 'startup' }, host.personalId)
   return host
 }
 

@@ -1,4 +1,4 @@
-import type { endpoints } from '@computer/contract'
+import type { endpoints, ErrorCode } from '@computer/contract'
 import { randomUUID } from 'node:crypto'
 import { authRequests } from './auth-requests.ts'
 import { membershipOf } from './colleague.ts'
@@ -13,6 +13,8 @@ export type EndpointRequest = {
   readonly body?: unknown
   /** The only caller for whom it is valid, if that is not everyone of the organization. */
   readonly caller?: Call
+  /** How the server of the tests refuses it, although it is valid. */
+  readonly refusal?: ErrorCode
 }
 
 type Requests = {
@@ -190,6 +192,21 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
     },
     events: { list: running },
     gateway: { createToken: none },
+    plans: {
+      list: none,
+      get: async () => ({ ids: { plan_id: 'startup' } }),
+    },
+    usage: { list: none, series: none },
+    billing: {
+      account: none,
+      summary: none,
+      estimate: async () => ({ body: { machine_id } }),
+      checkout: async () => ({
+        body: { plan_id: 'pro', success_url: 'http://127.0.0.1/' },
+        refusal: 'unsupported_operation',
+      }),
+      portal: async () => ({ body: {}, refusal: 'unsupported_operation' }),
+    },
     api_keys: {
       create: async () => ({ body: { name: 'A key', scopes: ['machines:read'] } }),
       list: none,

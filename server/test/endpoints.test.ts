@@ -26,7 +26,8 @@ test('no endpoint finds rows of another organization', async () => {
     if (endpoint.requires === 'public') continue
     const request = await prepare()
     const answer = await send(stranger, endpoint, request)
-    if (request.ids || namesRows.includes(name)) assertRefused(answer, 'not_found', name)
+    const isForeign = request.ids !== undefined && name !== 'plans.get'
+    if (isForeign || namesRows.includes(name)) assertRefused(answer, 'not_found', name)
     asked.push(...organizationsIn(JSON.stringify(request)))
     const known = [...asked, ...(await organizationsOf(actor))]
     for (const id of organizationsIn(answer.bytes.toString())) assert.ok(known.includes(id), name)
@@ -35,7 +36,12 @@ test('no endpoint finds rows of another organization', async () => {
 
 test('every response matches the contract and has no further fields', async () => {
   for (const { name, endpoint, prepare } of all) {
-    const answer = await sendByOwner(endpoint, await prepare())
+    const request = await prepare()
+    const answer = await sendByOwner(endpoint, request)
+    if (request.refusal) {
+      assertRefused(answer, request.refusal, name)
+      continue
+    }
     assert.equal(answer.status, endpoint.status, `${name} ${answer.bytes}`)
     assert.deepEqual(answer.body, endpoint.response.parse(answer.body), name)
   }
@@ -79,6 +85,7 @@ const namesRows = [
   'auth.switchOrganization',
   'snapshots.create',
   'templates.create',
+  'billing.estimate',
 ]
 
 const organizationsIn = (text: string) => text.match(/org_[0-9a-z]{26}/g) ?? []

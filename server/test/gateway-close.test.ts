@@ -44,7 +44,7 @@ test('a peer that is silent for 45 s is dropped, unless it cannot be heard', (t)
     ping: () => (socket.pings += 1),
     terminate: () => (socket.isTerminated = true),
   })
-  new Connection(socket as never, null as never, null as never)
+  new Connection(socket as never, null as never, null as never, () => {})
   const pass = (seconds: number) => {
     for (let second = 0; second < seconds; second++) t.mock.timers.tick(1_000)
   }

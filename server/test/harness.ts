@@ -14,6 +14,7 @@ import { Changes } from '../src/db/changes.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { insertApiKey, findByKey } from '../src/domain/accounts/api-keys.ts'
 import { openAuthSession } from '../src/domain/accounts/auth-sessions.ts'
+import { openAccount } from '../src/domain/accounts/periods.ts'
 import { ensureOwner } from '../src/domain/operator/bootstrap.ts'
 import { registerImage } from '../src/domain/disks/images.ts'
 import { createFakeEngine } from './fake-engine/engine.ts'
@@ -26,6 +27,7 @@ import type { Timing } from '../src/timing.ts'
 import { runWorker } from '../src/worker/loop.ts'
 import { signUp } from './browser.ts'
 import { callWith, type Answer, type Call } from './call.ts'
+import { givePlan } from './plans.ts'
 import { startTestPostgres, type TestPostgres } from './postgres.ts'
 import { ensureTemplate } from './template-database.ts'
 import { testTiming } from './timing.ts'
@@ -80,7 +82,7 @@ export async function startTestServer(
     rootfsPath: '/nonexistent/rootfs.tar.zst',
   })
   const { key } = await ensureOwner(db)
-  if (options.plan) await db.updateTable('organizations').set({ plan_id: options.plan }).execute()
+  if (options.plan) await givePlan(db, { planId: options.plan })
   const http = createApi(app)
 
   const startWorker = (through: App['driver'] = driver) => {
@@ -207,8 +209,11 @@ async function createUser(app: App, role: Role, where: 'same' | 'stranger'): Pro
   const home = await app.db.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
   const organizationId = where === 'same' ? home.id : newId('org')
   if (where === 'stranger') {
-    const organization = { id: organizationId, name: 'Strangers', plan_id: 'startup' }
-    await app.db.insertInto('organizations').values(organization).execute()
+    await app.db.transaction().execute(async (tx) => {
+      const organization = { id: organizationId, name: 'Strangers' }
+      await tx.insertInto('organizations').values(organization).execute()
+      await openAccount(tx, organizationId, 'startup')
+    })
   }
   const membership = { organization_id: organizationId, user_id: userId, role }
   await app.db

@@ -1,6 +1,7 @@
 import type { Actor } from '../src/actor.ts'
 import { sql } from 'kysely'
 import type { Answer, Call, TestServer } from './harness.ts'
+import { givePlan } from './plans.ts'
 
 /** Calls of the invitation endpoints. */
 export function invitationCalls(server: TestServer) {
@@ -42,11 +43,7 @@ export function invitationCalls(server: TestServer) {
     /** The owner of an organization with two places. */
     async smallOwner(): Promise<Actor> {
       const owner = await server.user('owner', 'stranger')
-      await server.app.db
-        .updateTable('organizations')
-        .set({ plan_id: 'free' })
-        .where('id', '=', owner.organizationId)
-        .execute()
+      await givePlan(server.app.db, { planId: 'free' }, owner.organizationId)
       return owner
     },
   }

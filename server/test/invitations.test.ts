@@ -152,7 +152,7 @@ test('members and pending invitations count against the plan together', async ()
     current: 2,
     maximum: 2,
     plan_id: 'free',
-    upgrade_url: null,
+    upgrade_url: `${server.app.config.dashboardUrl}/billing`,
   })
   await revoke(owner, first.id)
   const { body: second } = await invite(owner, await emailOf(server, person))

@@ -18,6 +18,7 @@ import {
 } from './lifecycle-model.ts'
 import { checkMeters } from './meter-checks.ts'
 import { onDisksOf } from './disks.ts'
+import { givePlan } from './plans.ts'
 
 /*
  * Rounds of concurrent calls on one machine, checked against a model. The seed repeats the calls of an
@@ -35,10 +36,7 @@ const { db } = server.app
 const gates = new Map<MachineId, ReturnType<typeof makeGate>>()
 server.startWorker(gated(server.app.driver))
 const limits = { machines: 1_000, running_machines: 1_000, snapshots_per_machine: 10_000 }
-await db
-  .updateTable('organizations')
-  .set({ limit_overrides: JSON.stringify(limits) as never })
-  .execute()
+await givePlan(db, { terms: limits })
 
 /** A machine in the state that the last round left, and a snapshot of it. */
 type Subject = {

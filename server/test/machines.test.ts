@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { moveMachine } from '../src/domain/events/machine-states.ts'
 import { startTestServer } from './harness.ts'
 import { eventually, gone, settled } from './settled.ts'
+import { givePlan } from './plans.ts'
 
 test('a machine is created running, with every field of the contract', async (t) => {
   const server = await startTestServer(t)
@@ -217,7 +218,7 @@ test('a refusal by the plan contains the quota', async (t) => {
     current: 1,
     maximum: 1,
     plan_id: 'free',
-    upgrade_url: null,
+    upgrade_url: `${server.app.config.dashboardUrl}/billing`,
   })
 })
 
@@ -225,9 +226,6 @@ test('an enterprise organization without its own numbers is refused', async (t) 
   const server = await startTestServer(t, { plan: 'enterprise' })
   const refused = await server.call('POST', '/v1/machines', {})
   assert.deepEqual([refused.status, refused.body.error.quota.maximum], [402, null])
-  await server.app.db
-    .updateTable('organizations')
-    .set({ limit_overrides: JSON.stringify({ machines: 2, running_machines: 2 }) as never })
-    .execute()
+  await givePlan(server.app.db, { terms: { machines: 2, running_machines: 2 } })
   assert.equal((await server.machine({})).state, 'running')
 })

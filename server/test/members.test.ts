@@ -174,7 +174,8 @@ test('a user removed from their last organization gets a personal one', async ()
   const homes = await db
     .selectFrom('memberships as m')
     .innerJoin('organizations as o', 'o.id', 'm.organization_id')
-    .select(['o.id', 'o.plan_id', 'm.role'])
+    .innerJoin('billing_periods as b', 'b.organization_id', 'o.id')
+    .select(['o.id', 'b.plan_id', 'm.role'])
     .where('m.user_id', '=', member.userId)
     .execute()
   const { signupPlan } = server.app.config

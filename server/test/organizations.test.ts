@@ -229,7 +229,8 @@ async function organizationsOf(actor: Actor) {
   return db
     .selectFrom('memberships as m')
     .innerJoin('organizations as o', 'o.id', 'm.organization_id')
-    .select(['o.name', 'o.plan_id', 'm.role'])
+    .innerJoin('billing_periods as b', 'b.organization_id', 'o.id')
+    .select(['o.name', 'b.plan_id', 'm.role'])
     .where('m.user_id', '=', actor.userId)
     .execute()
 }

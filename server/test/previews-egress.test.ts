@@ -7,7 +7,7 @@ import {
   egressOf,
   repeatEgressForMs,
 } from '../src/domain/previews/egress.ts'
-import { Traffic } from '../src/gateway/previews/traffic.ts'
+import { Traffic } from '../src/gateway/traffic.ts'
 import { newUlid } from '../src/ids.ts'
 import { collide } from './forced-race.ts'
 import { startTestServer } from './harness.ts'
@@ -103,9 +103,8 @@ test('a flush during the compaction succeeds, and its retry counts once', async 
 test('a batch that may have been compacted is not retried', async (t) => {
   await clear()
   await using traffic = new Traffic(app)
-  const target = { machine_id: one.id, organization_id: organizationId }
-  const served = (bytes: number) =>
-    traffic.countServed(target as Parameters<Traffic['countServed']>[0], bytes)
+  const target = { machineId: one.id, organizationId }
+  const served = (bytes: number) => traffic.countServed(target, bytes)
   served(50)
   await sql`alter table egress_counts rename to egress_away`.execute(db)
   await traffic.flush()

@@ -121,7 +121,7 @@ test('a plan limits the sessions that are not closed, also under concurrent call
     current: 2,
     maximum: 2,
     plan_id: 'free',
-    upgrade_url: null,
+    upgrade_url: `${server.app.config.dashboardUrl}/billing`,
   })
   await small.call('DELETE', `/v1/sessions/${opened[0]!.body.id}`)
   assert.equal((await open()).status, 201)

@@ -223,7 +223,7 @@ test('a plan counts requested snapshots that have not failed', async (t) => {
     current: 2,
     maximum: 2,
     plan_id: 'free',
-    upgrade_url: null,
+    upgrade_url: `${server.app.config.dashboardUrl}/billing`,
   })
 })
 

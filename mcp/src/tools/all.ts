@@ -9,6 +9,7 @@ import { portTools } from './ports.ts'
 import { screenTools } from './screen.ts'
 import { snapshotTools } from './snapshots.ts'
 import { templateTools } from './templates.ts'
+import { usageTools } from './usage.ts'
 
 /** All tools, in the order in which the model sees them. */
 export const tools: readonly Tool[] = [
@@ -22,4 +23,5 @@ export const tools: readonly Tool[] = [
   ...snapshotTools,
   ...templateTools,
   ...portTools,
+  ...usageTools,
 ]

@@ -108,12 +108,124 @@ export interface AuthSession {
   current: boolean
 }
 
+export interface BillingAccount {
+  organizationId: string
+  state: BillingState
+
+  /** As in the version of the catalog that the period is priced under. */
+  plan: Plan
+
+  /** The plan from the end of the period on. */
+  nextPlanId: string | null
+  periodStart: string
+  periodEnd: string
+  catalogVersion: number
+
+  /** The limits in effect, with what was agreed beside the plan. */
+  limits: {
+    key:
+      | 'running_machines'
+      | 'machines'
+      | 'templates'
+      | 'members'
+      | 'concurrent_sessions'
+      | 'snapshots_per_machine'
+
+    /** Of snapshots_per_machine: of the machine with the most. */
+    current: number
+
+    /** Null: not agreed yet, so it is refused. */
+    limit: number | null
+  }[]
+
+  /** The largest size in effect. */
+  largestSize: MachineSize
+
+  /** Whether this server collects what is due. If not, amounts only inform. */
+  collectsPayments: boolean
+}
+
+export type BillingState = 'trialing' | 'active' | 'past_due' | 'canceled'
+
+export interface Catalog {
+  data: Plan[]
+  nextCursor: string | null
+  hasMore: boolean
+  catalogVersion: number
+
+  /** In the order in which they use up included compute. */
+  sizes: CatalogSize[]
+  meters: CatalogMeter[]
+
+  /** Prices of what is used beyond what a plan includes. */
+  prices: CatalogPrice[]
+}
+
+export interface CatalogMeter {
+  id: Meter
+  unit: MeterUnit
+
+  /** The size of the machines that a compute meter is for. */
+  size: MachineSize | null
+
+  /** The price that applies. */
+  item: PriceItem
+}
+
+export interface CatalogPrice {
+  item: PriceItem
+
+  /** An ISO 4217 code in lower case, such as usd. */
+  currency: string
+
+  /** The price of `per_units` units. Null: not priced, so free. */
+  cents: number | null
+
+  /** A decimal string. Units are byte-seconds of storage, bytes of egress, and thousandths of a standard-second of compute: the seconds of a size times its weight_milli. */
+  perUnits: string
+}
+
+export interface CatalogSize {
+  id: MachineSize
+  cpu: number
+  memoryMb: number
+  diskGb: number
+
+  /** The compute of an hour of this size, in thousandths of a standard-hour. */
+  weightMilli: number
+}
+
 export interface Clipboard {
   text: string
   selection: ClipboardSelection
 }
 
 export type ClipboardSelection = 'clipboard' | 'primary'
+
+export interface CostEstimate {
+  size: MachineSize
+  count: number
+
+  /** For compute, once none is included any more. 0 if the plan does not allow overage. */
+  computeCentsPerHour: string
+
+  /** For disks of new machines, beyond the disk that is included. */
+  hotStorageCentsPerHour: string
+
+  /** Both together. */
+  centsPerHour: string
+
+  /** An ISO 4217 code in lower case, such as usd. */
+  currency: string
+
+  /** Compute that the period still includes. */
+  includedStandardHours: string
+
+  /** When it is used up, if these machines and all that run now go on running. Null: not before the period ends. */
+  includedUntil: string | null
+  periodEnd: string
+  catalogVersion: number
+}
 
 export interface CreatedApiKey {
   id: string
@@ -420,6 +532,17 @@ export interface Membership {
   createdAt: string
 }
 
+/** Seconds that machines of a size ran, bytes of disks and of captured disks times seconds, and bytes that the gateway served: previews, live screens and terminals. */
+export type Meter =
+  | 'compute_small_seconds'
+  | 'compute_standard_seconds'
+  | 'compute_large_seconds'
+  | 'hot_storage_byte_seconds'
+  | 'cold_storage_byte_seconds'
+  | 'egress_bytes'
+
+export type MeterUnit = 'seconds' | 'byte_seconds' | 'bytes'
+
 export type MouseButton = 'left' | 'middle' | 'right'
 
 export interface MovedFile {
@@ -453,6 +576,48 @@ export type Permission =
   | 'api_keys:manage'
   | 'billing:manage'
 
+export interface Plan {
+  id: string
+  name: string
+  limits: {
+    /** Null: negotiated, never unlimited. */
+    runningMachines: number | null
+
+    /** Null: negotiated, never unlimited. */
+    machines: number | null
+
+    /** Null: negotiated, never unlimited. */
+    templates: number | null
+
+    /** Null: negotiated, never unlimited. */
+    members: number | null
+
+    /** Null: negotiated, never unlimited. */
+    concurrentSessions: number | null
+
+    /** Null: negotiated, never unlimited. */
+    snapshotsPerMachine: number | null
+  }
+
+  /** Null: negotiated. */
+  largestSize: MachineSize | null
+
+  /** Compute that each month includes, in hours of a machine of size standard. Null: negotiated. */
+  includedStandardHours: number | null
+
+  /** Disk that may exist all month without cost. Null: negotiated. */
+  includedHotStorageBytes: number | null
+
+  /** Whether use beyond what is included is charged. If not, it costs nothing. */
+  overageAllowed: boolean
+
+  /** The price of a month. Null: negotiated. */
+  priceCents: number | null
+
+  /** An ISO 4217 code in lower case, such as usd. */
+  currency: string
+}
+
 /** A pixel of the display, counted from the top left corner. */
 export interface Point {
   x: number
@@ -484,6 +649,8 @@ export interface Preview {
 }
 
 export type PreviewAccess = 'private' | 'public'
+
+export type PriceItem = 'compute' | 'hot_storage' | 'cold_storage' | 'egress'
 
 export interface Principal {
   user: {
@@ -685,6 +852,91 @@ export interface Terminal {
 
   /** Whether a client is connected. */
   attached: boolean
+}
+
+export interface UsageLine {
+  meter: Meter
+  unit: MeterUnit
+
+  /** A whole number as a decimal string, of any size. */
+  quantity: string
+
+  /** A whole number as a decimal string, of any size. */
+  included: string
+
+  /** What is not included: quantity less included. */
+  billable: string
+
+  /** Rounded once. 0 if the plan does not allow overage. */
+  amountCents: number
+
+  /** An ISO 4217 code in lower case, such as usd. */
+  currency: string
+}
+
+export interface UsagePoint {
+  /** The start of the bucket, which may be before that of the window. */
+  start: string
+  meter: Meter
+
+  /** A whole number as a decimal string, of any size. */
+  quantity: string
+}
+
+export interface UsageRecord {
+  meter: Meter
+
+  /** The size of the machine; null for storage and egress. */
+  size: MachineSize | null
+
+  /** A whole number as a decimal string, of any size. */
+  quantity: string
+  machineId: string
+
+  /** Its last name, if the machine is deleted. */
+  machineName: string
+  start: string
+
+  /** What still goes on ends now. */
+  end: string
+}
+
+export interface UsageSeries {
+  /** The width of a bucket: an hour for up to 7 days until now, else a day. */
+  bucketSeconds: number
+
+  /** The oldest first. Empty buckets are absent. */
+  data: UsagePoint[]
+}
+
+export interface UsageSummary {
+  /** A period is an estimate until it has been closed, minutes after its end. */
+  status: 'estimate' | 'final'
+  planId: string
+
+  /** The version of the catalog that the period is priced under. */
+  catalogVersion: number
+  periodStart: string
+  periodEnd: string
+
+  /** One for every meter. */
+  lines: UsageLine[]
+  computeCredits: {
+    /** Standard-hours as a decimal string with six decimals. */
+    included: string
+
+    /** May be more than what is included. */
+    used: string
+
+    /** At least 0. */
+    remaining: string
+  }
+
+  /** The sum of the lines. The plan's own price is not in it. */
+  totalCents: number
+
+  /** An ISO 4217 code in lower case, such as usd. */
+  currency: string
 }
 
 export interface WrittenFile {

@@ -6,8 +6,11 @@ import type {
   AuditEvent,
   AuditEventType,
   AuthSession,
+  BillingAccount,
+  Catalog,
   Clipboard,
   ClipboardSelection,
+  CostEstimate,
   CreatedApiKey,
   CreatedInvitation,
   DirectoryEntry,
@@ -29,9 +32,11 @@ import type {
   MachineState,
   MachineUsage,
   Membership,
+  Meter,
   MouseButton,
   MovedFile,
   Organization,
+  Plan,
   Point,
   Preview,
   PreviewAccess,
@@ -52,6 +57,9 @@ import type {
   Template,
   TemplateState,
   Terminal,
+  UsageRecord,
+  UsageSeries,
+  UsageSummary,
   WrittenFile,
 } from './records.ts'
 
@@ -1519,6 +1527,123 @@ export interface Routes {
       /** Connect with the subprotocol bearer.TOKEN, once, within 60 seconds. */
       token: string
       expiresAt: string
+    }
+  }
+
+  /** Get the catalog in effect: plans, from the lowest to the highest, sizes and prices. */
+  'GET /v1/plans': {
+    input: {
+      query?: {
+        /** Default: 25. */
+        limit?: number | undefined
+        /** The next_cursor of the previous page. */
+        cursor?: string | undefined
+      }
+    }
+    output: Catalog
+  }
+
+  /** Get a plan of the catalog in effect. */
+  'GET /v1/plans/{plan_id}': { input: { params: { planId: string } }; output: Plan }
+
+  /** List usage records of a time window, newest first. */
+  'GET /v1/usage': {
+    input: {
+      query?: {
+        /** Default: 25. */
+        limit?: number | undefined
+        /** The next_cursor of the previous page. */
+        cursor?: string | undefined
+        /** Default: the start of the current period. */
+        start?: string | undefined
+        /** Not included. At most 366 days after start. Default: the end of the current period. */
+        end?: string | undefined
+        meter?: Meter | undefined
+        machineId?: string | undefined
+        /** One record for each meter of a machine, the sum of the window. */
+        groupBy?: 'machine' | undefined
+      }
+    }
+    output: {
+      data: UsageRecord[]
+      nextCursor: string | null
+      hasMore: boolean
+    }
+  }
+
+  /** Get the usage of a time window in buckets of an hour or a day. */
+  'GET /v1/usage/series': {
+    input: {
+      query?: {
+        /** Default: the start of the current period. */
+        start?: string | undefined
+        /** Not included. At most 366 days after start. Default: the end of the current period. */
+        end?: string | undefined
+        meter?: Meter | undefined
+        machineId?: string | undefined
+      }
+    }
+    output: UsageSeries
+  }
+
+  /** Get the organization's billing account: its plan, period and limits. */
+  'GET /v1/billing': { input: object; output: BillingAccount }
+
+  /** Get what a billing period has used, what of it is included, and what it costs. */
+  'GET /v1/billing/usage-summary': {
+    input: {
+      query?: {
+        /** Any time in the period. The period before another contains the millisecond before its period_start. Default: now. */
+        period?: string | undefined
+      }
+    }
+    output: UsageSummary
+  }
+
+  /** Estimate what machines would cost, before they are created or started. */
+  'POST /v1/billing/estimate': {
+    input: {
+      body?: {
+        /** For new machines. Give either this or machine_id. */
+        size?: MachineSize | undefined
+
+        /** For the start of a machine that exists. */
+        machineId?: string | undefined
+
+        /** How many new machines. Default: 1. */
+        count?: number | undefined
+      }
+    }
+    output: CostEstimate
+  }
+
+  /** Begin the purchase of a plan. Fails without a payment provider on the server. */
+  'POST /v1/billing/checkout': {
+    input: {
+      body: {
+        planId: string
+
+        /** The page that the browser returns to. */
+        successUrl: string
+      }
+    }
+    output: {
+      /** Send the browser there. */
+      url: string
+    }
+  }
+
+  /** Open the customer portal. Fails without a payment provider on the server. */
+  'POST /v1/billing/portal': {
+    input: {
+      body?: {
+        /** The page that the browser returns to. */
+        returnUrl?: string | undefined
+      }
+    }
+    output: {
+      /** Send the browser there. */
+      url: string
     }
   }
 }

@@ -8,6 +8,7 @@ import { addHealthRoutes } from '../http/health.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { auditEventRoutes } from './audit-events.ts'
 import { authRoutes } from './auth.ts'
+import { billingRoutes } from './billing.ts'
 import { addDashboard } from './dashboard.ts'
 import { desktopRoutes } from './desktop.ts'
 import { addDocumentRoutes } from './documents.ts'
@@ -26,6 +27,7 @@ import { machineRoutes } from './machines.ts'
 import { memberRoutes } from './members.ts'
 import { organizationRoutes } from './organizations.ts'
 import { portRoutes } from './ports.ts'
+import { planRoutes } from './plans.ts'
 import { addPreviewExchange } from './preview-exchange.ts'
 import { processRoutes } from './processes.ts'
 import { mount, type Authenticate, type RouteHooks } from './route.ts'
@@ -35,6 +37,7 @@ import { inputLeaseRoutes, sessionRoutes } from './sessions.ts'
 import { snapshotRoutes } from './snapshots.ts'
 import { templateRoutes } from './templates.ts'
 import { terminalRoutes } from './terminals.ts'
+import { usageRoutes } from './usage.ts'
 
 /** The HTTP API of an App. Tests may pass their own authentication and clients. */
 export function createApi(
@@ -89,6 +92,9 @@ export function createApi(
   mount(http, hooks, endpoints.input_lease, inputLeaseRoutes(app))
   mount(http, hooks, endpoints.events, eventRoutes(app))
   mount(http, hooks, endpoints.gateway, gatewayTokenRoutes(app))
+  mount(http, hooks, endpoints.plans, planRoutes(app))
+  mount(http, hooks, endpoints.usage, usageRoutes(app))
+  mount(http, hooks, endpoints.billing, billingRoutes(app))
   mount(http, accountHooks, endpoints.api_keys, apiKeyRoutes(app))
   return http
 }

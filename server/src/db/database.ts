@@ -3,6 +3,7 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { NamingClient } from './named-statements.ts'
 import type { AccountsTables } from './tables/accounts.ts'
+import type { BillingTables } from './tables/billing.ts'
 import type { CatalogTables } from './tables/catalog.ts'
 import type { DisksTables } from './tables/disks.ts'
 import type { MachinesTables } from './tables/machines.ts'
@@ -10,6 +11,7 @@ import type { SecretsTables } from './tables/secrets.ts'
 import type { PreviewsTables } from './tables/previews.ts'
 
 export type Schema = CatalogTables &
+  BillingTables &
   AccountsTables &
   MachinesTables &
   DisksTables &
@@ -34,6 +36,7 @@ export type SnapshotRow = Selectable<Schema['snapshots']>
 export type SecretRow = Selectable<Schema['machine_secrets']>
 export type TemplateRow = Selectable<Schema['templates']>
 export type PreviewRow = Selectable<Schema['previews']>
+export type PeriodRow = Selectable<Schema['billing_periods']>
 
 export function openDatabase(
   url: string,
@@ -48,11 +51,22 @@ export function openDatabase(
   // A connection that dies fails its next statement and is replaced. If it dies between statements, even
   // within a transaction, this listener alone sees the error.
   pool.on('connect', (client) => {
+    void client.query(limitTransactions).catch(() => {})
     client.on('error', (error) => options.log.warn({ err: error }, 'lost a database connection'))
   })
   pool.on('error', () => {})
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
 }
+
+/**
+ * No transaction lasts longer than nine minutes, on which the closing of billing periods depends
+ * (domain/accounts/periods.ts). Postgres before 17 lacks the limit of whole transactions; ours have few
+ * statements, and none waits for anything but the database.
+ */
+const limitTransactions = `
+  select set_config(name, case name when 'transaction_timeout' then '540s' else '60s' end, false)
+  from pg_settings
+  where name in ('transaction_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout')`
 
 /** Parses bigints as numbers (fences and counts stay below 2^53), other types as pg does. */
 function getTypeParser(oid: number, format?: 'text' | 'binary') {

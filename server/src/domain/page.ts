@@ -61,6 +61,17 @@ export function pageOfItems<Item extends { readonly id: string }>(
   )
 }
 
+/** A page of rows that are in memory, in the order of their positions, which are whole numbers. */
+export function pageInMemory<Row>(
+  page: PageRequest,
+  rows: readonly Row[],
+  positionOf: (row: Row) => number,
+): Promise<Page<Row>> {
+  const read = async (after: string | null, count: number) =>
+    rows.filter((row) => after === null || positionOf(row) > Number(after)).slice(0, count)
+  return pageByKey(page, /^\d{1,9}$/, (row) => String(positionOf(row)), read)
+}
+
 function cut<Row>(page: PageRequest, rows: Row[], position: (row: Row) => string): Page<Row> {
   const data = rows.slice(0, page.limit)
   const last = data.at(-1)

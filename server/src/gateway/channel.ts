@@ -9,6 +9,7 @@ import { parse } from '../http/parse.ts'
 import type { Timing } from '../timing.ts'
 import { Connection } from './connection.ts'
 import type { OpenConnections } from './open-connections.ts'
+import type { Traffic } from './traffic.ts'
 
 /** How the gateway serves a channel of the contract. */
 type ChannelHandler<Params, Query, Admitted extends Admission> = {
@@ -38,12 +39,13 @@ export type GatewayContext = {
   readonly authenticate: (request: FastifyRequest) => Promise<Actor>
   readonly connections: OpenConnections
   readonly timing: Pick<Timing, 'tickMs'>
+  readonly traffic: Traffic
 }
 
 /** Serves one channel. Read `admit` to know all that happens to a handshake. */
 export function mountChannel<Params, Query, Admitted extends Admission>(
   http: FastifyInstance,
-  { authenticate, connections, timing }: GatewayContext,
+  { authenticate, connections, timing, traffic }: GatewayContext,
   channel: Channel,
   handler: ChannelHandler<Params, Query, Admitted>,
 ): void {
@@ -75,7 +77,12 @@ export function mountChannel<Params, Query, Admitted extends Admission>(
     handler: () => {},
     wsHandler: (socket, request) => {
       const { admitted, authorization } = admissions.get(request)!
-      const connection = new Connection(socket, request.raw.socket, authorization)
+      const { machineId, actor } = authorization
+      const countServed = (bytes: number) => {
+        if (machineId)
+          traffic.countServed({ machineId, organizationId: actor.organizationId }, bytes)
+      }
+      const connection = new Connection(socket, request.raw.socket, authorization, countServed)
       connections.add(connection)
       if (channel.ticks) connection.sendTicks(timing.tickMs)
       return handler.open(connection, admitted)

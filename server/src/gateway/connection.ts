@@ -22,12 +22,19 @@ export class Connection {
   readonly #heartbeat: NodeJS.Timeout
   #silence: NodeJS.Timeout
   readonly #drainWaiters: (() => void)[] = []
+  readonly #onServed: (bytes: number) => void
   #isCorked = false
 
-  /** `transport` is the socket below the WebSocket. */
-  constructor(socket: WebSocket, transport: Socket, authorization: ConnectionAuthorization) {
+  /** `transport` is the socket below the WebSocket. `onServed` is told the payload that left it. */
+  constructor(
+    socket: WebSocket,
+    transport: Socket,
+    authorization: ConnectionAuthorization,
+    onServed: (bytes: number) => void,
+  ) {
     this.#socket = socket
     this.#transport = transport
+    this.#onServed = onServed
     this.authorization = authorization
     for (const sign of ['pong', 'message']) socket.on(sign, () => this.#awaitSilence())
     this.#heartbeat = setInterval(() => socket.ping(), pingEveryMs)
@@ -123,7 +130,10 @@ export class Connection {
     if (!this.isOpen) return
     if (this.#socket.bufferedAmount > maxBufferedBytes) return this.#socket.terminate()
     this.#cork()
-    this.#socket.send(data, { binary, compress: false }, () => this.#notifyDrained())
+    this.#socket.send(data, { binary, compress: false }, (error) => {
+      if (!error && binary) this.#onServed(data.length)
+      this.#notifyDrained()
+    })
   }
 
   /** One write for all sends of a turn, because the write is the expensive part of a message. */

@@ -17,6 +17,7 @@ import { mountScreenChannel } from './screen-channel.ts'
 import { ScreenHubRegistry } from './screen/hub-registry.ts'
 import { SessionSockets } from './screen/session-sockets.ts'
 import { mountTerminalChannel } from './terminal-channel.ts'
+import { Traffic } from './traffic.ts'
 
 /** Larger frames are refused before they are complete. Channels have smaller limits of their own. */
 const maxFrameBytes = 4 * 1024 * 1024
@@ -57,6 +58,7 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
     authenticate: (request) => authenticateHandshake(app, request),
     connections,
     timing: app.timing,
+    traffic: new Traffic(app),
   }
   const feeds = new EventFeedRegistry(app)
   const hubs = new ScreenHubRegistry(app)
@@ -67,6 +69,7 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
     feeds[Symbol.dispose]()
     hubs[Symbol.dispose]()
     await sockets[Symbol.asyncDispose]()
+    await context.traffic[Symbol.asyncDispose]()
   })
   addHealthRoutes(http, app)
   mountEventChannels(http, app, context, feeds)

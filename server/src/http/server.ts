@@ -27,6 +27,7 @@ const maxShownPath = 200
 /** Fastify with the limits, request ids, body parsers and error envelope of the API, without routes. */
 export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): FastifyInstance {
   const { config, log } = app
+  const upgradeUrl = `${config.dashboardUrl}/billing`
   const http = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     trustProxy: config.trustProxy.length > 0 && [...config.trustProxy],
@@ -46,7 +47,7 @@ export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): Fastify
     // An undecodable URL reaches no route and no hook.
     frameworkErrors: (error, request, reply) => {
       void reply.header('x-request-id', request.id)
-      void sendError(reply, toApiError(error), request.id)
+      void sendError(reply, toApiError(error), { requestId: request.id, upgradeUrl })
     },
     return503OnClosing: false,
   })
@@ -77,7 +78,7 @@ export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): Fastify
     if (answer.code === 'internal_error' && !reply.raw.destroyed) {
       request.log.error({ err: error }, 'request failed')
     }
-    return sendError(reply, answer, request.id)
+    return sendError(reply, answer, { requestId: request.id, upgradeUrl })
   })
   return http
 }
@@ -103,7 +104,7 @@ export async function closeHttp(http: FastifyInstance, graceMs = 5_000): Promise
 
 const bodyHeaders = ['content-type', 'content-length', 'content-range', 'accept-ranges']
 
-function sendError(reply: FastifyReply, error: ApiError, requestId: string) {
+function sendError(reply: FastifyReply, error: ApiError, context: ErrorContext) {
   if (error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
   if (error.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer')
   // They describe a body that failed before its first byte.
@@ -111,17 +112,23 @@ function sendError(reply: FastifyReply, error: ApiError, requestId: string) {
   const { fileSize } = error
   if (fileSize !== undefined) void reply.header('content-range', `bytes */${fileSize}`)
   const status = fileSize === undefined ? errorStatus[error.code] : 416
-  return reply.code(status).send(envelope(error, requestId))
+  return reply.code(status).send(envelope(error, context))
 }
 
-function envelope(error: ApiError, requestId: string): ErrorEnvelope {
+type ErrorContext = {
+  readonly requestId: string
+  /** The page of the dashboard with the plans. */
+  readonly upgradeUrl: string | null
+}
+
+function envelope(error: ApiError, { requestId, upgradeUrl }: ErrorContext): ErrorEnvelope {
   return {
     error: {
       code: error.code,
       message: error.message,
       request_id: requestId,
       ...(error.details && { details: [...error.details] }),
-      ...(error.quota && { quota: error.quota }),
+      ...(error.quota && { quota: { ...error.quota, upgrade_url: upgradeUrl } }),
     },
   }
 }
@@ -162,7 +169,8 @@ function refuseBrokenHttp(error: BrokenHttp, socket: Socket): void {
       ? `the headers are larger than ${maxHeaderBytes} bytes`
       : 'this is not an HTTP request'
   const id = `req_${newUlid()}`
-  const body = JSON.stringify(envelope(new ApiError('invalid_request', message), id))
+  const refusal = new ApiError('invalid_request', message)
+  const body = JSON.stringify(envelope(refusal, { requestId: id, upgradeUrl: null }))
   // The parser tells no method, and a response to HEAD has no body.
   const { rawPacket } = error
   const isHead = Buffer.isBuffer(rawPacket) && rawPacket.toString('latin1', 0, 5) === 'HEAD '

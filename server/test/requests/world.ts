@@ -6,6 +6,7 @@ import { addColleague } from '../colleague.ts'
 import type { Call, TestServer } from '../harness.ts'
 import type { SentRequest } from './request.ts'
 import { eventually } from '../settled.ts'
+import { givePlan } from '../plans.ts'
 
 /** Ids of an organization's rows by the name of their schema, such as MachineId. */
 export type Ids = Readonly<Record<string, readonly string[]>>
@@ -41,9 +42,10 @@ export async function furnish(server: TestServer, mark: string, isHome = false):
   const owner = await server.user('owner', isHome ? 'same' : 'stranger')
   await db
     .updateTable('organizations')
-    .set({ name: `${mark} organization`, limit_overrides: JSON.stringify(limits) as never })
+    .set({ name: `${mark} organization` })
     .where('id', '=', owner.organizationId)
     .execute()
+  await givePlan(db, { terms: limits }, owner.organizationId)
   await markUser(server, owner, mark)
   const call = server.as(owner)
   const workhorse = (await create(call, '/v1/machines', { name: `${mark}-workhorse` })).id

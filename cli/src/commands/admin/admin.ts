@@ -1,4 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
+import { billing } from './billing.ts'
+import { catalog } from './catalog.ts'
 import { key } from './key.ts'
 import { loginLink } from './login-link.ts'
 import { org } from './org.ts'
@@ -7,10 +9,12 @@ import { user } from './user.ts'
 
 export const admin = new Command('admin')
   .description(
-    'Manage accounts, sign-in, plans, API keys and secret encryption, as the operator of this server.',
+    'Manage accounts, sign-in, plans, prices, API keys and secret encryption, as the operator of this server.',
   )
   .addCommand(user)
   .addCommand(org)
+  .addCommand(catalog)
+  .addCommand(billing)
   .addCommand(key)
   .addCommand(loginLink)
   .addCommand(secrets)

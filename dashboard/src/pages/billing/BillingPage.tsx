@@ -1,5 +1,27 @@
+import { useQuery } from '@tanstack/react-query'
+import { accountQuery } from '../../api/billing.ts'
 import { Page } from '../../ui/Page.tsx'
+import { QueryView } from '../../ui/QueryView.tsx'
+import { Account } from './Account.tsx'
+import { Limits } from './Limits.tsx'
+import { Period } from './Period.tsx'
+import { Plans } from './Plans.tsx'
 
+/** The plan of the organization, its limits, what a period costs, and the plans to choose from. */
 export function BillingPage() {
-  return <Page title="Billing">{null}</Page>
+  const query = useQuery(accountQuery)
+  return (
+    <Page title="Billing" description="The plan of the organization, and what its use comes to.">
+      <QueryView query={query}>
+        {(account) => (
+          <div className="space-y-8">
+            <Account account={account} />
+            <Limits account={account} />
+            <Period />
+            <Plans account={account} />
+          </div>
+        )}
+      </QueryView>
+    </Page>
+  )
 }

@@ -9,6 +9,8 @@ import { Button } from '../../ui/Button.tsx'
 import { Play, Power } from '../../ui/icons.ts'
 import { Age } from '../../ui/Time.tsx'
 import { notifyError } from '../../ui/notify.ts'
+import { useRates } from '../sizes/rates.ts'
+import { CostSoFar } from './CostSoFar.tsx'
 import { MachineMenu } from './MachineMenu.tsx'
 import { MachineName } from './MachineName.tsx'
 import { whyNot } from './steps.ts'
@@ -16,6 +18,7 @@ import { whyNot } from './steps.ts'
 /** The name, the state and the next step of a machine. */
 export function MachineHeader({ machine }: { readonly machine: MachineRecord }) {
   const { name, state, size, cpu, memoryMb, diskGb, startedAt } = machine
+  const rate = useRates().get(size)
   return (
     <header className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 pt-4 pb-2 sm:px-6">
       <div className="min-w-0 flex-1">
@@ -33,8 +36,10 @@ export function MachineHeader({ machine }: { readonly machine: MachineRecord }) 
               <>
                 {' · up '}
                 <Age since={startedAt} />
+                {rate && ` · ${rate} an hour`}
               </>
             )}
+            <CostSoFar machine={machine} />
           </span>
         </div>
       </div>

@@ -1,15 +1,18 @@
 import type { MachineSize } from '@computer/sdk'
-import { limits, machineSizes } from '@computer/sdk/tables'
+import { limits } from '@computer/sdk/tables'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { createMachine } from '../../api/machine-actions.ts'
+import { templatesQuery } from '../../api/templates.ts'
 import { Button } from '../../ui/Button.tsx'
 import { Checkbox } from '../../ui/Checkbox.tsx'
 import { Dialog, DialogButtons } from '../../ui/Dialog.tsx'
 import { ErrorNotice } from '../../ui/ErrorNotice.tsx'
 import { TextField } from '../../ui/Field.tsx'
-import { Select } from '../../ui/Select.tsx'
 import { useForm } from '../../ui/use-form.ts'
+import { Cost } from '../sizes/Cost.tsx'
+import { SizeSelect } from '../sizes/SizeSelect.tsx'
 import { TemplateSelect } from './TemplateSelect.tsx'
 
 /** `template`: the size that the template names. */
@@ -41,6 +44,9 @@ function CreateForm({
   const [template, setTemplate] = useState(given)
   const [size, setSize] = useState<SizeChoice>(given ? 'template' : 'small')
   const [start, setStart] = useState(true)
+  const templates = useInfiniteQuery(templatesQuery).data?.pages.flatMap(({ data }) => data)
+  const sizeOfTemplate = templates?.find(({ id }) => id === template)?.size
+  const costOf = size === 'template' ? sizeOfTemplate : size
   const form = useForm(['name', 'size', 'template', 'region'], async (values) => {
     const name = String(values.get('name')).trim()
     const region = String(values.get('region')).trim()
@@ -75,15 +81,18 @@ function CreateForm({
           else if (size === 'template') setSize('small')
         }}
       />
-      <Select<SizeChoice>
-        label="Size"
-        value={size}
-        onChange={setSize}
-        choices={[
-          ...(template ? [{ value: 'template' as const, label: 'The size of the template' }] : []),
-          ...machineSizes.map((value) => ({ value, label: value })),
-        ]}
-      />
+      <div className="space-y-1.5">
+        <SizeSelect<'template'>
+          value={size}
+          onChange={setSize}
+          others={
+            template
+              ? [{ value: 'template', label: 'The size of the template', detail: sizeOfTemplate }]
+              : []
+          }
+        />
+        {costOf && <Cost size={costOf} />}
+      </div>
       <TextField
         label="Region"
         name="region"

@@ -9,10 +9,11 @@ import { Checkbox } from '../../ui/Checkbox.tsx'
 import { cx } from '../../ui/cx.ts'
 import { Age } from '../../ui/Time.tsx'
 import { MachineMenu } from '../machine/MachineMenu.tsx'
+import { useRates } from '../sizes/rates.ts'
 import type { Selection } from './selection.ts'
 
 const rowHeight = 44
-const columns = ['Name', 'State', 'Size', 'Region', 'Age', ''] as const
+const columns = ['Name', 'State', 'Size', 'An hour', 'Region', 'Age', ''] as const
 
 /** All machines of the filter. Only the rows that can be seen are in the page, however many there are. */
 export function MachineTable({
@@ -27,6 +28,7 @@ export function MachineTable({
 }) {
   const body = useRef<HTMLTableSectionElement>(null)
   const [offset, setOffset] = useState(0)
+  const rates = useRates()
   const rows = useVirtualizer({
     count: machines.length,
     getScrollElement: () => document.getElementById('content'),
@@ -75,7 +77,13 @@ export function MachineTable({
         <tbody ref={body}>
           <Gap height={before} />
           {shown.map(({ index, key }) => (
-            <MachineRow key={key} machine={machines[index]!} index={index} selection={selection} />
+            <MachineRow
+              key={key}
+              machine={machines[index]!}
+              rate={rates.get(machines[index]!.size)}
+              index={index}
+              selection={selection}
+            />
           ))}
           <Gap height={after} />
         </tbody>
@@ -88,18 +96,22 @@ export function MachineTable({
 const widths: Readonly<Record<(typeof columns)[number], string>> = {
   Name: '',
   State: 'w-28',
-  Size: 'w-56 hidden md:table-cell',
-  Region: 'w-28 hidden lg:table-cell',
+  Size: 'w-64 hidden md:table-cell',
+  'An hour': 'w-24 hidden lg:table-cell',
+  Region: 'w-28 hidden xl:table-cell',
   Age: 'w-28 hidden sm:table-cell',
   '': 'w-12',
 }
 
 function MachineRow({
   machine,
+  rate,
   index,
   selection,
 }: {
   readonly machine: MachineRecord
+  /** What an hour of its size costs. */
+  readonly rate: string | undefined
   readonly index: number
   readonly selection: Selection
 }) {
@@ -135,6 +147,9 @@ function MachineRow({
       </td>
       <td className={cx('truncate px-2 text-muted', widths.Size)}>
         {size} · {cpu} vCPU · {formatMemory(memoryMb)} · {diskGb} GB
+      </td>
+      <td className={cx('px-2 text-muted tabular-nums', widths['An hour'])}>
+        {state === 'running' ? (rate ?? '') : ''}
       </td>
       <td className={cx('truncate px-2 text-muted', widths.Region)}>{region}</td>
       <td className={cx('px-2 text-muted', widths.Age)}>

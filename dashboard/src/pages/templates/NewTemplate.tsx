@@ -10,6 +10,7 @@ import { notify } from '../../ui/notify.ts'
 import { QueryView } from '../../ui/QueryView.tsx'
 import { Select } from '../../ui/Select.tsx'
 import { useForm } from '../../ui/use-form.ts'
+import { SizeSelect } from '../sizes/SizeSelect.tsx'
 import { TemplateFields } from './TemplateFields.tsx'
 
 /** A template of an image and a size. Those of a disk begin at a snapshot. */
@@ -62,13 +63,7 @@ function NewTemplateForm({
           }))}
         />
       )}
-      <Select
-        label="Size"
-        value={size}
-        onChange={setSize}
-        choices={machineSizes.map((value) => ({ value, label: value }))}
-        hint="Of machines that do not ask for another."
-      />
+      <SizeSelect value={size} onChange={setSize} hint="Of machines that do not ask for another." />
       {form.error !== undefined && <ErrorNotice error={form.error} />}
       <DialogButtons>
         <Button onClick={onClose}>Cancel</Button>

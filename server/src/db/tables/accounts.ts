@@ -19,8 +19,6 @@ export type AccountsTables = {
   organizations: {
     id: OrganizationId
     name: string
-    plan_id: string
-    limit_overrides: Generated<Record<string, number | string>>
     created_at: At
     deleted_at: Date | null
   }

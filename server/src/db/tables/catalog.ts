@@ -1,6 +1,6 @@
 import type { MachineSize } from '@computer/contract'
 
-/** Plans and sizes, by version of the catalog. */
+/** Plans, sizes and prices, by version of the catalog. */
 export type CatalogTables = {
   catalog_versions: { version: number; effective_at: Date }
   catalog_sizes: {
@@ -29,5 +29,13 @@ export type CatalogTables = {
     overage_allowed: boolean
     price_cents: number | null
     currency: string
+  }
+  catalog_prices: {
+    catalog_version: number
+    item: 'compute' | 'hot_storage' | 'cold_storage' | 'egress'
+    currency: string
+    cents: number | null
+    /** A decimal string. */
+    per_units: string
   }
 }

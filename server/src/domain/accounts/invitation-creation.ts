@@ -2,7 +2,7 @@ import type { InvitationId, Role } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
-import type { Tx } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import { conflict } from '../../errors.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
 import { getEntitlements, requireRoom } from './plans.ts'
@@ -99,19 +99,27 @@ async function requireNewAddress(tx: Tx, actor: Actor, email: string): Promise<v
 
 /** A pending invitation counts as a member, so that it can always be accepted. */
 export async function requireSeat(tx: Tx, actor: Pick<Actor, 'organizationId'>): Promise<void> {
-  const members = await tx
+  const entitlements = await getEntitlements(tx, actor.organizationId)
+  requireRoom(entitlements, 'members', await countSeats(tx, actor))
+}
+
+/** Members and pending invitations. */
+export async function countSeats(
+  db: Database,
+  { organizationId }: Pick<Actor, 'organizationId'>,
+): Promise<number> {
+  const members = await db
     .selectFrom('memberships')
     .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('organization_id', '=', actor.organizationId)
+    .where('organization_id', '=', organizationId)
     .executeTakeFirstOrThrow()
-  const pending = await tx
+  const pending = await db
     .selectFrom('invitations as i')
     .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('i.organization_id', '=', actor.organizationId)
+    .where('i.organization_id', '=', organizationId)
     .where(invitationState, '=', 'pending')
     .executeTakeFirstOrThrow()
-  const entitlements = await getEntitlements(tx, actor.organizationId)
-  requireRoom(entitlements, 'members', members.count + pending.count)
+  return members.count + pending.count
 }
 
 async function mailInvitation(tx: Tx, invitation: Invitation, acceptUrl: string): Promise<void> {

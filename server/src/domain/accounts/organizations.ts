@@ -2,10 +2,13 @@ import type { OrganizationId, UserId } from '@computer/contract'
 import type { Actor, UserActor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { Config } from '../../config.ts'
-import type { OrganizationRow, Tx } from '../../db/database.ts'
+import type { OrganizationRow, PeriodRow, Tx } from '../../db/database.ts'
 import { ApiError, conflict, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { auditedBy, noteAudit } from './audit-events.ts'
+import { findOpenPeriod, openAccount } from './periods.ts'
+
+export type OrganizationWithPlan = OrganizationRow & Pick<PeriodRow, 'plan_id'>
 
 /** Called again with the id of an interrupted call, it returns the organization of that call. */
 export async function createOrganization(
@@ -13,13 +16,16 @@ export async function createOrganization(
   actor: UserActor,
   id: OrganizationId,
   input: { readonly name: string },
-): Promise<OrganizationRow> {
+): Promise<OrganizationWithPlan> {
   return app.db.transaction().execute(async (tx) => {
     const existing = await findOrganization(tx, id)
     if (existing) return existing
     await requireRoomToOwn(tx, app.config, actor.userId)
-    const organization = { id, name: input.name, plan_id: app.config.signupPlan }
-    const row = await insertOrganization(tx, organization, actor.userId)
+    const row = await insertOrganization(
+      tx,
+      { id, name: input.name },
+      { planId: app.config.signupPlan, ownerId: actor.userId },
+    )
     await noteAudit(tx, {
       ...auditedBy(actor),
       organizationId: id,
@@ -36,8 +42,8 @@ export async function createPersonalOrganization(
   user: { readonly id: UserId; readonly name: string },
   planId: string,
 ): Promise<OrganizationId> {
-  const organization = { id: newId('org'), name: `${user.name}'s organization`, plan_id: planId }
-  const { id, name } = await insertOrganization(tx, organization, user.id)
+  const organization = { id: newId('org'), name: `${user.name}'s organization` }
+  const { id, name } = await insertOrganization(tx, organization, { planId, ownerId: user.id })
   await noteAudit(tx, {
     organizationId: id,
     type: 'organization.created',
@@ -54,15 +60,11 @@ export async function renameOrganization(
   actor: Actor,
   id: OrganizationId,
   name: string,
-): Promise<OrganizationRow> {
+): Promise<OrganizationWithPlan> {
   if (id !== actor.organizationId) throw notFound(`organization ${id}`)
   return app.db.transaction().execute(async (tx) => {
     await lockOrganization(tx, actor)
-    const before = await tx
-      .selectFrom('organizations')
-      .selectAll()
-      .where('id', '=', id)
-      .executeTakeFirstOrThrow()
+    const before = (await findOrganization(tx, id))!
     if (before.name === name) return before
     await noteAudit(tx, {
       ...auditedBy(actor),
@@ -70,12 +72,8 @@ export async function renameOrganization(
       target: { type: 'organization', id, name },
       message: `it was ${before.name}`,
     })
-    return tx
-      .updateTable('organizations')
-      .set({ name })
-      .where('id', '=', id)
-      .returningAll()
-      .executeTakeFirstOrThrow()
+    await tx.updateTable('organizations').set({ name }).where('id', '=', id).execute()
+    return { ...before, name }
   })
 }
 
@@ -132,23 +130,32 @@ export async function requireRoomToOwn(
   )
 }
 
-async function findOrganization(tx: Tx, id: OrganizationId): Promise<OrganizationRow | undefined> {
-  return tx.selectFrom('organizations').selectAll().where('id', '=', id).executeTakeFirst()
+async function findOrganization(
+  tx: Tx,
+  id: OrganizationId,
+): Promise<OrganizationWithPlan | undefined> {
+  const row = await tx
+    .selectFrom('organizations')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && { ...row, plan_id: (await findOpenPeriod(tx, id)).plan_id }
 }
 
 async function insertOrganization(
   tx: Tx,
-  organization: { readonly id: OrganizationId; readonly name: string; readonly plan_id: string },
-  ownerId: UserId,
-): Promise<OrganizationRow> {
+  organization: { readonly id: OrganizationId; readonly name: string },
+  { planId, ownerId }: { readonly planId: string; readonly ownerId: UserId },
+): Promise<OrganizationWithPlan> {
   const row = await tx
     .insertInto('organizations')
     .values(organization)
     .returningAll()
     .executeTakeFirstOrThrow()
+  await openAccount(tx, row.id, planId)
   await tx
     .insertInto('memberships')
     .values({ id: newId('mem'), organization_id: row.id, user_id: ownerId, role: 'owner' })
     .execute()
-  return row
+  return { ...row, plan_id: planId }
 }

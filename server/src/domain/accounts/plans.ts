@@ -25,29 +25,31 @@ export async function getSize(db: Database, size: MachineSize) {
 }
 
 /**
- * The limits of an organization. A limit that is null in the plan is negotiated, never unlimited: without
- * an override for the organization the call is refused (specification, Errors).
+ * The limits of an organization, by the plan and the terms of its period. A limit that is null in the plan
+ * is negotiated, never unlimited: without a number in the terms the call is refused (specification,
+ * Errors).
  */
 export async function getEntitlements(
   db: Database,
   organizationId: OrganizationId,
 ): Promise<Entitlements> {
   const plan = await db
-    .selectFrom('organizations as o')
-    .innerJoin('catalog_plans as p', 'p.id', 'o.plan_id')
+    .selectFrom('billing_periods as b')
+    .innerJoin('catalog_plans as p', (join) =>
+      join.onRef('p.id', '=', 'b.plan_id').onRef('p.catalog_version', '=', 'b.catalog_version'),
+    )
     .selectAll('p')
-    .select('o.limit_overrides')
-    .where('o.id', '=', organizationId)
-    .where('p.catalog_version', '=', currentVersion())
+    .select('b.terms')
+    .where('b.organization_id', '=', organizationId)
+    .where('b.status', '=', 'open')
     .executeTakeFirstOrThrow()
-  const overrides = plan.limit_overrides
   const find = (key: QuotaLimit): number | null => {
-    const value = overrides[key] ?? plan[key]
+    const value = plan.terms[key] ?? plan[key]
     return typeof value === 'number' ? value : null
   }
   return {
     planId: plan.id,
-    largestSize: (overrides['largest_size'] ?? plan.largest_size ?? 'small') as MachineSize,
+    largestSize: (plan.terms['largest_size'] ?? plan.largest_size ?? 'small') as MachineSize,
     find,
     limit(key) {
       const value = find(key)
@@ -55,7 +57,7 @@ export async function getEntitlements(
       throw new ApiError(
         'quota_exceeded',
         `plan ${plan.id} has no limit configured for ${wordsOf(key)}; ask the operator to set one`,
-        { quota: { limit: key, current: 0, maximum: null, plan_id: plan.id, upgrade_url: null } },
+        { quota: { limit: key, current: 0, maximum: null, plan_id: plan.id } },
       )
     },
   }
@@ -68,7 +70,7 @@ export function requireRoom(entitlements: Entitlements, limit: QuotaLimit, curre
   throw new ApiError(
     'quota_exceeded',
     `plan ${entitlements.planId} allows ${maximum} ${wordsOf(limit)}, and ${current} are in use`,
-    { quota: { limit, current, maximum, plan_id: entitlements.planId, upgrade_url: null } },
+    { quota: { limit, current, maximum, plan_id: entitlements.planId } },
   )
 }
 

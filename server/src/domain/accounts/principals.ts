@@ -16,9 +16,11 @@ export async function describePrincipal(
     .execute()
   // Not taken from the list above: a cached actor may outlive its membership for a moment.
   const active = await app.db
-    .selectFrom('organizations')
-    .select(['id', 'name', 'plan_id'])
-    .where('id', '=', actor.organizationId)
+    .selectFrom('organizations as o')
+    .innerJoin('billing_periods as b', 'b.organization_id', 'o.id')
+    .select(['o.id', 'o.name', 'b.plan_id'])
+    .where('o.id', '=', actor.organizationId)
+    .where('b.status', '=', 'open')
     .executeTakeFirstOrThrow()
   const { principal } = actor
   const isUser = principal.type === 'user'

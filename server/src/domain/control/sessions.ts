@@ -132,11 +132,19 @@ function selectSessions(db: Database, actor: Actor) {
 
 async function requireRoomForSession(tx: Tx, actor: Actor): Promise<void> {
   await lockOrganization(tx, actor)
-  const { open } = await tx
+  const open = await countOpenSessions(tx, actor)
+  requireRoom(await getEntitlements(tx, actor.organizationId), 'concurrent_sessions', open)
+}
+
+export async function countOpenSessions(
+  db: Database,
+  { organizationId }: Pick<Actor, 'organizationId'>,
+): Promise<number> {
+  const { open } = await db
     .selectFrom('sessions')
     .select((eb) => eb.fn.countAll<number>().as('open'))
-    .where('organization_id', '=', actor.organizationId)
+    .where('organization_id', '=', organizationId)
     .where(state, '!=', 'closed')
     .executeTakeFirstOrThrow()
-  requireRoom(await getEntitlements(tx, actor.organizationId), 'concurrent_sessions', open)
+  return open
 }

@@ -151,17 +151,36 @@ function selectSnapshots(db: Database, actor: Actor) {
     .where('s.organization_id', '=', actor.organizationId)
 }
 
-/** Manual snapshots count, except failed ones, which hold no disk. */
 async function requireRoomForSnapshot(tx: Tx, actor: Actor, machineId: MachineId): Promise<void> {
-  const { taken } = await tx
-    .selectFrom('snapshots as s')
-    .innerJoin('captures as c', 'c.id', 's.capture_id')
+  const { taken } = await selectCounted(tx)
     .select((eb) => eb.fn.countAll<number>().as('taken'))
     .where('s.machine_id', '=', machineId)
-    .where('s.origin', '=', 'manual')
-    .where('s.deleted_at', 'is', null)
-    .where('c.state', '!=', 'error')
     .executeTakeFirstOrThrow()
   const entitlements = await getEntitlements(tx, actor.organizationId)
   requireRoom(entitlements, 'snapshots_per_machine', taken)
+}
+
+/** The most snapshots that one machine has of those that count against the plan. */
+export async function countMostSnapshots(
+  db: Database,
+  { organizationId }: Pick<Actor, 'organizationId'>,
+): Promise<number> {
+  const most = await selectCounted(db)
+    .select((eb) => eb.fn.countAll<number>().as('taken'))
+    .where('s.organization_id', '=', organizationId)
+    .groupBy('s.machine_id')
+    .orderBy('taken', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return most?.taken ?? 0
+}
+
+/** Manual snapshots count, except failed ones, which hold no disk. */
+function selectCounted(db: Database) {
+  return db
+    .selectFrom('snapshots as s')
+    .innerJoin('captures as c', 'c.id', 's.capture_id')
+    .where('s.origin', '=', 'manual')
+    .where('s.deleted_at', 'is', null)
+    .where('c.state', '!=', 'error')
 }

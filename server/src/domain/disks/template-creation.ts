@@ -2,7 +2,7 @@ import type { CreateTemplate, MachineSize, TemplateId } from '@computer/contract
 import type { Insertable } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
-import type { MachineRow, Schema, Tx } from '../../db/database.ts'
+import type { Database, MachineRow, Schema, Tx } from '../../db/database.ts'
 import { invalid, notRunning } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import {
@@ -132,10 +132,18 @@ async function requireFittingSize(
 }
 
 async function requireRoomForTemplate(tx: Tx, actor: Actor): Promise<void> {
-  const { templates } = await tx
+  const templates = await countTemplates(tx, actor)
+  requireRoom(await getEntitlements(tx, actor.organizationId), 'templates', templates)
+}
+
+export async function countTemplates(
+  db: Database,
+  { organizationId }: Pick<Actor, 'organizationId'>,
+): Promise<number> {
+  const { templates } = await db
     .selectFrom('templates')
     .select((eb) => eb.fn.countAll<number>().as('templates'))
-    .where('organization_id', '=', actor.organizationId)
+    .where('organization_id', '=', organizationId)
     .executeTakeFirstOrThrow()
-  requireRoom(await getEntitlements(tx, actor.organizationId), 'templates', templates)
+  return templates
 }

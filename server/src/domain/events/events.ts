@@ -37,7 +37,7 @@ export async function appendEvent(tx: Tx, id: MachineId, detail: EventDetail): P
 
 /**
  * Inserts the event whose sequence the row now has, and updates the meters. Times have milliseconds, as
- * clients see them, and never decrease within a log.
+ * clients see them, never decrease within a log, and never fall into a billing period that has ended.
  */
 export async function insertEvent(tx: Tx, machine: MachineRow, detail: EventDetail): Promise<void> {
   const facts = factsOf(machine, detail)
@@ -46,6 +46,10 @@ export async function insertEvent(tx: Tx, machine: MachineRow, detail: EventDeta
     .select('occurred_at')
     .where('machine_id', '=', machine.id)
     .where('sequence', '=', machine.event_sequence - 1)
+  const closed = tx
+    .selectFrom('billing_accounts')
+    .select('closed_through')
+    .where('organization_id', '=', machine.organization_id)
   const event = await tx
     .insertInto('machine_events')
     .values({
@@ -58,7 +62,7 @@ export async function insertEvent(tx: Tx, machine: MachineRow, detail: EventDeta
       to_state: detail.to ?? null,
       message: detail.message ?? null,
       sequence: machine.event_sequence,
-      occurred_at: sql`date_trunc('milliseconds', greatest(clock_timestamp(), ${before}))`,
+      occurred_at: sql`date_trunc('milliseconds', greatest(clock_timestamp(), ${before}, ${closed}))`,
       facts: facts && (JSON.stringify(facts) as never),
     })
     .returningAll()

@@ -1,5 +1,5 @@
 import type { MachineId, MachineSize, OrganizationId } from '@computer/contract'
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { CaptureRow, Database, MachineRow, Tx } from '../../db/database.ts'
 import { meterSteps, type Metered, type MeteredEvent, type Quantity } from './meter-replay.ts'
 
@@ -64,6 +64,14 @@ async function closeInterval(
     .execute()
 }
 
+/** A part of the time of an organization, and optionally of one meter or machine. */
+export type UsageWindow = {
+  readonly start: Date
+  readonly end: Date
+  readonly meter?: string | undefined
+  readonly machineId?: MachineId | undefined
+}
+
 export type UsageMeter = `compute_${MachineSize}_seconds` | `${'hot' | 'cold'}_storage_byte_seconds`
 
 /**
@@ -76,26 +84,53 @@ export type UsageMeter = `compute_${MachineSize}_seconds` | `${'hot' | 'cold'}_s
 export async function usageOf(
   db: Database,
   organizationId: OrganizationId,
-  window: { readonly start: Date; readonly end: Date; readonly meter?: UsageMeter | undefined },
+  window: UsageWindow,
 ): Promise<ReadonlyMap<UsageMeter, bigint>> {
-  const { start, end, meter } = window
+  // Sums of seconds are fast; few sums are then multiplied.
   const { rows } = await sql<{ meter: UsageMeter; quantity: string }>`
-    with cut as (
-      select
-        case meter when 'compute' then 'compute_' || size || '_seconds'
-          else meter || '_byte_seconds' end as meter,
-        ceil(extract(epoch from least(coalesce(ended_at, statement_timestamp()), ${end})))
-          - ceil(extract(epoch from greatest(started_at, ${start}))) as seconds,
-        coalesce(bytes, 1) as units
+    select ${meterName} as meter, sum(seconds * coalesce(bytes, 1))::text as quantity
+    from (
+      select meter, size, bytes, sum(last - first) as seconds
+      from (${cutIntervals(organizationId, window)}) as cut
+      group by meter, size, bytes
+    ) as sums
+    group by 1
+    having sum(seconds * coalesce(bytes, 1)) > 0`.execute(db)
+  return new Map(rows.map((row) => [row.meter, BigInt(row.quantity)]))
+}
+
+/** The name of the meter that a row of `cutIntervals` counts for. */
+export const meterName = sql<UsageMeter>`(
+  case meter when 'compute' then 'compute_' || size || '_seconds' else meter || '_byte_seconds' end
+)`
+
+/**
+ * The intervals of an organization, cut to a window: all readers of quantities begin with these rows.
+ * `first` and `last` are the seconds since 1970 of the first whole second that counts and of the one after
+ * the last. Each counts 1, or the bytes.
+ */
+export function cutIntervals(
+  organizationId: OrganizationId,
+  { start, end, meter, machineId }: UsageWindow,
+): RawBuilder<unknown> {
+  const [, size = null] = /^compute_(.*)_seconds$/.exec(meter ?? '') ?? []
+  const kind = size === null ? meter?.replace(/_byte_seconds$/, '') : 'compute'
+  // Doubles have whole seconds and microseconds exactly until the year 2255, and are fast.
+  return sql`
+    select * from (
+      select id, machine_id, meter, size, bytes, started_at,
+        greatest(started_at, ${start}) as cut_start,
+        least(coalesce(ended_at, statement_timestamp()), ${end}) as cut_end,
+        ceil(date_part('epoch', greatest(started_at, ${start})))::bigint as first,
+        ceil(date_part('epoch', least(coalesce(ended_at, statement_timestamp()), ${end})))::bigint
+          as last
       from meter_intervals
       where organization_id = ${organizationId}
         and started_at < ${end}
         and (ended_at is null or ended_at > ${start})
-    )
-    select meter, sum(greatest(seconds, 0) * units)::text as quantity
-    from cut
-    where ${meter ?? null}::text is null or meter = ${meter ?? null}
-    group by meter
-    having sum(greatest(seconds, 0) * units) > 0`.execute(db)
-  return new Map(rows.map((row) => [row.meter, BigInt(row.quantity)]))
+        and (${machineId ?? null}::text is null or machine_id = ${machineId ?? null})
+        and (${kind ?? null}::text is null or meter = ${kind ?? null})
+        and (${size}::text is null or size = ${size})
+    ) as each
+    where first < last`
 }

@@ -1,5 +1,5 @@
 import type { Actor } from '../../actor.ts'
-import type { Tx } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import { getEntitlements, requireRoom } from '../accounts/plans.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 
@@ -13,7 +13,12 @@ export async function requireRoomToRun(tx: Tx, actor: Actor): Promise<void> {
 /** Counts under a lock on the organization, so that concurrent creations cannot exceed the plan. */
 export async function countMachines(tx: Tx, actor: Actor) {
   await lockOrganization(tx, actor)
-  return tx
+  return readMachineCounts(tx, actor)
+}
+
+/** The same without the lock, for display. */
+export async function readMachineCounts(db: Database, actor: Pick<Actor, 'organizationId'>) {
+  return db
     .selectFrom('machines')
     .select((eb) => [
       eb.fn.countAll<number>().as('machines'),

@@ -2,6 +2,7 @@ import { ApiKeyScope } from '@computer/contract'
 import type { Database } from '../../db/database.ts'
 import { newId } from '../../ids.ts'
 import { insertApiKey } from '../accounts/api-keys.ts'
+import { openAccount } from '../accounts/periods.ts'
 
 /**
  * Makes the first owner, the first organization (plan startup) and its first API key if the database has
@@ -27,8 +28,9 @@ export async function ensureOwner(
     if (!first) {
       const user = { id: userId, email: 'owner@localhost', name: 'Owner' }
       await tx.insertInto('users').values(user).execute()
-      const organization = { id: organizationId, name: 'Home', plan_id: 'startup' }
+      const organization = { id: organizationId, name: 'Home' }
       await tx.insertInto('organizations').values(organization).execute()
+      await openAccount(tx, organizationId, 'startup')
       await tx
         .insertInto('memberships')
         .values({

@@ -2,59 +2,76 @@ import { MachineSize, QuotaLimit, type OrganizationId } from '@computer/contract
 import type { App } from '../../app.ts'
 import type { Database, OrganizationRow, Tx } from '../../db/database.ts'
 import { invalid, notFound } from '../../errors.ts'
+import type { Terms } from '../../db/tables/billing.ts'
 import { noteAudit } from '../accounts/audit-events.ts'
+import { changePlan } from '../accounts/plan-changes.ts'
 import { currentVersion } from '../accounts/plans.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import type { Operator } from './users.ts'
 
-type Overrides = OrganizationRow['limit_overrides']
-
 const maxLimit = 1_000_000_000
+/** Of the allowance of hot storage, in bytes. */
+const maxBytes = Number.MAX_SAFE_INTEGER
+
+const allowances = ['included_standard_hours', 'included_hot_storage_bytes'] as const
+const requiredKeys = [...QuotaLimit.options, 'largest_size'] as const
+
+type PlanChange = {
+  readonly planId: string
+  readonly limits: Readonly<Record<string, string>>
+  /** A change to a lower plan need not wait for the end of the period. */
+  readonly immediate: boolean
+}
+export type ChangedPlan = Pick<OrganizationRow, 'id' | 'name' | 'created_at'> & {
+  readonly plan_id: string
+  readonly terms: Terms
+  /** When the plan takes effect; null if it has. */
+  readonly effective_at: Date | null
+}
 
 /**
- * Changes the plan of an organization. The limits replace its earlier overrides. They override the
- * plan's own, and must include every limit that the plan leaves to negotiation.
+ * Changes the plan of an organization. The limits replace its earlier terms. They override the plan's own,
+ * and must include every limit that the plan leaves to negotiation.
  */
 export async function setPlan(
   app: Pick<App, 'db'>,
   operator: Operator,
   organizationId: OrganizationId,
-  change: { readonly planId: string; readonly limits: Readonly<Record<string, string>> },
-): Promise<OrganizationRow> {
-  const overrides = readLimits(change.limits)
+  change: PlanChange,
+): Promise<ChangedPlan> {
+  const { planId, immediate } = change
+  const terms = readTerms(change.limits)
   return app.db.transaction().execute(async (tx) => {
-    await requirePlan(tx, change.planId, overrides)
+    await requirePlan(tx, planId, terms)
     await lockOrganization(tx, { organizationId })
-    const before = await tx
+    const organization = await tx
       .selectFrom('organizations')
-      .select('plan_id')
+      .select(['id', 'name', 'created_at'])
       .where('id', '=', organizationId)
       .executeTakeFirst()
-    if (!before) throw notFound(`organization ${organizationId}`)
-    const after = await tx
-      .updateTable('organizations')
-      .set({ plan_id: change.planId, limit_overrides: overrides })
-      .where('id', '=', organizationId)
-      .returningAll()
-      .executeTakeFirstOrThrow()
-    const limits = Object.entries(overrides).map(([key, value]) => `${key} ${value}`)
+    if (!organization) throw notFound(`organization ${organizationId}`)
+    const { from, effectiveAt } = await changePlan(tx, organizationId, { planId, terms, immediate })
+    const limits = Object.entries(terms).map(([key, value]) => `${key} ${value}`)
+    const time = effectiveAt === null ? [] : [`from ${effectiveAt.toISOString()} on`]
     await noteAudit(tx, {
       organizationId,
       type: 'organization.plan_changed',
       actor: operator,
       address: null,
-      target: { type: 'organization', id: organizationId, name: after.name },
-      message: [`from ${before.plan_id} to ${change.planId}`, ...limits].join(', '),
+      target: { type: 'organization', id: organizationId, name: organization.name },
+      message: [`from ${from} to ${planId}`, ...limits, ...time].join(', '),
     })
-    return after
+    return { ...organization, plan_id: planId, terms, effective_at: effectiveAt }
   })
 }
 
-/** Every organization with its counts of members and machines, the oldest first. */
+/** Every organization with its plan and its counts of members and machines, the oldest first. */
 export async function listOrganizations(db: Database) {
   return db
     .selectFrom('organizations as o')
+    .innerJoin('billing_periods as b', 'b.organization_id', 'o.id')
     .selectAll('o')
+    .select(['b.plan_id', 'b.terms'])
     .select((eb) => [
       eb
         .selectFrom('memberships as m')
@@ -68,34 +85,36 @@ export async function listOrganizations(db: Database) {
         .select(eb.fn.countAll<number>().as('count'))
         .as('machines'),
     ])
+    .where('b.status', '=', 'open')
     .where('o.deleted_at', 'is', null)
     .orderBy('o.id')
     .execute()
 }
 
-function readLimits(limits: Readonly<Record<string, string>>): Overrides {
-  const keys: readonly string[] = [...QuotaLimit.options, 'largest_size']
+function readTerms(limits: Readonly<Record<string, string>>): Terms {
+  const keys: readonly string[] = [...QuotaLimit.options, ...allowances, 'largest_size']
   const sizes: readonly string[] = MachineSize.options
-  const overrides: Overrides = {}
+  const terms: Terms = {}
   for (const [key, text] of Object.entries(limits)) {
     if (!keys.includes(key)) throw invalid(`unknown limit ${key}; use one of ${join(keys)}`)
     if (key === 'largest_size') {
       if (!sizes.includes(text))
         throw invalid(`largest_size must be one of ${join(sizes)}, not ${text}`)
-      overrides[key] = text
+      terms[key] = text
     } else {
       const value = /^\d+$/.test(text) ? Number(text) : NaN
-      if (!(value <= maxLimit)) {
-        throw invalid(`${key} must be a whole number up to ${maxLimit}, not ${text}`)
+      const max = key === 'included_hot_storage_bytes' ? maxBytes : maxLimit
+      if (!(value <= max)) {
+        throw invalid(`${key} must be a whole number up to ${max}, not ${text}`)
       }
-      overrides[key] = value
+      terms[key] = value
     }
   }
-  return overrides
+  return terms
 }
 
-/** Refuses an unknown plan, and one whose missing limits the overrides do not set. */
-async function requirePlan(tx: Tx, planId: string, overrides: Overrides): Promise<void> {
+/** Refuses an unknown plan, and one whose missing limits the terms do not set. */
+async function requirePlan(tx: Tx, planId: string, terms: Terms): Promise<void> {
   const plans = await tx
     .selectFrom('catalog_plans')
     .selectAll()
@@ -106,8 +125,7 @@ async function requirePlan(tx: Tx, planId: string, overrides: Overrides): Promis
   if (!plan) {
     throw invalid(`unknown plan ${planId}; use one of ${join(plans.map(({ id }) => id))}`)
   }
-  const keys = [...QuotaLimit.options, 'largest_size'] as const
-  const missing = keys.filter((key) => plan[key] === null && overrides[key] === undefined)
+  const missing = requiredKeys.filter((key) => plan[key] === null && terms[key] === undefined)
   if (missing.length > 0) {
     throw invalid(`plan ${planId} has no limits of its own; also set ${join(missing)}`)
   }

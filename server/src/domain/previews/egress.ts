@@ -1,5 +1,5 @@
 import type { MachineId, OrganizationId, PreviewId } from '@computer/contract'
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Database } from '../../db/database.ts'
 
 const compactBatchSize = 50_000
@@ -13,7 +13,10 @@ export type EgressCount = {
 /** Batches may be retried for this long. Older ones may have been compacted, so their id is gone. */
 export const repeatEgressForMs = 30 * 60_000
 
-/** Adds bytes that machines sent. A batch counts once, however often it is written. */
+/**
+ * Adds bytes that machines sent. A batch counts once, however often it is written, and never in a billing
+ * period that has ended.
+ */
 export async function addEgress(
   db: Database,
   flushId: string,
@@ -28,6 +31,9 @@ export async function addEgress(
         machine_id: machineId,
         organization_id: organizationId,
         bytes,
+        counted_at: sql<Date>`greatest(now(), (
+          select closed_through from billing_accounts where organization_id = ${organizationId}
+        ))`,
       })),
     )
     .onConflict((known) => known.columns(['flush_id', 'machine_id']).doNothing())
@@ -75,6 +81,27 @@ export async function egressOf(
     where organization_id = ${organizationId}
       and counted_at >= ${window.start} and counted_at < ${window.end}`.execute(db)
   return BigInt(rows[0]!.bytes)
+}
+
+/** The same as rows `machine_id`, `hour` and `bytes`, one for each machine and hour (UTC) with any. */
+export function egressHours(
+  organizationId: OrganizationId,
+  window: {
+    readonly start: Date
+    readonly end: Date
+    readonly meter?: string | undefined
+    readonly machineId?: MachineId | undefined
+  },
+): RawBuilder<unknown> {
+  const { start, end, meter = 'egress_bytes', machineId = null } = window
+  return sql`
+    select machine_id, date_trunc('hour', counted_at, 'UTC') as hour, sum(bytes) as bytes
+    from egress_counts
+    where organization_id = ${organizationId}
+      and counted_at >= ${start} and counted_at < ${end}
+      and ${meter}::text = 'egress_bytes'
+      and (${machineId}::text is null or machine_id = ${machineId})
+    group by machine_id, date_trunc('hour', counted_at, 'UTC')`
 }
 
 /** Updates when previews were last requested, given how many milliseconds ago. */

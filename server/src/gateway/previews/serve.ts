@@ -16,7 +16,7 @@ import { forward, type ProxiedRequest } from './forward.ts'
 import type { PreviewRequest } from './listener.ts'
 import { sendNotFound, sendPage, sendRedirect } from './pages.ts'
 import { validateRequest } from './validate-request.ts'
-import type { Traffic } from './traffic.ts'
+import type { Traffic } from '../traffic.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 import { forwardUpgrade } from './upgrade.ts'
 import type { PortConnections } from './port-connections.ts'
@@ -78,13 +78,15 @@ function proxy(
   activeRequests.add(active)
   ending.once('close', () => activeRequests.remove(active))
   traffic.countRequest(target)
+  const { machine_id: machineId, organization_id: organizationId } = target
+  const machine = { machineId, organizationId }
   const proxied: ProxiedRequest = {
     target,
     request,
     response,
     host: request.headers.host!,
     client: proxies.clientOf(request),
-    countServed: (bytes) => traffic.countServed(target, bytes),
+    countServed: (bytes) => traffic.countServed(machine, bytes),
   }
   if (upgrade) forwardUpgrade(ports, proxied, upgrade)
   else forward(ports, proxied)

@@ -6,9 +6,9 @@ import { ActiveRequests } from './active-requests.ts'
 import { listen, type PreviewRequest } from './listener.ts'
 import { sendPage } from './pages.ts'
 import { serveRequest, type PreviewContext } from './serve.ts'
-import { Traffic } from './traffic.ts'
 import { TrustedProxies } from './trusted-proxies.ts'
 import { PortConnections } from './port-connections.ts'
+import { Traffic } from '../traffic.ts'
 
 /*
  * Previews: published ports at their own hostnames, on a listener of their own. Read serve.ts from top

@@ -1,7 +1,7 @@
 import type { App } from '../../app.ts'
-import type { OrganizationRow, UserRow } from '../../db/database.ts'
+import type { UserRow } from '../../db/database.ts'
 import { createOwnerKey } from '../../domain/operator/keys.ts'
-import { listOrganizations, setPlan } from '../../domain/operator/plans.ts'
+import { listOrganizations, setPlan, type ChangedPlan } from '../../domain/operator/plans.ts'
 import {
   createUser,
   disableUser,
@@ -10,6 +10,8 @@ import {
   replacePassword,
   type Operator,
 } from '../../domain/operator/users.ts'
+import { verifyBilling } from './billing.ts'
+import { applyCatalog, showCatalog } from './catalog.ts'
 import { rotate } from './secrets.ts'
 import { printLoginLink } from './login-link.ts'
 import { generatePassword, readPassword } from './password.ts'
@@ -50,13 +52,16 @@ export async function runAdminCommand(
     case 'org list':
       return showOrganizations(await listOrganizations(app.db))
     case 'org set-plan': {
-      const { organizationId, planId, limits } = request
-      const organization = await setPlan(app, operator, organizationId, { planId, limits })
-      return {
-        json: showOrganization(organization),
-        text: `${organization.name} now has the plan ${describePlan(organization)}`,
-      }
+      const { organizationId, planId, limits, immediate } = request
+      const change = { planId, limits, immediate }
+      return showPlanChange(await setPlan(app, operator, organizationId, change))
     }
+    case 'catalog show':
+      return showCatalog(app)
+    case 'catalog apply':
+      return applyCatalog(app, request)
+    case 'billing verify':
+      return verifyBilling(app, request)
     case 'key create': {
       const { id, name, organization_id, prefix, scopes, created_at, secret } =
         await createOwnerKey(app, operator, request)
@@ -129,8 +134,24 @@ function showUser(user: UserRow) {
   return { id, email, name, state: stateOf(user), created_at }
 }
 
-function showOrganization({ id, name, plan_id, limit_overrides, created_at }: OrganizationRow) {
-  return { id, name, plan_id, limits: limit_overrides, created_at }
+function showPlanChange(changed: ChangedPlan): AdminAnswer {
+  const { name, effective_at } = changed
+  const plan = describePlan(changed)
+  const text =
+    effective_at === null
+      ? `${name} now has the plan ${plan}`
+      : `${name} will have the plan ${plan} from ${effective_at.toISOString()}, when its period ends; --now changes it at once`
+  return { json: { ...showOrganization(changed), effective_at }, text }
+}
+
+function showOrganization({
+  id,
+  name,
+  plan_id,
+  terms,
+  created_at,
+}: Omit<ChangedPlan, 'effective_at'>) {
+  return { id, name, plan_id, limits: terms, created_at }
 }
 
 function stateOf({ disabled_at, password_hash }: UserRow): string {
@@ -138,8 +159,8 @@ function stateOf({ disabled_at, password_hash }: UserRow): string {
   return password_hash === null ? 'no password' : 'active'
 }
 
-function describePlan({ plan_id, limit_overrides }: OrganizationRow): string {
-  const limits = Object.entries(limit_overrides).map(([key, value]) => `${key} ${value}`)
+function describePlan({ plan_id, terms }: Pick<ChangedPlan, 'plan_id' | 'terms'>): string {
+  const limits = Object.entries(terms).map(([key, value]) => `${key} ${value}`)
   limits.sort()
   return limits.length === 0 ? plan_id : `${plan_id} (${limits.join(', ')})`
 }

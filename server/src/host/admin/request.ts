@@ -1,5 +1,6 @@
 import { ApiKey, ApiKeyScope, Email, OrganizationId, PersonName, Role } from '@computer/contract'
 import { z } from 'zod'
+import { CatalogFile } from '../../domain/billing/catalog-file.ts'
 
 /** The request that `computer admin …` passes to main-admin.ts as its argument. Passwords use stdin. */
 const requests = z.discriminatedUnion('command', [
@@ -24,6 +25,17 @@ const requests = z.discriminatedUnion('command', [
     organizationId: OrganizationId,
     planId: z.string(),
     limits: z.record(z.string(), z.string()),
+    immediate: z.boolean().default(false),
+  }),
+  z.strictObject({ command: z.literal('catalog show') }),
+  z.strictObject({
+    command: z.literal('catalog apply'),
+    catalog: CatalogFile,
+    effectiveAt: z.iso.datetime({ offset: true }).nullable(),
+  }),
+  z.strictObject({
+    command: z.literal('billing verify'),
+    organizationId: OrganizationId.nullable(),
   }),
   z.strictObject({
     command: z.literal('key create'),

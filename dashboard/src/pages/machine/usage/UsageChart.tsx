@@ -1,9 +1,8 @@
 import { useEffect, useRef } from 'react'
-import uPlot from 'uplot'
-import 'uplot/dist/uPlot.min.css'
 import type { UsageSample } from '../../../api/usage-now.ts'
 import { formatMemory, formatNumber, formatTimeOfDay } from '../../../format.ts'
 import { cx } from '../../../ui/cx.ts'
+import { startPlot, type Plot } from '../../../ui/plot.ts'
 import { columnsOf } from './usage-columns.ts'
 
 const height = 140
@@ -41,42 +40,21 @@ function Lines({
   const holder = useRef<HTMLDivElement>(null)
   const cpu = useRef<HTMLSpanElement>(null)
   const memory = useRef<HTMLSpanElement>(null)
-  const plot = useRef<uPlot>(undefined)
+  const plot = useRef<Plot>(undefined)
   useEffect(() => {
-    const element = holder.current!
-    // The canvas takes the colours that the theme gives to texts, at each drawing.
-    const colour = (of: HTMLElement) => () => getComputedStyle(of).color
-    const text = colour(element)
-    const grid = { stroke: () => getComputedStyle(element).borderTopColor, width: 1 }
-    const axis = { stroke: text, grid, ticks: { show: false }, font: '11px Geist, sans-serif' }
-    plot.current = new uPlot(
-      {
-        width: element.clientWidth,
-        height,
-        legend: { show: false },
-        cursor: { show: false },
-        scales: { y: { range: [0, 100] } },
-        axes: [
-          { ...axis, values: (_, ticks) => ticks.map((tick) => formatTimeOfDay(tick * 1_000)) },
-          { ...axis, size: 34 },
-        ],
-        series: [
-          {},
-          { stroke: colour(cpu.current!), width: 2, points: { show: false } },
-          { stroke: colour(memory.current!), width: 2, dash: dashes, points: { show: false } },
-        ],
-      },
-      [[], [], []],
-      element,
-    )
-    const resizing = new ResizeObserver(() =>
-      plot.current?.setSize({ width: element.clientWidth, height }),
-    )
-    resizing.observe(element)
-    return () => {
-      resizing.disconnect()
-      plot.current?.destroy()
-    }
+    plot.current = startPlot(holder.current!, height, (colourOf) => ({
+      scales: { y: { range: [0, 100] } },
+      ticks: [
+        (ticks) => ticks.map((tick) => formatTimeOfDay(tick * 1_000)),
+        (ticks) => ticks.map(String),
+      ],
+      series: [
+        {},
+        { stroke: colourOf(cpu.current!), width: 2, points: { show: false } },
+        { stroke: colourOf(memory.current!), width: 2, dash: dashes, points: { show: false } },
+      ],
+    }))
+    return () => plot.current?.end()
   }, [])
   useEffect(() => plot.current?.setData(columnsOf(samples, memoryMb)), [samples, memoryMb])
   return (

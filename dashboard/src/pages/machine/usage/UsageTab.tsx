@@ -6,18 +6,19 @@ import { formatBytes, formatMemory, formatNumber } from '../../../format.ts'
 import { QueryView } from '../../../ui/QueryView.tsx'
 import { NotRunning } from '../NotRunning.tsx'
 import { useMachine } from '../use-machine.ts'
-import { Meter } from './Meter.tsx'
+import { PeriodUsage } from './PeriodUsage.tsx'
+import { Meter } from '../../../ui/Meter.tsx'
 
 const UsageChart = lazy(async () => ({ default: (await import('./UsageChart.tsx')).UsageChart }))
 const bytesOfGb = 1024 ** 3
 
-/** What a machine uses now. */
+/** What a machine uses now, and what it used in this billing period. */
 export function UsageTab() {
   const { record } = useMachine()
-  if (record.state !== 'running') return <NotRunning record={record} />
   return (
-    <section aria-label="Usage" className="mx-auto w-full max-w-4xl px-4 py-5 sm:px-6">
-      <LiveUsage machine={record} />
+    <section aria-label="Usage" className="mx-auto w-full max-w-4xl space-y-8 px-4 py-5 sm:px-6">
+      {record.state === 'running' ? <LiveUsage machine={record} /> : <NotRunning record={record} />}
+      <PeriodUsage machine={record} />
     </section>
   )
 }

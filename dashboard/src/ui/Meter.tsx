@@ -1,4 +1,4 @@
-import { cx } from '../../../ui/cx.ts'
+import { cx } from './cx.ts'
 
 /** How much of an amount is used, as a bar and as text. */
 export function Meter({

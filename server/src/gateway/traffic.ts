@@ -1,16 +1,18 @@
 import type { MachineId, OrganizationId, PreviewId } from '@computer/contract'
-import type { App } from '../../app.ts'
+import type { App } from '../app.ts'
 import {
   addEgress,
   noteRequests,
   repeatEgressForMs,
   type EgressCount,
-} from '../../domain/previews/egress.ts'
-import type { PreviewTarget } from '../../domain/previews/hosts.ts'
-import { newUlid } from '../../ids.ts'
+} from '../domain/previews/egress.ts'
+import type { PreviewTarget } from '../domain/previews/hosts.ts'
+import { newUlid } from '../ids.ts'
 
 /** Upper bound on what is lost if the process is killed. */
 const flushEveryMs = 5_000
+
+type Served = Pick<EgressCount, 'machineId' | 'organizationId'>
 
 type Batch = {
   readonly id: string
@@ -20,8 +22,8 @@ type Batch = {
 }
 
 /**
- * Counts what previews served: bytes of response bodies and of WebSockets per machine, and when each
- * preview was last requested. Counts are written in batches. A batch is retried until the database
+ * Counts the bytes that were served of each machine: bodies of responses and WebSockets of previews, and
+ * the payload of screens and terminals; and when each preview was last requested. Counts are written in batches. A batch is retried until the database
  * confirms it; its id makes it count once. After `repeatEgressForMs` the id may have been compacted
  * away, so the batch is dropped instead of risking to count it twice.
  */
@@ -42,11 +44,10 @@ export class Traffic implements AsyncDisposable {
     this.#requestedMs.set(id, performance.now())
   }
 
-  countServed(target: PreviewTarget, bytes: number): void {
-    const { machine_id: id, organization_id: organizationId } = target
-    const known = this.#bytes.get(id)
+  countServed({ machineId, organizationId }: Served, bytes: number): void {
+    const known = this.#bytes.get(machineId)
     if (known) known.bytes += bytes
-    else if (bytes > 0) this.#bytes.set(id, { organizationId, bytes })
+    else if (bytes > 0) this.#bytes.set(machineId, { organizationId, bytes })
   }
 
   /** Resolves when everything counted before is written, or kept for a retry. */
@@ -81,7 +82,7 @@ export class Traffic implements AsyncDisposable {
       }
       await noteRequests(db, ageMs)
     } catch (error) {
-      log.warn({ err: error }, 'could not write preview traffic; will retry')
+      log.warn({ err: error }, 'could not write counts of traffic; will retry')
     }
   }
 }

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { formatQuantity } from '../src/commands/billing/quantities.ts'
+import { startComputer } from './computer.ts'
+
+const { run, json, server } = await startComputer({ after })
+const { id } = await server.machine({ name: 'first' })
+await server.app.db
+  .updateTable('meter_intervals')
+  .set({ started_at: new Date(Date.now() - 7_200_000) })
+  .where('machine_id', '=', id)
+  .execute()
+const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+
+test('usage is summed by machine, or shown as records', async () => {
+  const { stdout } = await run(['usage', 'first', '--start', yesterday])
+  assert.match(
+    stdout,
+    /^MACHINE +METER +QUANTITY +START +END\nfirst +compute small +2(\.\d+)? hours /,
+  )
+  assert.match(stdout, /\nfirst +hot storage +20(\.\d+)? GB-hours /)
+  const records = await json('usage', '--start', yesterday, '--records')
+  assert.ok(records.every((record: { machine_id: string }) => record.machine_id === id))
+  assert.match(records[0].quantity, /^\d+$/)
+  const none = await run(['usage', '--start', '2020-01-01', '--end', '2020-01-02'])
+  assert.deepEqual([none.code, none.stdout], [0, ''])
+  assert.match(none.stderr, /Nothing was used/)
+  assert.equal((await run(['usage', '--start', 'monday'])).code, 2)
+})
+
+test('the plan is shown with its limits, and all plans', async () => {
+  const { stdout } = await run(['plan'])
+  assert.match(stdout, /^plan +Startup \(startup\)\nstate +active\nperiod +20/)
+  assert.match(stdout, /\nrunning machines +1 of 30\nmachines +1 of 100\n/)
+  assert.equal((await json('plan')).plan.id, 'startup')
+  const all = await run(['plan', '--all'])
+  assert.match(
+    all.stdout,
+    /\ndeveloper +Developer +20\.00 USD +5 +3 +standard +120 +80\.5 GB +charged\n/,
+  )
+  assert.equal((await json('plan', '--all')).length, 5)
+})
+
+test('billing shows the lines of the period and their total', async () => {
+  const { stdout } = await run(['billing'])
+  assert.match(
+    stdout,
+    /^startup, 20\S+ to 20\S+ \(estimate\)\n\nMETER +USED +INCLUDED +BEYOND +AMOUNT\n/,
+  )
+  assert.match(stdout, /\negress +0 B +0 B +0 B +0\.00 USD\n/)
+  assert.match(stdout, /\nTotal: 0\.00 USD\n$/)
+  assert.equal((await json('billing')).total_cents, 0)
+  assert.equal((await run(['billing', '--period', '2020-01-31'])).code, 5)
+})
+
+test('quantities have units that people know', () => {
+  const quantities = [
+    formatQuantity('compute_large_seconds', '900'),
+    formatQuantity('compute_large_seconds', '3600000'),
+    formatQuantity('hot_storage_byte_seconds', '38654705664000'),
+    formatQuantity('egress_bytes', '1500000'),
+  ]
+  assert.deepEqual(quantities, ['0.25 hours', '1000 hours', '10 GB-hours', '1.5 MB'])
+})

@@ -1,0 +1,77 @@
+import type { Meter, UsageSummary } from '@computer/sdk'
+import { z } from 'zod'
+import { findMachine, machine } from '../find-machine.ts'
+import { readOnly, tool, type Tool, type ToolCall } from '../tool.ts'
+import { formatBytes } from '../text.ts'
+
+export const usageTools: readonly Tool[] = [
+  tool({
+    name: 'usage',
+    title: 'Show usage and limits',
+    description:
+      'Show what the organization used in the current billing period, what that costs, and how much of each ' +
+      'limit of its plan is in use; with a machine, what that machine used. Use it before you create ' +
+      'several machines, after a call was refused because of the plan, or if the user asks about costs. ' +
+      'stop_machine ends the use of compute.',
+    input: z.strictObject({ machine: machine.optional() }),
+    annotations: readOnly,
+    async run(call, input) {
+      if (input.machine === undefined) return describeOrganization(call)
+      const found = await findMachine(call, input.machine)
+      return describeMachine(call, found)
+    },
+  }),
+]
+
+async function describeOrganization({ connection, signal }: ToolCall): Promise<string> {
+  const { billing } = connection.computer
+  const account = await billing.account({ signal })
+  const summary = await billing.summary({ signal })
+  const limits = account.limits.map(
+    ({ key, current, limit }) => `${key}: ${current} of ${limit ?? 'a number to be agreed'}`,
+  )
+  return [
+    `Plan ${account.plan.name}, machines up to ${account.largestSize}, ${describePeriod(summary)}`,
+    ...limits,
+    describeCredits(summary),
+    ...summary.lines
+      .filter(({ quantity }) => quantity !== '0')
+      .map(
+        ({ meter, quantity, amountCents, currency }) =>
+          `${meter}: ${describe(meter, quantity)}, ${formatCents(amountCents, currency)}`,
+      ),
+    `total: ${formatCents(summary.totalCents, summary.currency)}${account.collectsPayments ? '' : ' (for information: this server collects no payments)'}`,
+  ].join('\n')
+}
+
+async function describeMachine(
+  { connection, signal }: ToolCall,
+  { id: machineId, name }: { readonly id: string; readonly name: string },
+): Promise<string> {
+  const { usage } = connection.computer
+  const { data } = await usage.list({ machineId, groupBy: 'machine', limit: 100, signal })
+  if (data.length === 0) return `${name} has used nothing in this billing period.`
+  const lines = data.map(({ meter, quantity }) => `${meter}: ${describe(meter, quantity)}`)
+  return [`${name} in this billing period:`, ...lines].join('\n')
+}
+
+function describePeriod({ periodStart, periodEnd }: UsageSummary): string {
+  return `billing period ${periodStart} to ${periodEnd}`
+}
+
+function describeCredits({ computeCredits: { used, included, remaining } }: UsageSummary): string {
+  return `included compute: ${used} of ${included} standard-hours used, ${remaining} remaining`
+}
+
+/** Rounded, for reading. */
+function describe(meter: Meter, quantity: string): string {
+  const amount = Number(quantity)
+  if (meter === 'egress_bytes') return formatBytes(amount)
+  const hours = Number((amount / 3600).toPrecision(4))
+  if (!meter.endsWith('_byte_seconds')) return `${hours} hours`
+  return `${Number((hours / 1e9).toPrecision(4))} GB-hours`
+}
+
+function formatCents(cents: number, currency: string): string {
+  return `${(cents / 100).toFixed(2)} ${currency.toUpperCase()}`
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { startServer } from '../../sdk/test/server.ts'
+import { connectHere } from './client.ts'
+
+const server = await startServer({ after })
+const { baseUrl, key: apiKey } = server
+const { name: machine, id } = await server.connect().machines.create({ name: 'first' })
+await server.app.db
+  .updateTable('meter_intervals')
+  .set({ started_at: new Date(Date.now() - 7_200_000) })
+  .where('machine_id', '=', id as `mch_${string}`)
+  .execute()
+// The period begins with the hour in which the server was made.
+await server.app.db
+  .updateTable('billing_periods')
+  .set({ starts_at: new Date(Math.floor(Date.now() / 3_600_000 - 3) * 3_600_000) })
+  .execute()
+
+test('usage tells the limits, what was used and what it costs', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  const text = await mcp.ok('usage')
+  assert.match(text, /^Plan Startup, machines up to large, billing period 20/)
+  assert.match(text, /\nrunning_machines: 1 of 30\nmachines: 1 of 100\n/)
+  assert.match(
+    text,
+    /\nincluded compute: 1\.00\d{4} of 2000\.000000 standard-hours used, 199[89]\.\d{6} remaining\n/,
+  )
+  assert.match(text, /\ncompute_small_seconds: 2(\.\d+)? hours, 0\.00 USD\n/)
+  assert.match(text, /\ntotal: 0\.00 USD \(for information: /)
+})
+
+test('usage of a machine is that of the machine alone', async (t) => {
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  await server.machine({ name: 'other' })
+  const text = await mcp.ok('usage', { machine })
+  assert.match(text, /^first in this billing period:\ncompute_small_seconds: 2(\.\d+)? hours\n/)
+  assert.match(text, /\nhot_storage_byte_seconds: 21\.\d+ GB-hours$/)
+})

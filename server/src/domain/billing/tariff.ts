@@ -1,0 +1,44 @@
+import type { PriceItem } from '@computer/contract'
+import type { Database, PeriodRow } from '../../db/database.ts'
+import { endOfMonth, secondsBetween, startOfMonth } from '../calendar.ts'
+import type { Price, Tariff } from '../rating.ts'
+import { getPlan, listPrices, listSizes } from './catalog.ts'
+
+type TariffPeriod = Pick<
+  PeriodRow,
+  'plan_id' | 'catalog_version' | 'terms' | 'has_whole_allowance' | 'starts_at' | 'ends_at'
+>
+
+/** What a period is priced under: its own version of the catalog, and the terms it began with. */
+export async function readTariff(
+  db: Database,
+  period: TariffPeriod,
+): Promise<Tariff & { readonly currency: string }> {
+  const { catalog_version: version, starts_at: start, ends_at: end, terms } = period
+  const plan = await getPlan(db, version, period.plan_id)
+  const sizes = await listSizes(db, version)
+  const prices = await listPrices(db, version)
+  const periodSeconds = secondsBetween(start, end)
+  const monthSeconds = secondsBetween(startOfMonth(start), endOfMonth(start))
+  return {
+    currency: plan.currency,
+    sizes: sizes.map(({ id, weight_milli }) => ({ id, weightMilli: BigInt(weight_milli) })),
+    prices: Object.fromEntries(
+      prices.flatMap(({ item, currency, cents, per_units }): [PriceItem, Price][] =>
+        currency === plan.currency && cents !== null
+          ? [[item, { cents: BigInt(cents), perUnits: BigInt(per_units) }]]
+          : [],
+      ),
+    ),
+    // An allowance that is still to be negotiated includes nothing.
+    includedStandardHours: BigInt(
+      terms['included_standard_hours'] ?? plan.included_standard_hours ?? 0,
+    ),
+    includedHotStorageBytes: BigInt(
+      terms['included_hot_storage_bytes'] ?? plan.included_hot_storage_bytes ?? 0,
+    ),
+    overageAllowed: plan.overage_allowed,
+    periodSeconds,
+    allowanceSeconds: period.has_whole_allowance ? periodSeconds : monthSeconds,
+  }
+}
