@@ -94,8 +94,10 @@ function WindowSelect({ name }: { readonly name: WindowName }) {
       onChange={(next) =>
         void navigate({
           to: '/usage',
-          search: ({ window: _, ...rest }) =>
-            next === 'current' ? rest : { ...rest, window: next },
+          search: ({ meter }) => ({
+            ...(meter !== undefined && { meter }),
+            ...(next !== 'current' && { window: next }),
+          }),
           replace: true,
         })
       }
