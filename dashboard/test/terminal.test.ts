@@ -111,7 +111,7 @@ test('a terminal that another window shows says so, and a new one is opened besi
   )
   await second.page.getByText('This terminal is open in another window.').waitFor()
   await second.page
-    .locator('[role=status]')
+    .locator('p[role=status]', { hasText: 'another window' })
     .locator('..')
     .getByRole('button', { name: 'New terminal' })
     .click()
