@@ -159,6 +159,8 @@ test('a forgotten password is replaced through the mail', async (t) => {
   const dashboard = await startDashboard(t, { env: { COMPUTER_SMTP_URL: url } })
   const page = await openPage(t, dashboard, '/login', { as: null })
   await page.getByRole('link', { name: 'Forgotten your password?' }).click()
+  // The page of the sign-in, which stays until the next one has loaded, has a field of that name too.
+  await page.getByRole('heading', { name: 'Forgotten password' }).waitFor()
   await page.getByLabel('Email').fill(dashboard.owner.email)
   await page.getByRole('button', { name: 'Send the link' }).click()
   await page.getByRole('heading', { name: 'Look into your mail' }).waitFor()

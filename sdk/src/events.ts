@@ -180,11 +180,25 @@ export class Events {
         options.onTick?.()
       }
       const bounded = { signal, onTick }
-      const first = await this.#client.gateway.connect(pathAfter(place), bounded)
-      onTick({})
-      await Promise.race([named.promise, first.closed])
+      const first = await this.#begin(place, named.promise, bounded)
       return () => this.#follow(first, place, bounded)
     })
+  }
+
+  /** Resolves once the place is known: until then, nobody could tell what a broken connection has missed. */
+  async #begin(place: Place, named: Promise<void>, options: Following): Promise<Socket> {
+    const reconnection = new Reconnection(options.signal)
+    let socket: Socket | undefined = await this.#client.gateway.connect(pathAfter(place), options)
+    options.onTick?.({})
+    for (;;) {
+      const code = await Promise.race([named, socket?.closed])
+      options.signal?.throwIfAborted()
+      if (socket && code === undefined) return socket
+      const error = code === undefined ? undefined : finalError(code)
+      if (error) throw error
+      await reconnection.pause()
+      socket = await connect(this.#client, pathAfter(place), reconnection, options)
+    }
   }
 
   async *#follow(

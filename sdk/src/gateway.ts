@@ -64,6 +64,9 @@ export class Gateway {
   }
 }
 
+/** A handshake without an answer, as through a network that drops packets, is given up after this time. */
+const openWithinMs = 10_000
+
 type RawSocket = InstanceType<NonNullable<Transport['configuration']['WebSocket']>>
 
 /** A connection; iterate over its frames once. Iteration ends without an error: see `closed`. */
@@ -86,7 +89,11 @@ export class Socket implements AsyncIterable<Frame> {
     this.closed = closed.promise
     const abort = () => this.close()
     signal?.addEventListener('abort', abort)
-    socket.onopen = () => opened.resolve()
+    const late = setTimeout(abort, openWithinMs)
+    socket.onopen = () => {
+      clearTimeout(late)
+      opened.resolve()
+    }
     socket.onerror = () => {}
     socket.onmessage = ({ data }: { data: string | ArrayBuffer }) => {
       const tick = readTick(data)
@@ -98,6 +105,7 @@ export class Socket implements AsyncIterable<Frame> {
     }
     socket.onclose = ({ code }: { code: number }) => {
       signal?.removeEventListener('abort', abort)
+      clearTimeout(late)
       this.#isClosed = true
       this.#arrived.resolve()
       closed.resolve(code)

@@ -168,6 +168,31 @@ test('an organization without events yet misses none after the connection broke'
   }
 })
 
+test('a subscription is ready only once it knows where it began', async () => {
+  const { WebSocket: Breakable, breakOff } = breakable()
+  let connections = 0
+  class FirstMute extends Breakable {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols)
+      if (connections++ > 0) return
+      this.addEventListener('message', (event) => {
+        event.stopImmediatePropagation()
+        this.close()
+      })
+    }
+  }
+  const computer = server.connect({ WebSocket: FirstMute })
+  const subscription = computer.events.subscribe()
+  await subscription.ready
+  assert.equal(connections, 2)
+  breakOff()
+  const { id } = await computer.machines.create({ start: false })
+  for await (const { machineId, type } of subscription) {
+    assert.deepEqual([machineId, type], [id, 'machine.created'])
+    break
+  }
+})
+
 test('a subscription ends with its machine', async () => {
   const computer = server.connect()
   for (const options of [{}, { WebSocket: null }]) {

@@ -1,4 +1,5 @@
 import type { MachineState, OrganizationEvent } from '@computer/sdk'
+import type { QueryKey } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { computer } from './client.ts'
 import { heard, watchSilence } from './liveness.ts'
@@ -34,8 +35,8 @@ export async function followEvents(signal: AbortSignal): Promise<void> {
     try {
       const events = computer.events.subscribe({ signal, onTick: heard })
       await events.ready
-      // Nobody told what happened until now.
-      if (!isFirst) void queryClient.invalidateQueries()
+      // Nobody told what happened until now: since the page has opened, or the last subscription has ended.
+      void queryClient.invalidateQueries(isFirst ? { predicate: isKeptCurrent } : {})
       for await (const event of events) {
         heard()
         applyEvent(event)
@@ -46,6 +47,11 @@ export async function followEvents(signal: AbortSignal): Promise<void> {
     }
     await new Promise((resolve) => setTimeout(resolve, againMs))
   }
+}
+
+/** Events tell of changes of machines, and of what belongs to one. */
+function isKeptCurrent({ queryKey: [resource] }: { readonly queryKey: QueryKey }): boolean {
+  return resource === 'machines' || resource === 'machine' || resource === 'snapshots'
 }
 
 /** Keeps a machine current while the component is shown. */
