@@ -24,6 +24,8 @@ import { bench as preview } from './rows/s18-preview.ts'
 import { bench as authenticatedRead } from './rows/s19-authenticated-read.ts'
 import { bench as events } from './rows/s20-events.ts'
 import { bench as footprint } from './rows/s21-footprint.ts'
+import { bench as dashboard } from './rows/s24-dashboard.ts'
+import { bench as dashboardScreen } from './rows/s24-screen.ts'
 import { bench as pictureAfterAction } from './rows/s25-picture-after-action.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import { openServer } from './server.ts'
@@ -57,6 +59,8 @@ const benches: readonly Bench[] = [
   authenticatedRead,
   events,
   footprint,
+  dashboard,
+  dashboardScreen,
   pictureAfterAction,
   firstPicture,
   attacks,

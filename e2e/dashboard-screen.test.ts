@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { canvas, driver, picture, takeOver } from '../dashboard/test/screen-pages.ts'
 import { createApiClient, type ApiClient } from './harness/api.ts'
-import { launchChromium, silentDecoder } from './harness/chromium.ts'
+import { launchChromium } from './harness/chromium.ts'
+import { openAs } from './harness/dashboard-page.ts'
 import { signInOwner, type Person } from './harness/person.ts'
 import { eventually } from './harness/polling.ts'
 import type { RealServer } from './harness/server.ts'
@@ -208,14 +209,8 @@ test('a phone takes over, types and hands back by touch', async () => {
 async function open(person: Person, host = '127.0.0.1', options = {}): Promise<Page> {
   const url = new URL(server.api.baseUrl)
   url.hostname = host
-  const context = await browser.newContext({ locale: 'en-US', ...options })
+  const context = await openAs(browser, person, url.origin, options)
   contexts.push(context)
-  // No permission at all, not even those that Chromium gives to every page.
-  await context.grantPermissions([])
-  await context.addInitScript(silentDecoder)
-  const end = person.cookie.indexOf('=')
-  const cookie = { name: person.cookie.slice(0, end), value: person.cookie.slice(end + 1) }
-  await context.addCookies([{ ...cookie, url: url.origin }])
   const page = await context.newPage()
   await page.goto(`${url.origin}/m/${id}`)
   await picture(page, 'live').waitFor()

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchChromium } from './harness/chromium.ts'
+import { openAs } from './harness/dashboard-page.ts'
 import { signInOwner } from './harness/person.ts'
 import { eventually } from './harness/polling.ts'
 import type { RealServer } from './harness/server.ts'
@@ -19,11 +20,8 @@ before(async () => {
   server = await joinServer()
   browser = await launchChromium()
   id = (await server.api.ok('POST', '/v1/machines', { name: 'dashboard-terminal' })).id
-  const { cookie } = await signInOwner(server, 'Ada')
-  const context = await browser.newContext({ locale: 'en-US', acceptDownloads: true })
-  const end = cookie.indexOf('=')
-  const url = server.api.baseUrl
-  await context.addCookies([{ name: cookie.slice(0, end), value: cookie.slice(end + 1), url }])
+  const ada = await signInOwner(server, 'Ada')
+  const context = await openAs(browser, ada, server.api.baseUrl, { acceptDownloads: true })
   page = await context.newPage()
 })
 after(async () => {

@@ -36,3 +36,25 @@ test('a page that was opened while the gateway was away becomes live', async (t)
   await owner.call('POST', '/v1/machines', { name: 'second' })
   await page.locator('[data-row]', { hasText: 'second' }).waitFor()
 })
+
+test('a list gains a machine that was created and started while another page was open', async (t) => {
+  const dashboard = await startDashboard(t)
+  const { owner } = dashboard
+  const { body } = await owner.call('POST', '/v1/machines', { name: 'first' })
+  const page = await openPage(t, dashboard, '/?view=list')
+  await page.locator('[data-row]', { hasText: 'first' }).waitFor()
+  await page.getByRole('link', { name: 'first' }).click()
+  await page.waitForURL(`**/m/${body.id}`)
+  await page.clock.install()
+  const shows = (state: string) => page.getByText(state, { exact: true }).first().waitFor()
+  await owner.call('POST', '/v1/machines', { name: 'second' })
+  // Events come in order: the page has heard of the second machine too.
+  await owner.call('POST', `/v1/machines/${body.id}/stop?wait=30`)
+  await shows('Stopped')
+  // The list is known to be out of date by now, and then one of its machines changes.
+  await page.clock.fastForward(2_000)
+  await owner.call('POST', `/v1/machines/${body.id}/start?wait=30`)
+  await shows('Running')
+  await page.getByRole('link', { name: 'Machines' }).first().click()
+  await page.locator('[data-row]', { hasText: 'second' }).waitFor()
+})

@@ -7,7 +7,7 @@ import type { RealServer, ServerLocation } from './server.ts'
 const admin = fileURLToPath(new URL('../../server/src/main-admin.ts', import.meta.url))
 
 /** A user in a browser: signed in by cookie, on a page of the server's origin. */
-export type Person = ApiClient & { readonly cookie: string }
+export type Person = ApiClient & { readonly cookie: string; readonly password: string }
 
 /** Creates another owner of the organization, as the operator does, and signs in. */
 export async function signInOwner(
@@ -40,7 +40,7 @@ export async function signIn(
   })
   if (login.status !== 200) throw new Error(`login: ${login.status} ${login.bytes.toString()}`)
   const cookie = login.headers['set-cookie']![0]!.split(';')[0]!
-  return { ...createApiClient(baseUrl, '', { cookie, origin: baseUrl }), cookie }
+  return { ...createApiClient(baseUrl, '', { cookie, origin: baseUrl }), cookie, password }
 }
 
 /** Runs `computer admin …` and resolves to its JSON output. */

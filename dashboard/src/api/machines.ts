@@ -1,7 +1,7 @@
 import type { Machine, MachineRecord, MachineState } from '@computer/sdk'
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { computer } from './client.ts'
-import { queryClient } from './query-client.ts'
+import { patchData, queryClient } from './query-client.ts'
 
 export type MachineFilter = {
   readonly search?: string | undefined
@@ -96,13 +96,10 @@ export function patchMachines(changes: ReadonlyMap<string, MachineChange>): void
     return change ? change(record) : record
   }
   for (const machineId of changes.keys()) {
-    const { queryKey } = machineQuery(machineId)
-    const record = queryClient.getQueryData(queryKey)
-    const next = record && apply(record)
-    if (next) queryClient.setQueryData(queryKey, next)
+    patchData<MachineRecord>(machineQuery(machineId).queryKey, (record) => apply(record) ?? record)
   }
-  queryClient.setQueriesData<MachinePages>({ queryKey: ['machines'] }, (old) => {
-    if (!old?.pages.some(({ data }) => data.some(({ id }) => changes.has(id)))) return old
+  patchData<MachinePages>(['machines'], (old) => {
+    if (!old.pages.some(({ data }) => data.some(({ id }) => changes.has(id)))) return old
     const pages = old.pages.map((page) => ({
       ...page,
       data: page.data.flatMap((one) => apply(one) ?? []),

@@ -1,5 +1,5 @@
 import { ApiError } from '@computer/sdk'
-import { QueryClient } from '@tanstack/react-query'
+import { QueryClient, type QueryKey } from '@tanstack/react-query'
 
 /** A machine that starts answers within this time. */
 const unavailableTries = 120
@@ -15,6 +15,21 @@ export const queryClient = new QueryClient({
     mutations: { retry: false },
   },
 })
+
+/**
+ * Changes what the cache holds under keys that begin so. It stays as old as it was: a list that has to be read
+ * again, because it may have gained a record, still has to.
+ */
+export function patchData<T>(queryKey: QueryKey, change: (data: T) => T): void {
+  for (const query of queryClient.getQueryCache().findAll({ queryKey })) {
+    const { data, dataUpdatedAt, isInvalidated } = query.state
+    if (data === undefined) continue
+    const next = change(data as T)
+    if (next === data) continue
+    queryClient.setQueryData(query.queryKey, next, { updatedAt: dataUpdatedAt })
+    if (isInvalidated) query.invalidate()
+  }
+}
 
 /** The machine or its desktop is still starting: the call will succeed later. */
 export function isUnavailable(error: unknown): boolean {

@@ -72,6 +72,8 @@ export function startScreen(
   let following: AbortController | undefined
   let renewal: ReturnType<typeof setInterval> | undefined
   let hiding: ReturnType<typeof setTimeout> | undefined
+  /** The person hands back: what another takes from now on is not taken from them. */
+  let isHanding = false
   let hasEnded = false
   const stopping = new AbortController()
   const { signal } = stopping
@@ -143,7 +145,7 @@ export function startScreen(
   }
   const lose = () => {
     drop()
-    change({ isLost: true })
+    change({ isLost: !isHanding })
   }
   const renew = async () => {
     const held = grant
@@ -171,15 +173,19 @@ export function startScreen(
   }
   const handBack = async () => {
     change({ busy: 'handing', failure: null })
+    isHanding = true
     viewer.setInput(false)
     try {
       await handBackControl(machine)
-      if (lease && grant) show({ ...lease, holder: null, acquiredAt: null, expiresAt: null })
+      // Somebody else may hold it by now.
+      if (lease && grant && lease.holder?.sessionId === grant.holder?.sessionId)
+        show({ ...lease, holder: null, acquiredAt: null, expiresAt: null })
       drop()
     } catch (error) {
       viewer.setInput(grant !== null)
       change({ failure: { title: 'The machine could not be handed back.', error } })
     }
+    isHanding = false
     change({ busy: null })
   }
   const keepCopied = async (text: string) => {

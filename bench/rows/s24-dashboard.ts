@@ -1,0 +1,114 @@
+import type { Browser } from 'playwright-core'
+import { openAs } from '../../e2e/harness/dashboard-page.ts'
+import type { Person } from '../../e2e/harness/person.ts'
+import { withPerson } from '../dashboard.ts'
+import { withMachine } from '../machine.ts'
+import { distribution } from '../measure.ts'
+import { runRounds } from '../rounds.ts'
+import type { Bench } from '../row.ts'
+
+/** Within this time a person who opens the dashboard for the first time sees a machine. */
+const limitMs = 1_000
+
+/**
+ * The time from opening the dashboard in a browser that knows nothing of it (no cache, no compiled code) to
+ * the frame that shows the first machine; what has moved on the page until then and after; and the
+ * scripts that the browser has transferred.
+ */
+export const bench: Bench = {
+  name: 's24-dashboard',
+  title: 'cold load of the dashboard',
+  run: (context) =>
+    withPerson(context, (browser, person) =>
+      withMachine(context.api, 's24', async ({ name }) => {
+        const loads: Load[] = []
+        const url = context.api.baseUrl
+        const rounds = await runRounds(
+          {
+            ours: async () => {
+              const load = await loadOnce(browser, person, url)
+              loads.push(load)
+              return { ms: load.ms, wrong: load.name.includes(name) ? undefined : load.name }
+            },
+          },
+          context.plan.slow,
+          context.say,
+        )
+        const wrong = rounds.find(({ ours }) => ours.wrong !== undefined)?.ours.wrong
+        if (wrong !== undefined) throw new Error(`the first row is not the machine: ${wrong}`)
+        const { p50, max } = distribution(
+          rounds.map(({ ours }) => ours.ms).filter((ms) => !Number.isNaN(ms)),
+        )
+        const figure = { kind: 'figure', id: 'S24' } as const
+        const scriptKb = Math.max(...loads.map((load) => load.scriptBytes)) / 1024
+        return [
+          {
+            ...figure,
+            what: 'cold load to the first machine, p50',
+            value: p50,
+            unit: 'ms',
+            limit: limitMs,
+          },
+          { ...figure, what: 'cold load to the first machine, longest', value: max, unit: 'ms' },
+          {
+            ...figure,
+            what: 'scripts transferred until then',
+            value: scriptKb,
+            unit: 'KB',
+            limit: 190,
+          },
+          {
+            ...figure,
+            what: 'layout shift (CLS)',
+            value: Math.max(...loads.map((load) => load.shift)),
+            unit: '',
+            limit: 0,
+          },
+        ]
+      }),
+    ),
+}
+
+type Load = {
+  readonly ms: number
+  readonly name: string
+  readonly shift: number
+  readonly scriptBytes: number
+}
+
+async function loadOnce(browser: Browser, person: Person, url: string): Promise<Load> {
+  const viewport = { width: 1280, height: 800 }
+  const context = await openAs(browser, person, url, { viewport })
+  try {
+    await context.addInitScript(observer)
+    const page = await context.newPage()
+    await page.goto(url)
+    await page.waitForFunction('window.firstRow?.ms !== undefined')
+    // What moves later than the row counts as well.
+    await page.waitForLoadState('networkidle')
+    return await page.evaluate<Load>('({ ...window.firstRow, shift: window.shift })')
+  } finally {
+    await context.close()
+  }
+}
+
+/** Notes the first machine in the frame in which it is shown. */
+const observer = `
+  window.shift = 0
+  new PerformanceObserver((list) => {
+    for (const { value } of list.getEntries()) window.shift += value
+  }).observe({ type: 'layout-shift', buffered: true })
+  const seeing = new MutationObserver(() => {
+    const row = document.querySelector('[data-row]')
+    if (!row) return
+    seeing.disconnect()
+    window.firstRow = { name: row.textContent }
+    requestAnimationFrame(() => {
+      const scripts = performance.getEntriesByType('resource')
+        .filter(({ name }) => name.endsWith('.js'))
+      window.firstRow.scriptBytes = scripts.reduce((sum, { encodedBodySize: size }) => sum + size, 0)
+      window.firstRow.ms = performance.now()
+    })
+  })
+  seeing.observe(document, { subtree: true, childList: true })
+`
