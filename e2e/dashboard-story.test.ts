@@ -8,7 +8,7 @@ import { createApiClient } from './harness/api.ts'
 import { launchChromium, silentDecoder } from './harness/chromium.ts'
 import { runAdmin } from './harness/person.ts'
 import { eventually } from './harness/polling.ts'
-import { startRealServer } from './harness/server.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
 
 /*
  * A person's first minutes: from the printed link to a website that is open in a machine, has been typed into
@@ -29,6 +29,20 @@ test('from the printed link to a website in a machine, typed into and handed bac
   })
   await context.addInitScript(silentDecoder)
   const page = await context.newPage()
+  try {
+    await playStory(t, page, server, url)
+  } catch (error) {
+    t.diagnostic(`the page when it failed:\n${await page.locator('body').ariaSnapshot()}`)
+    throw error
+  }
+})
+
+async function playStory(
+  t: TestContext,
+  page: Page,
+  { api }: Pick<RealServer, 'api'>,
+  url: string,
+): Promise<void> {
   const step = startStopwatch(t)
 
   await page.goto(url)
@@ -47,7 +61,6 @@ test('from the printed link to a website in a machine, typed into and handed bac
   step('a machine, and its desktop on the screen')
 
   const id = /mch_\w+/.exec(page.url())![0]
-  const { api } = server
   await api.waitForDesktop(id)
   await api.ok('PUT', `/v1/machines/${id}/files/content`, { path: 'site.py', content: site })
   await api.launch(id, 'python3 site.py')
@@ -100,7 +113,7 @@ test('from the printed link to a website in a machine, typed into and handed bac
   await page.getByRole('link', { name: 'Machines' }).first().click()
   await page.locator('#content li img').nth(2).waitFor()
   await savePicture(page, 'dashboard')
-})
+}
 
 function startStopwatch(t: TestContext) {
   let before = performance.now()

@@ -14,6 +14,19 @@ const axePath = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
 /** noVNC keeps the picture when the display changes its size. */
 const readsItsCanvas = /Multiple readback operations using getImageData/
 
+test('a screen whose viewer is loaded late shows its picture', async (t) => {
+  const dashboard = await startDashboard(t)
+  const machine = await createMachine(dashboard)
+  const page = await openPage(t, dashboard, '/account')
+  const opened = page.waitForEvent('websocket', (socket) => socket.url().endsWith('/screen'))
+  await page.route(/\/assets\/rfb-/, async (route) => {
+    await (await opened).waitForEvent('framereceived', ({ payload }) => payload[0] === 0x52)
+    await route.continue()
+  })
+  await page.goto(dashboard.url + machine.path)
+  await picture(page, 'live').waitFor()
+})
+
 test('looking opens no session, and the frame says who drives', async (t) => {
   const dashboard = await startDashboard(t)
   const machine = await createMachine(dashboard)

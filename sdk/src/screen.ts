@@ -77,10 +77,10 @@ export class Screen {
   get onmessage(): Listener | null {
     return this.#listener
   }
-  /** Messages that arrived before the listener was set are delivered now. */
+  /** Messages that arrived before the listener was set are delivered soon, as those of a WebSocket are. */
   set onmessage(listener: Listener | null) {
     this.#listener = listener
-    for (const data of listener ? this.#queued.splice(0) : []) listener?.({ data })
+    if (listener && this.#queued.length > 0) queueMicrotask(() => this.#flush())
   }
 
   get readyState(): number {
@@ -105,8 +105,13 @@ export class Screen {
       this.#onMessage?.(toCamel(JSON.parse(frame)) as ScreenMessage)
       return
     }
-    if (this.#listener) this.#listener({ data: frame.buffer })
-    else this.#queued.push(frame.buffer)
+    this.#queued.push(frame.buffer)
+    this.#flush()
+  }
+
+  #flush(): void {
+    while (this.#listener && this.#queued.length > 0)
+      this.#listener({ data: this.#queued.shift()! })
   }
 }
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { eventually } from '../../server/test/settled.ts'
+import type { Frame, Socket } from '../src/gateway.ts'
 import type { ScreenMessage } from '../src/index.ts'
+import { Screen } from '../src/screen.ts'
 import { startServer } from './server.ts'
 
 const server = await startServer({ after })
@@ -86,4 +88,26 @@ test('a view-only session is closed with its screen', async () => {
     const [session] = await other.sessions().all()
     return session?.state === 'closed' || undefined
   })
+})
+
+test('messages that came before a listener are delivered after it was set, and in order', async () => {
+  let deliver: (frame: Frame) => void = () => {}
+  const socket = {
+    isOpen: true,
+    closed: new Promise<number>(() => {}),
+    deliver: (read: (frame: Frame) => void) => void (deliver = read),
+  } as unknown as Socket
+  const screen = new Screen(socket, null, {
+    onMessage: undefined,
+    onFence: () => () => {},
+    onClosed: () => {},
+  })
+  const received: string[] = []
+  deliver(Uint8Array.of(1))
+  deliver(Uint8Array.of(2))
+  screen.onmessage = ({ data }) => received.push(String(new Uint8Array(data)[0]))
+  received.push('the listener is set')
+  queueMicrotask(() => deliver(Uint8Array.of(3)))
+  await new Promise(setImmediate)
+  assert.deepEqual(received, ['the listener is set', '1', '2', '3'])
 })

@@ -37,19 +37,19 @@ export async function updateMachine(
   showMachine((await (await machineHandle(id)).update(change)).data)
 }
 
-/** A new machine from the disk of this one as it is now, or from one of its snapshots. */
+/** A new machine from the disk of this one as it is now, or from one of its snapshots. Lists are read again. */
 export async function forkMachine(
   { id }: Target,
   options: { name?: string; snapshotId?: string },
 ): Promise<MachineRecord> {
   const fork = await (await machineHandle(id)).fork({ ...options, wait: false })
-  await queryClient.invalidateQueries({ queryKey: ['machines'] })
+  void queryClient.invalidateQueries({ queryKey: ['machines'] })
   return fork.data
 }
 
-/** Resolves when the machine is running, or stopped with `start: false`; after two minutes in any case. */
+/** The machine as it was accepted, before it runs. Lists are read again. */
 export async function createMachine(options: CreateMachineOptions): Promise<MachineRecord> {
   const { data } = await computer.machines.create({ ...options, wait: false })
-  await queryClient.invalidateQueries({ queryKey: ['machines'] })
+  void queryClient.invalidateQueries({ queryKey: ['machines'] })
   return data
 }

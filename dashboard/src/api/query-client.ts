@@ -7,12 +7,14 @@ const unavailableTries = 120
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
+      // The server may run on this very computer, which needs no network to reach it.
+      networkMode: 'always',
       // Events of the gateway tell what has changed; this bounds how long a missed one matters.
       staleTime: 30_000,
       retry: (tries, error) => isUnavailable(error) && tries < unavailableTries,
       retryDelay: 1_000,
     },
-    mutations: { retry: false },
+    mutations: { networkMode: 'always', retry: false },
   },
 })
 

@@ -7,10 +7,10 @@ import { formatHours } from '../../quantities.ts'
 /** What a new machine of a size costs, and how long it costs nothing. Absent if the estimate fails. */
 export function Cost({ size }: { readonly size: MachineSize }) {
   const { data } = useQuery(estimateQuery(size))
-  if (!data) return <p className="min-h-10 text-[13px] text-muted" />
+  // As high as its longest words: a button below must not move away from under a pointer.
   return (
-    <p role="status" className="min-h-10 text-[13px] text-muted">
-      {priceWords(data)} {includedWords(data)}
+    <p role="status" className="min-h-20 text-[13px] text-muted">
+      {data && `${priceWords(data)} ${includedWords(data)}`}
     </p>
   )
 }

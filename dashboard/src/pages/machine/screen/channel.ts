@@ -7,7 +7,7 @@ type ChannelEvents = {
 type Listener = Screen['onmessage']
 type CloseListener = ((event: { readonly code: number; readonly reason: string }) => void) | null
 
-/** The SDK's screen as noVNC's channel, with an eye on its frames and its end. */
+/** The SDK's open screen as noVNC's channel, with an eye on its frames and its end. */
 export function tapChannel(screen: Screen, { onFrame, onClose }: ChannelEvents) {
   let hasEnded = false
   const end = (code: number) => {
@@ -47,6 +47,5 @@ export function tapChannel(screen: Screen, { onFrame, onClose }: ChannelEvents) 
     },
   }
   screen.onclose = ({ code }) => end(code)
-  if (screen.readyState === 3) end(1006)
   return channel
 }

@@ -58,6 +58,8 @@ export function openView(
     ])
     // A browser reports a socket that is closed while it connects as a fault of the page.
     if (signal.aborted) return screen.close()
+    // It has ended while noVNC was being loaded, which refuses such a channel.
+    if (screen.readyState !== 1) return events.onClosed({ code: 1006 })
     isOpen = true
     rfb = show(NoVnc, screen)
   }
