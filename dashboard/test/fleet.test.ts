@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { sql } from 'kysely'
 import { appendEvent } from '../../server/src/domain/events/events.ts'
+import { copyMachine } from '../../server/test/fleet.ts'
 import { closeBrowser, openPage, startDashboard, type Dashboard } from './harness.ts'
 
 after(closeBrowser)
@@ -68,13 +68,7 @@ test('of 10,000 machines with 100 events a second no row is doubled, and every c
 /** Rows alone: the engine has none of them, and the worker leaves machines at rest alone. */
 async function addFleet({ server, owner }: Dashboard): Promise<string[]> {
   const { body } = await owner.call('POST', '/v1/machines', { name: 'fleet-0', start: false })
-  await sql`
-    insert into machines
-    select (jsonb_populate_record(m, jsonb_build_object(
-      'id', 'mch_' || lpad(n::text, 26, '0'), 'name', 'fleet-' || n, 'uid_slot', 100000 + n
-    ))).*
-    from machines m, generate_series(1, ${fleet - 1}::int) n where m.id = ${body.id}
-  `.execute(server.app.db)
+  await copyMachine(server.app.db, { id: body.id, copies: fleet - 1, name: 'fleet' })
   const rows = await server.app.db.selectFrom('machines').select('id').execute()
   return rows.map(({ id }) => id)
 }

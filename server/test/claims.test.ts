@@ -11,6 +11,7 @@ import { createMachine } from '../src/domain/machines/creation.ts'
 import { claimMachines } from '../src/domain/machines/work-queue.ts'
 import { claimDeliveries } from '../src/domain/secrets/deliveries.ts'
 import { newId } from '../src/ids.ts'
+import { copyMachine } from './fleet.ts'
 import { startTestServer } from './harness.ts'
 
 /* Claims on connections whose planner may join with nested loops only. */
@@ -67,6 +68,20 @@ test('a claim of mails takes one', async () => {
   assert.ok(await claimMail(db))
   const { rows } = await sql`select from mails where attempts = 1`.execute(db)
   assert.equal(rows.length, 1)
+})
+
+test('a claim of machines reads each machine at rest at most a few times', async () => {
+  const atRest = 1_000
+  const { id } = await db.selectFrom('machines').select('id').executeTakeFirstOrThrow()
+  await copyMachine(db, { id, copies: atRest, name: 'rest' })
+  await db.transaction().execute(async (tx) => {
+    await claimMachines({ ...app, db: tx }, randomUUID(), 8)
+    const { rows } = await sql<{ reads: number }>`
+      select (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as reads
+      from pg_stat_xact_user_tables where relname = 'machines'
+    `.execute(tx)
+    assert.ok(rows[0]!.reads < 10 * atRest, `${rows[0]!.reads} reads`)
+  })
 })
 
 /** The server's rows, with joins by nested loops that cache nothing. */

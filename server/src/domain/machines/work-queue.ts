@@ -25,12 +25,13 @@ export async function claimMachines(
     .selectFrom('machines')
     .select('id')
     .where('deleted_at', 'is', null)
-    .where('id', 'in', dueMachines)
+    .where('id', '=', sql<MachineId>`any(array(${dueMachines}))`)
     .orderBy('next_attempt_at')
   return claimDue(app, 'machines', due, { workerId, limit })
 }
 
-const dueMachines = sql<MachineId>`(
+/** An array of them is computed once; in a join the planner may compute them for each machine at rest. */
+const dueMachines = sql`
   select id from machines m
   where deleted_at is null
     and next_attempt_at <= clock_timestamp()
@@ -56,7 +57,7 @@ const dueMachines = sql<MachineId>`(
   union all
   select machine_id from captures
   where state = 'pending' and next_attempt_at <= clock_timestamp()
-)`
+`
 
 /** Schedules the next try of a step that failed, or that found nothing to do yet. */
 export async function postponeStep(
