@@ -25,7 +25,7 @@ const changes = new Map<string, MachineChange>()
 const timers = new Map<string, ReturnType<typeof setTimeout>>()
 /** How many parts of the page show a machine. */
 const shown = new Map<string, number>()
-/** Machines that have changed while they could not be seen. */
+/** Machines that have changed since they were read. */
 const stale = new Set<string>()
 
 /** Follows the events until the signal is aborted, whatever becomes of the connection. */
@@ -58,7 +58,7 @@ function isKeptCurrent({ queryKey: [resource] }: { readonly queryKey: QueryKey }
 export function useShownMachine(machineId: string): void {
   useEffect(() => {
     shown.set(machineId, (shown.get(machineId) ?? 0) + 1)
-    if (stale.delete(machineId)) soon(machineId, refreshMs, () => refreshMachine(machineId))
+    if (stale.has(machineId)) refreshSoon(machineId)
     return () => {
       const others = shown.get(machineId)! - 1
       if (others > 0) shown.set(machineId, others)
@@ -78,8 +78,15 @@ function applyEvent({ machineId, sequence, toState, type }: OrganizationEvent): 
   if (toState) change(machineId, stateChange(toState))
   if (type === 'machine.created') soon('machines', refreshMs, () => refresh('machines'))
   if (type.startsWith('snapshot.')) soon('snapshots', refreshMs, () => refresh('snapshots'))
-  if (shown.has(machineId)) soon(machineId, refreshMs, () => refreshMachine(machineId))
-  else stale.add(machineId)
+  stale.add(machineId)
+  if (shown.has(machineId)) refreshSoon(machineId)
+}
+
+/** Unless the machine cannot be seen any more by then. */
+function refreshSoon(machineId: string): void {
+  soon(machineId, refreshMs, async () => {
+    if (shown.has(machineId) && stale.delete(machineId)) await refreshMachine(machineId)
+  })
 }
 
 function stateChange(state: MachineState): MachineChange {
