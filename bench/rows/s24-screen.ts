@@ -69,7 +69,7 @@ async function openNovnc(
     person.ok('POST', '/v1/gateway-tokens'),
     person.ok('GET', `/v1/machines/${machineId}/input-lease`),
   ])
-  const options = { gatewayUrl, token, machineId, sessionId: lease.session_id }
+  const options = { gatewayUrl, token, machineId, sessionId: lease.holder.session_id }
   const viewer = await NovncViewer.open(browser, origin, options)
   await viewer.page.evaluate(stopwatch)
   await viewer.nameFence(lease.fence)

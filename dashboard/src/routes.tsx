@@ -12,7 +12,7 @@ import { queryClient } from './api/query-client.ts'
 import { isSignedOut, sessionQuery } from './api/session.ts'
 import { Shell } from './layout/Shell.tsx'
 import { Crash, NotFound } from './layout/Crash.tsx'
-import { textOf, textsOf } from './search-parameters.ts'
+import { parseSearch, stringifySearch, textOf, textsOf } from './search-parameters.ts'
 import { stateWords } from './words.ts'
 
 /*
@@ -61,7 +61,7 @@ const machines = createRoute({
       : {}),
     ...textOf(given, 'template'),
     ...textOf(given, 'metadata'),
-    ...(given['create'] === true ? { create: true } : textOf(given, 'create')),
+    ...(String(given['create']) === 'true' ? { create: true } : textOf(given, 'create')),
   }),
   component: lazyRouteComponent(() => import('./pages/machines/MachinesPage.tsx'), 'MachinesPage'),
 })
@@ -272,6 +272,8 @@ const routeTree = root.addChildren([
 
 export const router = createRouter({
   routeTree,
+  parseSearch,
+  stringifySearch,
   // Of the page that crashed alone: the frame around it stays.
   defaultErrorComponent: Crash,
   defaultPreload: 'intent',

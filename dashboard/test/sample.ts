@@ -31,6 +31,7 @@ export async function addSampleData({
     name: 'storefront',
     access: 'private',
   })
+  await create('/v1/api-keys', { name: 'laptop', scopes: ['machines:read', 'machines:write'] })
   await create('/v1/invitations', { email: 'grace@example.com', role: 'admin' })
   return { research, checkout, idle }
 }

@@ -53,7 +53,9 @@ export async function closeBrowser(api: ApiClient, id: string): Promise<void> {
 async function browse(api: ApiClient, id: string, path: string): Promise<string> {
   await api.waitForDesktop(id)
   await api.ok('PUT', `/v1/machines/${id}/files/content`, { path: '/tmp/site.py', content: site })
-  await api.run(id, ['sh', '-c', 'rm -f /tmp/visits; pkill -f /tmp/site.p[y] || true'])
+  // The next site needs the port of the one before.
+  const end = 'while pkill -f /tmp/site.p[y]; do sleep 0.1; done; rm -f /tmp/visits'
+  await api.run(id, ['sh', '-c', end])
   await api.launch(id, 'python3 /tmp/site.py')
   await eventually('the site answers', () =>
     api.run(id, ['curl', '-sf', 'http://127.0.0.1:8000/']).catch(() => undefined),

@@ -40,17 +40,19 @@ export function createApiClient(
     body?: unknown,
     headers: OutgoingHttpHeaders = {},
   ): Promise<Answer> {
+    const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
     const outgoing = request(new URL(path, baseUrl), {
       method,
       agent,
       signal: AbortSignal.timeout(answerBoundMs),
       headers: {
         ...credential,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
+        // Node gives the body of a DELETE no length by itself.
+        ...(sent && { 'content-type': 'application/json', 'content-length': sent.length }),
         ...headers,
       },
     })
-    outgoing.end(body === undefined ? undefined : JSON.stringify(body))
+    outgoing.end(sent)
     try {
       const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
       const bytes = await buffer(response)

@@ -54,7 +54,7 @@ export function Button({
       aria-describedby={reason ? reasonId : rest['aria-describedby']}
       onClick={press}
       className={cx(
-        'inline-flex shrink-0 items-center justify-center rounded-md border font-medium whitespace-nowrap',
+        'inline-flex max-w-full shrink-0 overflow-hidden items-center justify-center rounded-md border font-medium whitespace-nowrap',
         'transition-colors [&_svg]:size-4 [&_svg]:shrink-0',
         looks[look],
         sizes[size],

@@ -11,19 +11,26 @@ export type DialogProps = {
   readonly description?: ReactNode
   readonly children?: ReactNode
   readonly wide?: boolean | undefined
-  /** A press outside does not close it, because it shows what is not shown again. */
+  /** It shows what is not shown again, so neither Escape nor a press outside closes it. */
   readonly sticky?: boolean | undefined
 }
 
 /** A modal dialog. Escape and a press outside close it; the focus returns to what opened it. */
 export function Dialog(props: DialogProps) {
   const { open, onOpenChange, sticky = false } = props
+  const [isHeld, setHeld] = useState(false)
+  const change: Base.Root.Props['onOpenChange'] = (next, details) => {
+    if (sticky && details.reason === 'escape-key') {
+      details.cancel()
+      setHeld(true)
+    } else onOpenChange(next)
+  }
   return (
-    <Base.Root open={open} onOpenChange={onOpenChange} disablePointerDismissal={sticky}>
+    <Base.Root open={open} onOpenChange={change} disablePointerDismissal={sticky}>
       <Base.Portal>
         <Base.Backdrop className="fixed inset-0 z-40 bg-shade" />
         <Base.Viewport className="fixed inset-0 z-40 flex items-start justify-center overflow-y-auto p-4 sm:pt-[10vh]">
-          <Popup {...props} />
+          <Popup {...props} isHeld={isHeld && sticky} />
         </Base.Viewport>
       </Base.Portal>
     </Base.Root>
@@ -31,7 +38,13 @@ export function Dialog(props: DialogProps) {
 }
 
 /** Exists only while the dialog is open. */
-function Popup({ title, description, children, wide }: DialogProps) {
+function Popup({
+  title,
+  description,
+  children,
+  wide,
+  isHeld,
+}: DialogProps & { readonly isHeld: boolean }) {
   // Read while rendering: a field with `autoFocus` takes the focus before any effect runs.
   const [opener] = useState(() => document.activeElement)
   return (
@@ -49,6 +62,9 @@ function Popup({ title, description, children, wide }: DialogProps) {
         </Base.Description>
       )}
       {children && <div className="mt-4">{children}</div>}
+      <p role="status" className={cx('text-[13px] text-muted', isHeld && 'mt-3')}>
+        {isHeld && 'This is shown only now. Copy it, then close this with the button.'}
+      </p>
       <Base.Close
         render={
           <Button

@@ -18,7 +18,7 @@ export function Empty({
   return (
     <div className="mx-auto flex max-w-2xl flex-col items-center px-2 py-12 text-center">
       <h2 className="text-base font-semibold">{title}</h2>
-      <div className="mt-1 max-w-lg text-muted">{children}</div>
+      <div className="mt-1 max-w-lg wrap-anywhere text-muted">{children}</div>
       {action && <div className="mt-4">{action}</div>}
       {(cli || sdk) && (
         <div className="mt-8 w-full space-y-3 text-left">

@@ -81,7 +81,7 @@ function PlanCard({
   return (
     <li
       className={cx(
-        'flex flex-col gap-3 rounded-lg border p-4',
+        'flex min-w-0 flex-col gap-3 rounded-lg border p-4',
         isOwn ? 'border-accent bg-accent-soft' : 'border-line bg-raised',
       )}
     >

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { closeBrowser, openPage, startDashboard, type PageOptions } from './harness.ts'
+import { assertHarmless, countShown, poison, tooWide, watchCanary } from './hostile-answers.ts'
+import { hostileTexts } from './hostile-texts.ts'
+import { signedInPages } from './pages.ts'
+import { addSampleData } from './sample.ts'
+
+/*
+ * Hostile texts in every place that shows a text: nothing of them runs, becomes an element or leads
+ * anywhere, they are shown as they are, and no page loses its form. The pages are watched besides (page-watch.ts):
+ * a violation of the security policy, a request to another host or an error in the console fails the test.
+ */
+
+after(closeBrowser)
+const dashboard = await startDashboard({ after })
+const { research } = await addSampleData(dashboard.owner)
+
+/** Pages with lists, and how many of the texts they show at least. Long lists hold what is seen. */
+const lists: readonly (readonly [path: string, shown: number])[] = [
+  ['/', 30],
+  ['/?view=list', 30],
+  ['/templates', 190],
+  ['/snapshots', 190],
+  ['/ports', 190],
+  ['/secrets', 190],
+  ['/members', 190],
+  ['/keys', 190],
+  ['/audit', 190],
+  [`/m/${research.id}/snapshots`, 190],
+  [`/m/${research.id}/events`, 90],
+  [`/m/${research.id}/files`, 5],
+  ['/account', 0],
+  ['/usage', 0],
+]
+
+for (const phone of [false, true]) {
+  test(`texts of lists are only texts${phone ? ', on a phone' : ''}`, async (t) => {
+    const page = await openHostile(t, { phone })
+    await poison(page, 'harmless')
+    const faults: string[] = []
+    for (const [path, least] of lists) {
+      await show(page, path)
+      await assertHarmless(page, path)
+      const shown = await countShown(page)
+      if (shown < least) faults.push(`${path} shows ${shown} texts`)
+      const pixels = await tooWide(page)
+      if (pixels > 0) faults.push(`${path} is ${pixels} pixels too wide`)
+    }
+    assert.deepEqual(faults, [])
+  })
+}
+
+/** The corpus in pieces. Within one, a text cannot hide in what another has opened. */
+const pieces = Array.from({ length: 2 }, (_, piece) =>
+  hostileTexts.filter((_text, index) => index % 2 === piece).join(' \n'),
+)
+
+for (const [index, piece] of pieces.entries()) {
+  test(`texts of one thing are only texts, on every page, ${index + 1} of ${pieces.length}`, async (t) => {
+    const page = await openHostile(t)
+    await poison(page, piece)
+    const faults: string[] = []
+    for (const { path } of signedInPages(research.id)) {
+      await show(page, path)
+      await assertHarmless(page, path)
+      const pixels = await tooWide(page)
+      if (pixels > 0) faults.push(`${path} is ${pixels} pixels too wide`)
+    }
+    assert.deepEqual(faults, [])
+  })
+}
+
+test('messages of errors are only texts', async (t) => {
+  const page = await openHostile(t)
+  let message = ''
+  await page.route('**/v1/**', async (route) => {
+    if (route.request().url().endsWith('/auth/me')) return route.continue()
+    const error = {
+      code: 'conflict',
+      message,
+      request_id: message,
+      details: [{ field: message, message }],
+    }
+    await route.fulfill({ status: 409, json: { error } })
+  })
+  for (const piece of pieces) {
+    message = piece
+    for (const { path } of signedInPages(research.id)) {
+      await show(page, path)
+      await assertHarmless(page, path)
+    }
+  }
+})
+
+test('parts of an address are only texts', async (t) => {
+  const page = await openHostile(t)
+  await show(page, '/')
+  for (const text of hostileTexts.filter((one) => one.isWellFormed() && !one.includes('\0'))) {
+    const value = encodeURIComponent(text.slice(0, 200))
+    const way = `search=${value}&state=${value}&template=${value}&path=${value}&window=${value}&type=${value}`
+    // The router reads it as it reads a link, without loading the files of the page again.
+    await page.evaluate((to) => {
+      history.pushState(null, '', to)
+      dispatchEvent(new PopStateEvent('popstate'))
+    }, `/?${way}&view=list&next=${value}`)
+  }
+  await assertHarmless(page, 'the list')
+  for (const text of ['<img src=x onerror=canary()>', 'javascript:canary()', '//evil.example']) {
+    const value = encodeURIComponent(text)
+    for (const path of [
+      `/login?next=${value}`,
+      `/usage?window=${value}&meter=${value}`,
+      `/audit?type=${value}`,
+      `/m/${value}`,
+      `/m/${research.id}/files?path=${value}`,
+      `/snapshots?machine=${value}&state=${value}&origin=${value}`,
+      `/accept-invitation#token=${value}`,
+      `/reset-password#token=${value}`,
+      `/welcome#token=${value}`,
+      `/${value}`,
+    ]) {
+      await page.goto('about:blank')
+      await show(page, path)
+      await assertHarmless(page, path)
+    }
+  }
+})
+
+async function openHostile(t: Parameters<typeof openPage>[0], options: PageOptions = {}) {
+  const page = await openPage(t, dashboard, '/favicon.svg', options)
+  await watchCanary(page)
+  return page
+}
+
+/** Opens a page and waits until it has read what it shows, or has failed to. */
+async function show(page: Page, path: string): Promise<void> {
+  await page.goto(dashboard.url + path)
+  await page.locator('h1, [role=alert]').first().waitFor()
+  await page.waitForFunction(
+    () => !document.querySelector('[aria-label=Loading], [aria-busy=true]'),
+  )
+}

@@ -1,0 +1,105 @@
+import { machineStates } from '@computer/sdk/tables'
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { closeBrowser, openPage, startDashboard } from './harness.ts'
+import { signedInPages } from './pages.ts'
+import { addSampleData } from './sample.ts'
+import { disabledControls } from './spoken.ts'
+
+/* A control that cannot be used says why, and a failure names its request, on every page. */
+
+after(closeBrowser)
+const dashboard = await startDashboard({ after })
+const { research } = await addSampleData(dashboard.owner)
+const pages = signedInPages(research.id)
+
+test('without any permission, every disabled control of every page speaks its reason', async (t) => {
+  const page = await openPage(t, dashboard, '/favicon.svg')
+  await page.route('**/v1/auth/me', async (route) => {
+    const response = await route.fetch()
+    const me = (await response.json()) as object
+    await route.fulfill({ response, json: { ...me, permissions: [] } })
+  })
+  let controls = 0
+  for (const { path } of pages) {
+    await show(page, path)
+    controls += await assertSpoken(page, path)
+  }
+  assert.ok(controls > 30, `${controls} disabled controls were found`)
+})
+
+for (const state of machineStates) {
+  test(`of a machine that is ${state}, every disabled control speaks its reason`, async (t) => {
+    const page = await openPage(t, dashboard, '/favicon.svg')
+    await page.route(/\/v1\/machines(\/mch_\w+)?(\?.*)?$/, async (route) => {
+      const response = await route.fetch()
+      if (!response.ok()) return route.fulfill({ response })
+      const body = (await response.json()) as { data?: object[] }
+      const json = body.data
+        ? { ...body, data: body.data.map((one) => ({ ...one, state })) }
+        : { ...body, state }
+      await route.fulfill({ response, json })
+    })
+    const ofMachines = pages.filter(({ path }) => /^\/(\?view|m\/|$)/.test(path))
+    let controls = 0
+    for (const { path } of ofMachines) {
+      await show(page, path)
+      controls += await assertSpoken(page, path)
+      const menu = page.getByRole('button', { name: /^Actions of research-agent|^More actions/ })
+      if ((await menu.count()) === 0) continue
+      await menu.first().click()
+      await page.getByRole('menu').waitFor()
+      controls += await assertSpoken(page, `the menu of ${path}`)
+      await page.keyboard.press('Escape')
+      await page.getByRole('menu').waitFor({ state: 'detached' })
+    }
+    assert.ok(controls > 0)
+  })
+}
+
+test('a page whose reads fail shows the words of the server and the id of the request', async (t) => {
+  const page = await openPage(t, dashboard, '/favicon.svg')
+  const message = 'internal failure; the server log has details under this request id'
+  const error = { code: 'internal_error', message, request_id: 'req_0123456789' }
+  await page.route('**/v1/**', (route) =>
+    new URL(route.request().url()).pathname === '/v1/auth/me'
+      ? route.continue()
+      : route.fulfill({ status: 500, json: { error } }),
+  )
+  for (const { path } of pages) {
+    // Pages that read nothing but the person.
+    if (['/?create=true', '/settings', '/no-such-page'].includes(path)) continue
+    await page.goto(dashboard.url + path)
+    const notice = page.getByRole('alert').filter({ hasText: message }).first()
+    await notice.waitFor()
+    assert.match((await notice.textContent()) ?? '', /req_0123456789/, path)
+    assert.ok((await notice.getByRole('button', { name: 'Copy the request id' }).count()) > 0, path)
+  }
+})
+
+async function show(page: Page, path: string): Promise<void> {
+  await page.goto(dashboard.url + path)
+  await page.locator('h1').first().waitFor()
+  await page.waitForFunction(
+    () => !document.querySelector('[aria-label=Loading], [aria-busy=true]'),
+  )
+}
+
+/** Fails for a disabled control without a reason, or which a keyboard cannot reach. Returns how many there are. */
+async function assertSpoken(page: Page, where: string): Promise<number> {
+  const controls = await disabledControls(page)
+  // The reason of a menu's item stands in the item, so it is spoken with its name.
+  const silent = controls.filter(({ role, name, description }) =>
+    role === 'menuitem' ? !name.endsWith('.') : description === '',
+  )
+  assert.deepEqual(silent, [], where)
+  const unreachable = await page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>('[aria-disabled=true], :disabled')]
+      .filter((element) => element.checkVisibility())
+      .filter((element) => element.matches(':disabled') || element.closest('[inert]'))
+      .map(({ outerHTML }) => outerHTML.slice(0, 200)),
+  )
+  assert.deepEqual(unreachable, [], where)
+  return controls.length
+}
