@@ -33,6 +33,8 @@ export function createEmulator(
     fontFamily: '"Geist Mono", ui-monospace, monospace',
     fontSize: 13,
     linkHandler: { activate: (_, address) => onLink(address) },
+    // What a program prints could fill the console.
+    logLevel: 'off',
     macOptionIsMeta: true,
     minimumContrastRatio: 4.5,
     scrollback: scrollbackLines,
