@@ -40,7 +40,8 @@ export function startPlot(element: HTMLElement, height: number, content: PlotCon
       legend: { show: false },
       cursor: { show: false },
       axes: [
-        { ...axis(ticks[0]), size: 28, ...(steps && { incrs: steps }) },
+        // Room for a date with its hour.
+        { ...axis(ticks[0]), size: 28, space: 84, ...(steps && { incrs: steps }) },
         { ...axis(ticks[1]), size: sizeOf },
       ],
       series,
