@@ -52,6 +52,8 @@ const seconds: Readonly<Record<string, number>> = {
   'e2e/faults/faults.test.ts': 118,
   'dashboard/test/hostile.test.ts': 170,
   'dashboard/test/spoken.test.ts': 100,
+  'dashboard/test/accessibility.test.ts': 97,
+  'dashboard/test/hostile-machine.test.ts': 80,
   'dashboard/test/baselines.test.ts': 60,
   'e2e/docs.test.ts': 180,
   'e2e/host.test.ts': 140,
