@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { eventually } from '../../server/test/settled.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
 import { tabTo } from './keyboard.ts'
+import { keepPermissions } from './permissions.ts'
 import { addMember } from './signing-in.ts'
 import { disabledControls } from './spoken.ts'
 
@@ -66,13 +67,7 @@ test('each scope says what it grants its creator now, which follows their permis
   assert.equal(await grants('machines:write'), 'May create or fork machines; delete machines.')
   assert.match((await grants('usage:read')) ?? '', /nothing more than reading/)
 
-  // As the server would answer a person whose role had less.
-  await page.route('**/v1/auth/me', async (route) => {
-    const answer = await route.fetch()
-    const body = (await answer.json()) as Me
-    const less = body.permissions.filter((one) => !/machines:delete|templates/.test(one))
-    await route.fulfill({ response: answer, json: { ...body, permissions: less } })
-  })
+  await keepPermissions(page, (one) => !/machines:delete|templates/.test(one))
   await page.reload()
   await page.getByRole('button', { name: 'Create a key' }).click()
   assert.equal(

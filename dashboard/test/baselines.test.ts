@@ -14,14 +14,15 @@ import { driver, picture } from './screen-pages.ts'
 import { makeSteady } from './steady.ts'
 
 /*
- * What twelve pages look like, in both themes and on a phone, compared with the pictures in baselines/.
+ * Twelve pages, in both themes and on a phone, have to look like the pictures in baselines/.
  * COMPUTER_UPDATE_BASELINES=1 draws them again; look at them before you commit them.
  */
 
 after(closeBrowser)
 
 const baselines = fileURLToPath(new URL('baselines/', import.meta.url))
-const mostDifferentPixels = 0.001
+/** The part of a page's pixels that may differ. */
+const greatestDifference = 0.001
 
 const looks: readonly (PageOptions & { readonly look: string })[] = [
   { look: 'light' },
@@ -91,7 +92,7 @@ async function compare(name: string, taken: Buffer): Promise<string | undefined>
   if (was.info.width !== width || was.info.height !== height) return `${name}: another size`
   const difference = Buffer.alloc(is.data.length)
   const pixels = pixelmatch(was.data, is.data, difference, width, height, { threshold: 0.1 })
-  if (pixels <= mostDifferentPixels * width * height) return undefined
+  if (pixels <= greatestDifference * width * height) return undefined
   const folder = join(tmpdir(), 'computer-baselines')
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, `${name}.png`), taken)

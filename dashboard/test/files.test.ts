@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
 import { machineFiles, openFiles } from './files-page.ts'
 import { closeBrowser, startDashboard } from './harness.ts'
+import { keepPermissions } from './permissions.ts'
 import { createMachine } from './terminal-page.ts'
 
 const dashboard = await startDashboard({ after })
@@ -245,12 +246,7 @@ test('a refused path, a missing permission and a stopped machine each say why', 
   const files = await folder('/home/agent/seen')
   await files.put('seen.txt', 'x')
   const { page, row } = await openFiles(t, dashboard, { id, path: '/home' })
-  await page.route('**/v1/auth/me', async (route) => {
-    const response = await route.fetch()
-    const session = await response.json()
-    session.permissions = session.permissions.filter((one: string) => one !== 'machines:control')
-    await route.fulfill({ response, json: session })
-  })
+  await keepPermissions(page, (one) => one !== 'machines:control')
   await page.goto(`${dashboard.url}/m/${id}/files?path=${files.path}`)
   await row('seen.txt').waitFor()
   const make = page.getByRole('button', { name: 'New folder' })

@@ -97,7 +97,7 @@ export async function assertHarmless(page: Page, where: string): Promise<void> {
     )
     const evil = links.filter((link) => {
       if (link === null) return false
-      // What `//host` is to a browser, and addresses of other schemes.
+      // A browser resolves `//host` to another host, and links may have other schemes.
       const { protocol } = new URL(link, location.href)
       return (
         !['http:', 'https:', 'blob:', 'data:'].includes(protocol) || /^data:(?!image)/.test(link)

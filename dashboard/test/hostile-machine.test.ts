@@ -33,14 +33,9 @@ test('names and contents of files are only texts', async (t) => {
   await page.reload()
   await rows.first().waitFor()
   const seen = new Set<string>()
-  const count = async () => {
+  for (let isEnd = false; !isEnd;) {
     for (const name of await rows.allTextContents()) seen.add(name)
-    return seen.size
-  }
-  for (let before = -1; before < (await count());) {
-    before = seen.size
-    await page.locator('#content').evaluate((content) => content.scrollBy(0, 300))
-    await page.waitForTimeout(50)
+    isEnd = await page.locator('#content').evaluate(scrollOn)
   }
   assert.ok(seen.size > 190, `${seen.size} names were shown`)
   await assertHarmless(page, 'names of files')
@@ -84,3 +79,11 @@ test('text that is copied in a machine is only text', async (t) => {
   }
   await assertHarmless(page, 'the clipboard')
 })
+
+/** Scrolls by less than is seen and waits for the rows. Returns whether the end was reached before. */
+async function scrollOn(content: Element): Promise<boolean> {
+  const before = content.scrollTop
+  content.scrollBy(0, 300)
+  for (const _ of [1, 2]) await new Promise((resolve) => requestAnimationFrame(resolve))
+  return content.scrollTop === before
+}

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { closeBrowser, openPage, startDashboard, type PageOptions } from './harness.ts'
 import { assertHarmless, countShown, poison, tooWide, watchCanary } from './hostile-answers.ts'
 import { hostileTexts } from './hostile-texts.ts'
-import { signedInPages } from './pages.ts'
+import { signedInPages, untilRead } from './pages.ts'
 import { addSampleData } from './sample.ts'
 
 /*
@@ -138,7 +138,5 @@ async function openHostile(t: Parameters<typeof openPage>[0], options: PageOptio
 async function show(page: Page, path: string): Promise<void> {
   await page.goto(dashboard.url + path)
   await page.locator('h1, [role=alert]').first().waitFor()
-  await page.waitForFunction(
-    () => !document.querySelector('[aria-label=Loading], [aria-busy=true]'),
-  )
+  await untilRead(page)
 }

@@ -46,8 +46,13 @@ export const signedOutPages: readonly { readonly path: string; readonly shows: s
 /** Opens the address and waits until the page has shown its content and has settled. */
 export async function settle(page: Page, shows: string): Promise<void> {
   await page.getByText(shows).filter({ visible: true }).first().waitFor()
+  await untilRead(page)
+  await page.evaluate(() => document.fonts.ready.then(() => undefined))
+}
+
+/** Waits until nothing on the page is being loaded. */
+export async function untilRead(page: Page): Promise<void> {
   await page.waitForFunction(
     () => !document.querySelector('[aria-label="Loading"], [aria-busy="true"]'),
   )
-  await page.evaluate(() => document.fonts.ready.then(() => undefined))
 }

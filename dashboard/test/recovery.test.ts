@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { eventually } from '../../server/test/settled.ts'
+import { machineFiles } from './files-page.ts'
 import { closeBrowser, openPage, startDashboard, type Dashboard } from './harness.ts'
+import { createMachine } from './terminal-page.ts'
 
 /* The ways back to work: from an old snapshot, and from a machine that has failed. */
 
@@ -10,7 +12,7 @@ after(closeBrowser)
 
 test('from an old snapshot to a running fork in two clicks', async (t) => {
   const dashboard = await startDashboard(t)
-  const { machine, write, read } = await createMachine(dashboard)
+  const { machine, write, read } = await createWork(dashboard)
   await write('then')
   await takeSnapshot(dashboard, machine.id, 'before the change')
   await write('now')
@@ -19,17 +21,13 @@ test('from an old snapshot to a running fork in two clicks', async (t) => {
   await page.getByRole('button', { name: /^Fork from here/ }).click()
   await page.getByRole('button', { name: 'Fork', exact: true }).click()
 
-  await page.waitForURL(
-    (url) => url.pathname.startsWith('/m/mch_') && !url.pathname.includes(machine.id),
-  )
-  await page.getByText('Running', { exact: true }).waitFor()
-  const fork = new URL(page.url()).pathname.split('/')[2]!
+  const fork = await openedFork(page, machine.id)
   assert.deepEqual([await read(fork), await read(machine.id)], ['then', 'now'])
 })
 
 test('a machine that failed says why and that its disk is kept, and starts again', async (t) => {
   const dashboard = await startDashboard(t)
-  const { machine, write, read } = await createMachine(dashboard)
+  const { machine, write, read } = await createWork(dashboard)
   await write('kept')
   const page = await fail(t, dashboard, machine.id)
   const alert = page.getByRole('alert')
@@ -45,7 +43,7 @@ test('a machine that failed says why and that its disk is kept, and starts again
 
 test('a machine that failed is restored from a snapshot', async (t) => {
   const dashboard = await startDashboard(t)
-  const { machine, write, read } = await createMachine(dashboard)
+  const { machine, write, read } = await createWork(dashboard)
   await write('good')
   await takeSnapshot(dashboard, machine.id, 'good')
   await write('bad')
@@ -62,7 +60,7 @@ test('a machine that failed is restored from a snapshot', async (t) => {
 
 test('work of a machine that failed goes on in a fork of its snapshot', async (t) => {
   const dashboard = await startDashboard(t)
-  const { machine, write, read } = await createMachine(dashboard)
+  const { machine, write, read } = await createWork(dashboard)
   await write('good')
   await takeSnapshot(dashboard, machine.id, 'good')
   const page = await fail(t, dashboard, machine.id)
@@ -72,27 +70,20 @@ test('work of a machine that failed goes on in a fork of its snapshot', async (t
     .first()
     .click()
   await page.getByRole('button', { name: 'Fork', exact: true }).click()
-  await page.waitForURL(
-    (url) => url.pathname.startsWith('/m/mch_') && !url.pathname.includes(machine.id),
-  )
-  await page.getByText('Running', { exact: true }).waitFor()
-  assert.equal(await read(new URL(page.url()).pathname.split('/')[2]!), 'good')
+  assert.equal(await read(await openedFork(page, machine.id)), 'good')
 })
 
 /** A running machine, and a file on its disk. */
-async function createMachine({ owner }: Dashboard) {
-  const { status, body } = await owner.call('POST', '/v1/machines', { name: 'work' })
-  assert.equal(status, 201)
-  const path = '/home/agent/file'
+async function createWork(dashboard: Dashboard) {
+  const { owner } = dashboard
+  const machine = await createMachine(dashboard, 'work')
+  const files = machineFiles(dashboard, machine.id, '/home/agent')
   return {
-    machine: body as { readonly id: string },
-    async write(content: string): Promise<void> {
-      const route = `/v1/machines/${body.id}/files/content`
-      assert.equal((await owner.call('PUT', route, { path, content })).status, 200)
-    },
+    machine,
+    write: (content: string) => files.put('file', content),
     read: (id: string) =>
       eventually(async () => {
-        const route = `/v1/machines/${id}/files/content?path=${path}`
+        const route = `/v1/machines/${id}/files/content?path=/home/agent/file`
         const answer = await owner.call('GET', route)
         return answer.status === 200 ? (answer.body.content as string) : undefined
       }),
@@ -105,6 +96,15 @@ async function takeSnapshot({ owner }: Dashboard, machineId: string, name: strin
     const answer = await owner.call('GET', `/v1/snapshots/${body.id}`)
     return answer.body.state === 'ready' || undefined
   })
+}
+
+/** Waits until the page shows another machine that runs. Returns its id. */
+async function openedFork(page: Page, sourceId: string): Promise<string> {
+  await page.waitForURL(
+    (url) => url.pathname.startsWith('/m/mch_') && !url.pathname.includes(sourceId),
+  )
+  await page.getByText('Running', { exact: true }).waitFor()
+  return new URL(page.url()).pathname.split('/')[2]!
 }
 
 /** Lets the next start fail, as an engine may, and opens the machine. */

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { eventually } from '../../server/test/settled.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
+import { keepPermissions } from './permissions.ts'
 import { canvas, createAgent, createMachine, driver, picture, takeOver } from './screen-pages.ts'
 
 after(closeBrowser)
@@ -164,12 +165,7 @@ test('a button without its permission says why', async (t) => {
   const dashboard = await startDashboard(t)
   const machine = await createMachine(dashboard)
   const page = await openPage(t, dashboard, '/account')
-  await page.route('**/v1/auth/me', async (route) => {
-    const response = await route.fetch()
-    const me = (await response.json()) as { permissions: string[] }
-    const permissions = me.permissions.filter((one) => one !== 'machines:control')
-    await route.fulfill({ response, json: { ...me, permissions } })
-  })
+  await keepPermissions(page, (one) => one !== 'machines:control')
   await page.goto(dashboard.url + machine.path)
   await picture(page, 'live').waitFor()
   const button = page.getByRole('button', { name: 'Take over' })

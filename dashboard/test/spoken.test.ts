@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
-import { signedInPages } from './pages.ts'
+import { signedInPages, untilRead } from './pages.ts'
+import { keepPermissions } from './permissions.ts'
 import { addSampleData } from './sample.ts'
 import { disabledControls } from './spoken.ts'
 
@@ -16,11 +17,7 @@ const pages = signedInPages(research.id)
 
 test('without any permission, every disabled control of every page speaks its reason', async (t) => {
   const page = await openPage(t, dashboard, '/favicon.svg')
-  await page.route('**/v1/auth/me', async (route) => {
-    const response = await route.fetch()
-    const me = (await response.json()) as object
-    await route.fulfill({ response, json: { ...me, permissions: [] } })
-  })
+  await keepPermissions(page, () => false)
   let controls = 0
   for (const { path } of pages) {
     await show(page, path)
@@ -81,9 +78,7 @@ test('a page whose reads fail shows the words of the server and the id of the re
 async function show(page: Page, path: string): Promise<void> {
   await page.goto(dashboard.url + path)
   await page.locator('h1').first().waitFor()
-  await page.waitForFunction(
-    () => !document.querySelector('[aria-label=Loading], [aria-busy=true]'),
-  )
+  await untilRead(page)
 }
 
 /** Fails for a disabled control without a reason, or which a keyboard cannot reach. Returns how many there are. */

@@ -82,7 +82,7 @@ function applyEvent({ machineId, sequence, toState, type }: OrganizationEvent): 
   if (shown.has(machineId)) refreshSoon(machineId)
 }
 
-/** Unless the machine cannot be seen any more by then. */
+/** Reads the machine again after a moment, unless no part of the page shows it by then. */
 function refreshSoon(machineId: string): void {
   soon(machineId, refreshMs, async () => {
     if (shown.has(machineId) && stale.delete(machineId)) await refreshMachine(machineId)

@@ -30,7 +30,7 @@ export function Dialog(props: DialogProps) {
       <Base.Portal>
         <Base.Backdrop className="fixed inset-0 z-40 bg-shade" />
         <Base.Viewport className="fixed inset-0 z-40 flex items-start justify-center overflow-y-auto p-4 sm:pt-[10vh]">
-          <Popup {...props} isHeld={isHeld && sticky} />
+          <Popup {...props} isHeld={isHeld} />
         </Base.Viewport>
       </Base.Portal>
     </Base.Root>

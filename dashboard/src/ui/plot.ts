@@ -40,7 +40,7 @@ export function startPlot(element: HTMLElement, height: number, content: PlotCon
       legend: { show: false },
       cursor: { show: false },
       axes: [
-        // Room for a date with its hour.
+        // The widest text is a date with its hour.
         { ...axis(ticks[0]), size: 28, space: 84, ...(steps && { incrs: steps }) },
         { ...axis(ticks[1]), size: sizeOf },
       ],

@@ -30,7 +30,7 @@ export async function claimMachines(
   return claimDue(app, 'machines', due, { workerId, limit })
 }
 
-/** An array of them is computed once; in a join the planner may compute them for each machine at rest. */
+/** For an array, which Postgres computes once. A join may compute them again for each machine at rest. */
 const dueMachines = sql`
   select id from machines m
   where deleted_at is null

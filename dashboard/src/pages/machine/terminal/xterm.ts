@@ -33,7 +33,7 @@ export function createEmulator(
     fontFamily: '"Geist Mono", ui-monospace, monospace',
     fontSize: 13,
     linkHandler: { activate: (_, address) => onLink(address) },
-    // What a program prints could fill the console.
+    // A hostile program could fill the console of the browser with faults of its output.
     logLevel: 'off',
     macOptionIsMeta: true,
     minimumContrastRatio: 4.5,
