@@ -1,12 +1,33 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 
-/** A currently unused port of the loopback address. */
+/**
+ * Below the ports that Linux gives to outgoing connections (32768 and up): one of those could take a port
+ * between two uses of it, such as the end and the restart of a server.
+ */
+const [lowest, highest] = [20_000, 32_000]
+const given = new Set<number>()
+
+/** An unused port of the loopback address, which this process has not given to another caller before. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  for (;;) {
+    const port = randomInt(lowest, highest)
+    if (given.has(port) || !(await isUnused(port))) continue
+    given.add(port)
+    return port
+  }
+}
+
+async function isUnused(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1')
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false
+    throw error
+  }
   server.close()
   await once(server, 'close')
-  return port
+  return true
 }

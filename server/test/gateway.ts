@@ -8,15 +8,16 @@ import type { Lifetime } from './harness.ts'
 /** A gateway over the database of a test server, on its own port unless the test names one. */
 export async function startTestGateway(t: Lifetime, app: App, ownPort = 0) {
   const http = await createGateway(app)
-  await http.listen({ host: '127.0.0.1', port: ownPort })
-  const { port } = http.server.address() as AddressInfo
   const clients: GatewayClient[] = []
   let stopping: Promise<void> | undefined
   const stop = () => (stopping ??= http.close())
+  // Its timers would keep the process of the test alive, also if it cannot listen.
   t.after(async () => {
     for (const client of clients) client.socket.terminate()
     await stop()
   })
+  await http.listen({ host: '127.0.0.1', port: ownPort })
+  const { port } = http.server.address() as AddressInfo
   return {
     origin: `http://127.0.0.1:${port}`,
     stop,
