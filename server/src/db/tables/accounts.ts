@@ -21,6 +21,8 @@ export type AccountsTables = {
     name: string
     created_at: At
     deleted_at: Date | null
+    label_keys: Generated<string[]>
+    is_relabeling: Generated<boolean>
   }
   users: {
     id: UserId

@@ -11,6 +11,7 @@ import type {
 } from '@computer/contract'
 import type { Generated } from 'kysely'
 import type { At } from './at.ts'
+import type { ActorType, Labels } from './attribution.ts'
 
 /** Captures of disks, the rows that name them, and meters. */
 export type DisksTables = {
@@ -31,6 +32,8 @@ export type DisksTables = {
     next_attempt_at: At
     claimed_by: string | null
     claimed_until: Date | null
+    captured_by_type: ActorType | null
+    captured_by_id: string | null
   }
   snapshots: {
     id: SnapshotId
@@ -64,6 +67,9 @@ export type DisksTables = {
     bytes: number | null
     started_at: Date
     ended_at: Date | null
+    actor_type: ActorType | null
+    actor_id: string | null
+    labels: Generated<Labels>
   }
   pool_status: {
     only_row: Generated<boolean>

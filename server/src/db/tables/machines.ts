@@ -13,6 +13,7 @@ import type {
 } from '@computer/contract'
 import type { Generated } from 'kysely'
 import type { At } from './at.ts'
+import type { ActorType, Labels } from './attribution.ts'
 
 /** Machines with their sessions, leases and events. */
 export type MachinesTables = {
@@ -62,6 +63,11 @@ export type MachinesTables = {
     base_bytes: Generated<number>
     restore_capture_id: CaptureId | null
     last_generation: Generated<number>
+    created_by_type: ActorType | null
+    created_by_id: string | null
+    run_by_type: ActorType | null
+    run_by_id: string | null
+    labels: Generated<Labels>
   }
   uid_slots: { slot: number; machine_id: MachineId | null }
   sessions: {

@@ -5,7 +5,9 @@ import type {
   PreviewAccess,
   PreviewId,
 } from '@computer/contract'
+import type { Generated } from 'kysely'
 import type { At } from './at.ts'
+import type { ActorType, Labels } from './attribution.ts'
 
 /** Published ports with their credentials and traffic. */
 export type PreviewsTables = {
@@ -41,5 +43,8 @@ export type PreviewsTables = {
     organization_id: OrganizationId
     bytes: number
     counted_at: At
+    actor_type: ActorType | null
+    actor_id: string | null
+    labels: Generated<Labels>
   }
 }
