@@ -18,6 +18,7 @@ export const AuditEventType = z
     'organization.created',
     'organization.renamed',
     'organization.plan_changed',
+    'organization.labels_changed',
     'organization.entered',
     'organization.deleted',
     'member.added',

@@ -29,6 +29,8 @@ export type Endpoint = {
   readonly creates?: boolean
   /** Content type of the raw response that the caller may request with the accept header. */
   readonly bytes?: 'application/octet-stream' | 'image/*'
+  /** Content types of a response that is text and not JSON. */
+  readonly textTypes?: readonly string[]
   /** Headers of the raw response, each with its description. */
   readonly bytesHeaders?: Readonly<Record<string, string>>
   /** Query of the upload form of the call, whose body is application/octet-stream. */

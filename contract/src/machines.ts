@@ -41,8 +41,10 @@ export const MachineName = z
   )
 const Region = text(63, 1).describe('A placement hint.')
 const maxMetadataKeys = 64
+export const MetadataKey = text(64, 1)
+export const MetadataValue = text(1024)
 const Metadata = z
-  .record(text(64, 1), text(1024))
+  .record(MetadataKey, MetadataValue)
   .refine(
     (metadata) => Object.keys(metadata).length <= maxMetadataKeys,
     `must have at most ${maxMetadataKeys} keys`,

@@ -67,6 +67,10 @@ export function success(
   const description =
     status === 202 ? 'Accepted. The work continues in the background.' : 'Success.'
   if (endpoint.status === 204) return { description, headers }
+  if (endpoint.textTypes) {
+    const types = endpoint.textTypes.map((type) => [type, { schema: { type: 'string' } }] as const)
+    return { description, headers, content: Object.fromEntries(types) }
+  }
   const content = {
     'application/json': { schema: catalog.get(`${id} response`) },
     ...(endpoint.bytes && { [endpoint.bytes]: { schema: {} } }),

@@ -196,7 +196,14 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       list: none,
       get: async () => ({ ids: { plan_id: 'startup' } }),
     },
-    usage: { list: none, series: none },
+    usage: {
+      list: none,
+      series: none,
+      labels: none,
+      setLabels: async () => ({ body: { keys: ['team'] } }),
+      export: async () => ({ query: 'format=csv' }),
+      metrics: none,
+    },
     billing: {
       account: none,
       summary: none,

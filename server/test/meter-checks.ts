@@ -2,6 +2,7 @@ import type { CaptureId, MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import type { Database } from '../src/db/database.ts'
+import type { Labels } from '../src/db/tables/attribution.ts'
 import {
   replayMeters,
   type Interval,
@@ -50,8 +51,10 @@ async function readHeld(db: Database): Promise<string[]> {
     .execute()
   const captures = await db
     .selectFrom('captures')
-    .selectAll()
-    .where('state', '=', 'ready')
+    .innerJoin('machines as m', 'm.id', 'captures.machine_id')
+    .selectAll('captures')
+    .select('m.created_by_id')
+    .where('captures.state', '=', 'ready')
     .where(
       sql<boolean>`(
         exists (select from snapshots s where s.capture_id = captures.id and s.deleted_at is null)
@@ -61,17 +64,21 @@ async function readHeld(db: Database): Promise<string[]> {
     .execute()
   const held: Parameters<typeof nameOf>[0][] = []
   for (const { id, state, size, disk_gb: diskGb, ...machine } of machines) {
-    const of = { machine_id: id, capture_id: null }
+    const of = { machine_id: id, capture_id: null, labels: machine.labels }
     const wasMade = machine.started_at !== null || machine.stopped_at !== null
     if (['running', 'stopping'].includes(state)) {
-      held.push({ ...of, meter: 'compute', size, bytes: null })
+      held.push({ ...of, meter: 'compute', size, bytes: null, actor_id: machine.run_by_id })
     }
     if (wasMade && state !== 'deleting') {
-      held.push({ ...of, meter: 'hot_storage', size: null, bytes: diskGb * 2 ** 30 })
+      const bytes = diskGb * 2 ** 30
+      const owner = machine.created_by_id
+      held.push({ ...of, meter: 'hot_storage', size: null, bytes, actor_id: owner })
     }
   }
-  for (const { machine_id, id, size_bytes: bytes } of captures) {
-    held.push({ machine_id, meter: 'cold_storage', capture_id: id, size: null, bytes })
+  for (const { machine_id, id, size_bytes: bytes, captured_by_id, created_by_id } of captures) {
+    const of = { machine_id, capture_id: id, labels: null }
+    const actor_id = captured_by_id ?? created_by_id
+    held.push({ ...of, meter: 'cold_storage', size: null, bytes, actor_id })
   }
   return held.map(nameOf)
 }
@@ -100,14 +107,19 @@ function groupByMachine<Row extends { readonly machine_id: MachineId }>(rows: re
 
 function inOrder(intervals: readonly Interval[]): Interval[] {
   return intervals
-    .map(({ meter, size, bytes, capture_id, started_at, ended_at }) => ({
-      meter,
-      size,
-      bytes,
-      capture_id,
-      started_at,
-      ended_at,
-    }))
+    .map(
+      ({ meter, size, bytes, capture_id, actor_type, actor_id, labels, started_at, ended_at }) => ({
+        meter,
+        size,
+        bytes,
+        capture_id,
+        actor_type,
+        actor_id,
+        labels,
+        started_at,
+        ended_at,
+      }),
+    )
     .toSorted(
       (a, b) => Number(a.started_at) - Number(b.started_at) || order(a).localeCompare(order(b)),
     )
@@ -125,6 +137,12 @@ function nameOf(held: {
   readonly capture_id: CaptureId | null
   readonly size: string | null
   readonly bytes: number | null
+  readonly actor_id: string | null
+  /** A captured disk keeps labels that its machine may have lost: they are in the log alone. */
+  readonly labels: Labels | null
 }): string {
-  return [held.machine_id, held.meter, held.capture_id, held.size, held.bytes].join(' ')
+  const { meter, labels } = held
+  const known = meter === 'cold_storage' ? '' : JSON.stringify(Object.entries(labels ?? {}).sort())
+  const actor = held.actor_id
+  return [held.machine_id, meter, held.capture_id, held.size, held.bytes, actor, known].join(' ')
 }

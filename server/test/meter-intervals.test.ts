@@ -70,7 +70,14 @@ test('facts are stored with events and not part of any response', async () => {
     .select('facts')
     .where('machine_id', '=', id)
     .execute()
-  assert.deepEqual(rows[0]!.facts, { size: 'small', disk_bytes: 10 * gibibyte })
+  const { body: me } = await server.call('GET', '/v1/auth/me')
+  const caller = { type: 'api_key', id: me.api_key.id }
+  assert.deepEqual(rows[0]!.facts, {
+    size: 'small',
+    disk_bytes: 10 * gibibyte,
+    created_by: caller,
+    run_by: caller,
+  })
 })
 
 test('a capture is metered from its completion until its last reference is deleted', async () => {

@@ -3,7 +3,7 @@ import type { App } from '../app.ts'
 import type { AuditEventRow } from '../db/database.ts'
 import { listAuditEvents } from '../domain/accounts/audit-events.ts'
 import type { Routes } from './route.ts'
-import { pageToWire, rowToWire } from './to-wire.ts'
+import { pageToWire, referenceToWire, rowToWire } from './to-wire.ts'
 
 export function auditEventRoutes(app: Pick<App, 'db'>): Routes<typeof auditEvents> {
   return {
@@ -15,11 +15,7 @@ export function auditEventRoutes(app: Pick<App, 'db'>): Routes<typeof auditEvent
 function toWire(row: AuditEventRow): AuditEvent {
   return {
     ...rowToWire(row),
-    actor: reference(row.actor_type, row.actor_id, row.actor_name),
-    target: reference(row.target_type, row.target_id, row.target_name),
+    actor: referenceToWire(row.actor_type, row.actor_id, row.actor_name),
+    target: referenceToWire(row.target_type, row.target_id, row.target_name),
   }
-}
-
-function reference<Type extends string>(type: Type | null, id: string | null, name: string | null) {
-  return type !== null && id !== null && name !== null ? { type, id, name } : null
 }

@@ -23,7 +23,13 @@ export function toStandardHours(credits: { readonly included: bigint; readonly u
   }
 }
 
-function showScaled(scaled: bigint): string {
-  const text = scaled.toString().padStart(digits + 1, '0')
-  return `${text.slice(0, -digits)}.${text.slice(-digits)}`
+/** A fraction as a decimal string with so many decimals, rounded half up. */
+export function toRounded(numerator: bigint, denominator: bigint, decimals: number): string {
+  const scaled = numerator * 10n ** BigInt(decimals)
+  return showScaled((2n * scaled + denominator) / (2n * denominator), decimals)
+}
+
+function showScaled(scaled: bigint, decimals = digits): string {
+  const text = scaled.toString().padStart(decimals + 1, '0')
+  return `${text.slice(0, -decimals)}.${text.slice(-decimals)}`
 }

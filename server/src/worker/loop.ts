@@ -2,6 +2,7 @@ import { measureEveryMs, recordPool } from '../domain/disks/pool.ts'
 import { rollPeriods } from '../domain/accounts/periods.ts'
 import { sweepAccounts } from '../domain/accounts/sweep.ts'
 import { closePeriods } from '../domain/billing/closing.ts'
+import { relabelMachines } from '../domain/billing/labels.ts'
 import { compactEgress } from '../domain/previews/egress.ts'
 import { forgetGatewayTokens } from '../domain/accounts/gateway-tokens.ts'
 import { deleteExpiredPreviewCredentials } from '../domain/previews/credentials.ts'
@@ -55,6 +56,7 @@ export async function runWorker(
     every(reconcileEveryMs, () => compactEgress(app.db)),
     every(reconcileEveryMs, () => sweepAccounts(app.db)),
     every(tendEveryMs, () => rollPeriods(app.db)),
+    every(tendEveryMs, () => relabelMachines(app)),
     every(reconcileEveryMs, () => closePeriods(app.db)),
   ]
   const others = [

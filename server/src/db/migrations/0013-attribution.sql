@@ -13,11 +13,13 @@ alter table captures
   add column captured_by_type text check (captured_by_type in ('user', 'api_key')),
   add column captured_by_id text;
 
--- The keys of metadata that usage is counted by. While relabeling, machines that exist get their labels.
+-- The keys of metadata that usage is counted by. After a change, machines that exist get their labels; until
+-- relabel_until, a transaction that began before the change may still store labels of the keys before.
 alter table organizations
   add column label_keys text[] not null default '{}' check (cardinality(label_keys) <= 5),
-  add column is_relabeling boolean not null default false;
-create index organizations_to_relabel on organizations (id) where is_relabeling;
+  add column relabel_until timestamptz;
+create index organizations_to_relabel on organizations (relabel_until)
+  where relabel_until is not null;
 
 alter table meter_intervals
   add column actor_type text check (actor_type in ('user', 'api_key')),

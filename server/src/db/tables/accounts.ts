@@ -22,7 +22,7 @@ export type AccountsTables = {
     created_at: At
     deleted_at: Date | null
     label_keys: Generated<string[]>
-    is_relabeling: Generated<boolean>
+    relabel_until: Date | null
   }
   users: {
     id: UserId

@@ -13,7 +13,7 @@ import type {
 } from '@computer/contract'
 import type { Generated } from 'kysely'
 import type { At } from './at.ts'
-import type { ActorType, Labels } from './attribution.ts'
+import type { ActorType, EventFacts, Labels } from './attribution.ts'
 
 /** Machines with their sessions, leases and events. */
 export type MachinesTables = {
@@ -103,7 +103,7 @@ export type MachinesTables = {
     message: string | null
     sequence: number
     occurred_at: At
-    facts: Record<string, string | number> | null
+    facts: EventFacts | null
     position: number | null
   }
   event_positions: { only_row: Generated<boolean>; last: number }

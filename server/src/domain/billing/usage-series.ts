@@ -5,7 +5,7 @@ import type { Database } from '../../db/database.ts'
 import { cutIntervals, meterName, type UsageWindow } from '../events/meter-intervals.ts'
 import { egressHours } from '../previews/egress.ts'
 import { bucketSecondsOf } from '../rating-buckets.ts'
-import { windowOf, type UsageFilter } from './usage-records.ts'
+import { windowOf, type UsageFilter } from './usage-window.ts'
 
 export type UsagePoint = {
   readonly start: Date

@@ -1,7 +1,9 @@
 import type { CaptureId } from '@computer/contract'
 import { sql } from 'kysely'
+import type { Actor } from '../../actor.ts'
 import type { CaptureRow, Database, MachineRow, Tx } from '../../db/database.ts'
 import { newId } from '../../ids.ts'
+import { capturedBy } from '../events/attribution.ts'
 
 /*
  * A capture is a copy of a machine's disk. Snapshots, templates, forks and restores are rows that name
@@ -16,11 +18,11 @@ import { newId } from '../../ids.ts'
  * order organization, input lease, machine, capture.
  */
 
-/** Requests a capture of the disk of a locked machine. */
+/** Requests a capture of the disk of a locked machine. Without an actor it is an automatic one. */
 export async function insertCapture(
   tx: Tx,
   machine: MachineRow,
-  options: { readonly beforeRestore?: boolean } = {},
+  options: { readonly beforeRestore?: boolean; readonly actor?: Actor | undefined } = {},
 ): Promise<CaptureRow> {
   return tx
     .insertInto('captures')
@@ -34,6 +36,7 @@ export async function insertCapture(
       state: 'pending',
       created_at: sql<Date>`clock_timestamp()`,
       before_restore: options.beforeRestore ?? false,
+      ...(options.actor && capturedBy(options.actor)),
     })
     .returningAll()
     .executeTakeFirstOrThrow()

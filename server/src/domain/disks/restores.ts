@@ -37,7 +37,7 @@ export async function restoreMachine(
     await requireDiskRoom(tx)
     const message = `to ${describeSnapshot(snapshot)}`
     await appendEvent(tx, id, { type: 'machine.restore_started', message })
-    const kept = { id: keptId, name: 'Before restore', origin: 'manual' } as const
+    const kept = { id: keptId, name: 'Before restore', origin: 'manual', actor } as const
     await insertSnapshot(tx, current, { ...kept, beforeRestore: true })
     await tx
       .updateTable('machines')

@@ -37,7 +37,7 @@ export async function createSnapshot(
     await requireDiskRoom(tx)
     await requireRoomForSnapshot(tx, actor, machine.id)
     const name = input.name ?? generateSnapshotName('snapshot')
-    await insertSnapshot(tx, machine, { id, name, origin: 'manual' })
+    await insertSnapshot(tx, machine, { id, name, origin: 'manual', actor })
     return getSnapshot(tx, actor, id)
   })
   app.changes.publish(input.machine_id)
@@ -112,10 +112,12 @@ export async function insertSnapshot(
     readonly name: string
     readonly origin: SnapshotOrigin
     readonly beforeRestore?: boolean
+    /** Null: the snapshot is automatic. */
+    readonly actor: Actor | null
   },
 ): Promise<CaptureRow> {
-  const { beforeRestore = false, ...named } = input
-  const capture = await insertCapture(tx, machine, { beforeRestore })
+  const { beforeRestore = false, actor, ...named } = input
+  const capture = await insertCapture(tx, machine, { beforeRestore, actor: actor ?? undefined })
   await tx
     .insertInto('snapshots')
     .values({

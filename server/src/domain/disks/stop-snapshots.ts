@@ -13,7 +13,12 @@ export async function enterStopped(
 ): Promise<void> {
   const stopped = await moveMachine(tx, machine, 'stopped', change)
   const id = newId('snp')
-  await insertSnapshot(tx, stopped, { id, name: generateSnapshotName('stopped'), origin: 'stop' })
+  await insertSnapshot(tx, stopped, {
+    id,
+    name: generateSnapshotName('stopped'),
+    origin: 'stop',
+    actor: null,
+  })
 }
 
 /**

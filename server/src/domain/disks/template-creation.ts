@@ -107,7 +107,7 @@ async function captureNow(
   if (machine.state !== 'running') throw notRunning(machine.state)
   await requireDiskRoom(tx)
   const size = await requireFittingSize(tx, actor, input.size ?? machine.size, machine.disk_gb)
-  const snapshot = { id: newId('snp'), name: input.name, origin: 'template' } as const
+  const snapshot = { id: newId('snp'), name: input.name, origin: 'template', actor } as const
   const capture = await insertSnapshot(tx, machine, snapshot)
   return {
     image_id: machine.image_id,

@@ -1,11 +1,12 @@
 import type { MachineEventType, MachineId, MachineState, SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
-import type { CaptureRow, Database, EventRow, MachineRow, Tx } from '../../db/database.ts'
+import type { Database, EventRow, MachineRow, Tx } from '../../db/database.ts'
+import type { EventFacts } from '../../db/tables/attribution.ts'
 import { newId } from '../../ids.ts'
 import { notFound } from '../../errors.ts'
 import { getMachine } from '../find-machine.ts'
-import { captureFacts, machineFacts, meterEvent } from './meter-intervals.ts'
+import { captureFacts, machineFacts, meterEvent, type MeteredCapture } from './meter-intervals.ts'
 import { pageByKey, type PageRequest } from '../page.ts'
 
 export type EventDetail = {
@@ -16,11 +17,13 @@ export type EventDetail = {
   readonly message?: string | null
   /** The machine's size changed. */
   readonly resized?: boolean
+  /** The machine's labels changed. */
+  readonly relabeled?: boolean
   /**
    * With snapshot.completed: a capture that is kept from now on. With snapshot.deleted: a capture that
    * no snapshot and no template names any more.
    */
-  readonly capture?: Pick<CaptureRow, 'id' | 'size_bytes'>
+  readonly capture?: MeteredCapture
 }
 
 /** Appends an event without a state change. The machine's row assigns the sequence. */
@@ -70,9 +73,14 @@ export async function insertEvent(tx: Tx, machine: MachineRow, detail: EventDeta
   await meterEvent(tx, event)
 }
 
-function factsOf(machine: MachineRow, { to, resized, capture }: EventDetail) {
-  if (capture) return captureFacts(capture)
-  return to || resized ? machineFacts(machine) : null
+function factsOf(
+  machine: MachineRow,
+  { to, resized, relabeled, capture }: EventDetail,
+): EventFacts | null {
+  if (capture) return captureFacts(machine, capture)
+  if (to || resized) return machineFacts(machine)
+  // A disk that is resized gets the new labels, and a machine that is resized does not run.
+  return relabeled ? { relabeled, labels: machine.labels } : null
 }
 
 export type EventFilter = PageRequest & {

@@ -1,19 +1,29 @@
 import type { MachineId, MachineSize, OrganizationId } from '@computer/contract'
 import { sql, type RawBuilder } from 'kysely'
 import type { CaptureRow, Database, MachineRow, Tx } from '../../db/database.ts'
+import type { EventFacts, Labels } from '../../db/tables/attribution.ts'
+import { attributionFacts, captureAttribution } from './attribution.ts'
+import { isInScope, type UsageScope } from './usage-scope.ts'
 import { meterSteps, type Metered, type MeteredEvent, type Quantity } from './meter-replay.ts'
 
 const gibibyte = 2 ** 30
 
 /** The facts of a machine that an event records, so that the log alone determines the meters. */
-export function machineFacts(machine: MachineRow) {
-  return { size: machine.size, disk_bytes: machine.disk_gb * gibibyte }
+export function machineFacts(machine: MachineRow): EventFacts {
+  const { size, disk_gb: diskGb } = machine
+  return { size, disk_bytes: diskGb * gibibyte, ...attributionFacts(machine) }
 }
 
 /** The facts of a capture that an event records when it is kept, or no longer named. */
-export function captureFacts(capture: Pick<CaptureRow, 'id' | 'size_bytes'>) {
-  return { capture_id: capture.id, bytes: capture.size_bytes ?? 0 }
+export function captureFacts(machine: MachineRow, capture: MeteredCapture): EventFacts {
+  const { id, size_bytes: bytes } = capture
+  return { capture_id: id, bytes: bytes ?? 0, ...captureAttribution(machine, capture) }
 }
+
+export type MeteredCapture = Pick<
+  CaptureRow,
+  'id' | 'size_bytes' | 'captured_by_type' | 'captured_by_id'
+>
 
 /** Opens and closes the intervals of an event that was just inserted, at exactly its time. */
 export async function meterEvent(
@@ -23,9 +33,11 @@ export async function meterEvent(
     readonly machine_id: MachineId
   },
 ): Promise<void> {
-  for (const { open, close } of meterSteps(event)) {
-    if (close) await closeInterval(tx, event.machine_id, close, event.occurred_at)
-    else await openInterval(tx, event, open)
+  const { machine_id: machineId, occurred_at: at } = event
+  for (const { open, close, relabel } of meterSteps(event)) {
+    if (close) await closeInterval(tx, machineId, close, at)
+    else if (open) await openInterval(tx, event, open)
+    else await relabelIntervals(tx, machineId, relabel, at)
   }
 }
 
@@ -38,6 +50,7 @@ async function openInterval(
     .insertInto('meter_intervals')
     .values({
       ...quantity,
+      labels: JSON.stringify(quantity.labels) as never,
       organization_id: event.organization_id,
       machine_id: event.machine_id,
       started_at: event.occurred_at,
@@ -64,12 +77,36 @@ async function closeInterval(
     .execute()
 }
 
-/** A part of the time of an organization, and optionally of one meter or machine. */
-export type UsageWindow = {
+/** Goes on counting what is open of a machine, with other labels. */
+async function relabelIntervals(
+  tx: Tx,
+  machineId: MachineId,
+  labels: Labels,
+  at: Date,
+): Promise<void> {
+  const closed = await tx
+    .updateTable('meter_intervals')
+    .set({ ended_at: at })
+    .where('machine_id', '=', machineId)
+    .where('capture_id', 'is', null)
+    .where('ended_at', 'is', null)
+    .returningAll()
+    .execute()
+  if (closed.length === 0) return
+  const reopened = closed.map(({ id: _id, ...interval }) => ({
+    ...interval,
+    labels: JSON.stringify(labels) as never,
+    started_at: at,
+    ended_at: null,
+  }))
+  await tx.insertInto('meter_intervals').values(reopened).execute()
+}
+
+/** A part of the time of an organization, and optionally of one meter, or of a part of its usage. */
+export type UsageWindow = UsageScope & {
   readonly start: Date
   readonly end: Date
   readonly meter?: string | undefined
-  readonly machineId?: MachineId | undefined
 }
 
 export type UsageMeter = `compute_${MachineSize}_seconds` | `${'hot' | 'cold'}_storage_byte_seconds`
@@ -111,14 +148,14 @@ export const meterName = sql<UsageMeter>`(
  */
 export function cutIntervals(
   organizationId: OrganizationId,
-  { start, end, meter, machineId }: UsageWindow,
+  { start, end, meter, ...scope }: UsageWindow,
 ): RawBuilder<unknown> {
   const [, size = null] = /^compute_(.*)_seconds$/.exec(meter ?? '') ?? []
   const kind = size === null ? meter?.replace(/_byte_seconds$/, '') : 'compute'
   // Doubles have whole seconds and microseconds exactly until the year 2255, and are fast.
   return sql`
     select * from (
-      select id, machine_id, meter, size, bytes, started_at,
+      select id, machine_id, meter, size, bytes, started_at, actor_type, actor_id, labels,
         greatest(started_at, ${start}) as cut_start,
         least(coalesce(ended_at, statement_timestamp()), ${end}) as cut_end,
         ceil(date_part('epoch', greatest(started_at, ${start})))::bigint as first,
@@ -128,7 +165,7 @@ export function cutIntervals(
       where organization_id = ${organizationId}
         and started_at < ${end}
         and (ended_at is null or ended_at > ${start})
-        and (${machineId ?? null}::text is null or machine_id = ${machineId ?? null})
+        and ${isInScope(scope)}
         and (${kind ?? null}::text is null or meter = ${kind ?? null})
         and (${size}::text is null or size = ${size})
     ) as each

@@ -11,6 +11,7 @@ import {
   requireRoom,
   requireSize,
 } from '../accounts/plans.ts'
+import { createdBy, labelsFrom, runBy } from '../events/attribution.ts'
 import { insertEvent } from '../events/events.ts'
 import { getMachine } from '../find-machine.ts'
 import { resolveImage } from '../disks/images.ts'
@@ -112,6 +113,9 @@ export async function insertMachine(
       state: 'creating',
       os: 'linux',
       metadata: JSON.stringify(plan.metadata) as never,
+      ...createdBy(actor),
+      ...runBy(actor),
+      labels: labelsFrom(actor.organizationId, plan.metadata),
       uid_slot: slot.slot,
     })
     .returningAll()

@@ -1,11 +1,13 @@
 import type { MachineId, MachineSize } from '@computer/contract'
 import { sql } from 'kysely'
+import { isDeepStrictEqual } from 'node:util'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { Database, MachineRow, Tx } from '../../db/database.ts'
 import { ApiError, conflict, illegalMove } from '../../errors.ts'
 import { isUniqueViolation } from '../../db/errors.ts'
 import { getEntitlements, getSize, requireNoShrink, requireSize } from '../accounts/plans.ts'
+import { labelsFrom, runBy } from '../events/attribution.ts'
 import { appendEvent } from '../events/events.ts'
 import { getMachine, lockMachine } from '../find-machine.ts'
 import { dropSnapshotsOf } from '../disks/snapshot-deletion.ts'
@@ -64,11 +66,23 @@ export async function updateMachine(
       const columns = {
         ...(change.size && (await resize(tx, actor, current, change.size))),
         ...(change.name !== undefined && { name: change.name }),
-        ...(change.metadata && { metadata: JSON.stringify(change.metadata) as never }),
+        ...(change.metadata && {
+          metadata: JSON.stringify(change.metadata) as never,
+          labels: labelsFrom(actor.organizationId, change.metadata),
+        }),
       }
       if (Object.keys(columns).length === 0) return current
-      await tx.updateTable('machines').set(columns).where('id', '=', id).execute()
-      await appendEvent(tx, id, { type: 'machine.updated', resized: change.size !== undefined })
+      const { labels } = await tx
+        .updateTable('machines')
+        .set(columns)
+        .where('id', '=', id)
+        .returning('labels')
+        .executeTakeFirstOrThrow()
+      await appendEvent(tx, id, {
+        type: 'machine.updated',
+        resized: change.size !== undefined,
+        relabeled: !isDeepStrictEqual(labels, current.labels),
+      })
       return getMachine(tx, actor, id)
     })
     app.changes.publish(id)
@@ -92,7 +106,7 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
     }
     await requireRoomToRun(tx, actor)
     await retryBaseCapture(tx, machine)
-    return moveMachine(tx, machine, 'starting', { wanted: 'running' })
+    return moveMachine(tx, machine, 'starting', { wanted: 'running', ...runBy(actor) })
   }
   return change(app, actor, id, start, { counts: true })
 }
