@@ -14,7 +14,7 @@ export function billingFacts(server: TestServer) {
     /** Uses something of a machine of its own, whose id it returns. */
     async use(
       organizationId: OrganizationId,
-      { hours, meter = 'compute', size, bytes }: Use,
+      { hours, meter = 'compute', size, bytes, apiKeyId, labels = {} }: Use,
     ): Promise<string> {
       const { id } = await server.machine({ start: false })
       // It takes no place of the plan.
@@ -37,6 +37,8 @@ export function billingFacts(server: TestServer) {
           size: size ?? null,
           capture_id: null,
           bytes: bytes ?? null,
+          ...(apiKeyId && { actor_type: 'api_key', actor_id: apiKeyId }),
+          labels: JSON.stringify(labels) as never,
           started_at: start,
           ended_at: new Date(start.getTime() + hours * 3_600_000),
         })
@@ -52,4 +54,6 @@ type Use = {
   readonly meter?: 'compute' | 'hot_storage' | 'cold_storage'
   readonly size?: 'small' | 'standard' | 'large'
   readonly bytes?: number
+  readonly apiKeyId?: string
+  readonly labels?: Readonly<Record<string, string>>
 }

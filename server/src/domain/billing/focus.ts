@@ -18,9 +18,8 @@ import { readTariff } from './tariff.ts'
 
 const dayMs = 86_400_000
 
-/** Decimals of prices and list costs, which may have any number of them. */
-const priceDecimals = 18
-const costDecimals = 12
+/** Decimals of quantities, prices and list costs, which may have any number of them. */
+const decimals = 12
 
 /** The rows of the CSV file, the head first. */
 export async function* readFocus(
@@ -86,12 +85,12 @@ function providerOf({ dashboardUrl, region }: Pick<Config, 'dashboardUrl' | 'reg
 
 function fieldsOfMeter(meter: Meter, catalogVersion: number): Row {
   const service = services[priceItemOf(meter)]
-  const unit = units[unitOf(meter)]
+  const { consumed, priced } = units[unitOf(meter)]
   return {
     ...service,
     ChargeDescription: meter.replaceAll('_', ' '),
-    ConsumedUnit: unit,
-    PricingUnit: unit,
+    ConsumedUnit: consumed,
+    PricingUnit: priced,
     SkuId: meter,
     SkuMeter: meter,
     SkuPriceId: `${meter}-v${catalogVersion}`,
@@ -121,7 +120,14 @@ const services = {
   },
 } as const
 
-const units = { seconds: 'Seconds', byte_seconds: 'B-Seconds', bytes: 'B' } as const
+const gibibyte = 2n ** 30n
+
+/** Units in which usage is counted, and larger ones for prices that people can read. */
+const units = {
+  seconds: { consumed: 'Seconds', priced: 'Hours', perPriced: 3_600n },
+  byte_seconds: { consumed: 'B-Seconds', priced: 'GiB-Hours', perPriced: 3_600n * gibibyte },
+  bytes: { consumed: 'B', priced: 'GiB', perPriced: gibibyte },
+} as const
 
 function fieldsOfDay(
   { day, ...usage }: DailyUsage,
@@ -143,12 +149,13 @@ function fieldsOfDay(
 /** List costs are at the price of the catalog, as if nothing were included. */
 function costs(tariff: Tariff, meter: Meter, quantity: bigint, shareCents: bigint): Row {
   const { cents, perUnits } = priceOf(tariff, meter)
+  const { perPriced } = units[unitOf(meter)]
   const billed = toRounded(shareCents, 100n, 2)
   return {
     ConsumedQuantity: String(quantity),
-    PricingQuantity: String(quantity),
-    ListUnitPrice: toRounded(cents, 100n * perUnits, priceDecimals),
-    ListCost: toRounded(cents * quantity, 100n * perUnits, costDecimals),
+    PricingQuantity: toRounded(quantity, perPriced, decimals),
+    ListUnitPrice: toRounded(cents * perPriced, 100n * perUnits, decimals),
+    ListCost: toRounded(cents * quantity, 100n * perUnits, decimals),
     ContractedCost: billed,
     EffectiveCost: billed,
     BilledCost: billed,
