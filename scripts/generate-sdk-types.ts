@@ -113,7 +113,9 @@ function outputOf(operation: OpenApiOperation): string {
     .find(([status]) => status.startsWith('2'))!
     .slice(1) as [OpenApiOperation['responses'][string]]
   if ('$ref' in response || !response.content) return 'void'
-  return typeOf(response.content['application/json']!.schema, operation.operationId)
+  // Text that is not JSON.
+  const [content] = Object.values(response.content)
+  return typeOf((response.content['application/json'] ?? content!).schema, operation.operationId)
 }
 
 type SchemaParts = {

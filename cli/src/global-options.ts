@@ -13,7 +13,10 @@ export function addGlobalOptions(program: CommandUnknownOpts): void {
 
 function addToGroups(command: CommandUnknownOpts): void {
   if (command.commands.length === 0) return
-  for (const option of globalFlags()) command.addOption(option.hideHelp())
+  // A group that is a command of its own has them already.
+  const own = command.options.map(({ long }) => long)
+  const added = globalFlags().filter(({ long }) => !own.includes(long))
+  for (const option of added) command.addOption(option.hideHelp())
   command.enablePositionalOptions()
   for (const inner of command.commands) addToGroups(inner)
 }

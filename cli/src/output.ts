@@ -52,7 +52,7 @@ function cell(value: string | number | null): string {
 }
 
 /** Maps whose keys the caller chose: they are not renamed. */
-const opaqueKeys = new Set(['metadata', 'env'])
+const opaqueKeys = new Set(['metadata', 'env', 'labels'])
 
 /** Renames keys from the SDK's camelCase to the API's snake_case. */
 export function toWire(value: unknown): unknown {

@@ -28,6 +28,29 @@ test('usage is summed by machine, or shown as records', async () => {
   assert.equal((await run(['usage', '--start', 'monday'])).code, 2)
 })
 
+test('usage is summed by caller and by label, and exported', async () => {
+  assert.match((await run(['usage', 'labels'])).stdout, /counted by no key of metadata/)
+  const refused = await run(['usage', 'labels', 'team'])
+  assert.deepEqual([refused.code, refused.stdout], [4, ''])
+  const window = ['--start', yesterday]
+  const byCaller = await run(['usage', '--by', 'key', ...window])
+  assert.match(byCaller.stdout, /^CALLER +METER .*\nOwner key +compute small +2/)
+  const { labels } = (await json('usage', '--by', 'team', ...window))[0]
+  assert.deepEqual(labels, {})
+  assert.match(
+    (await run(['usage', '--by', 'team', ...window])).stdout,
+    /^TEAM +METER .*\n- +compute/,
+  )
+  assert.deepEqual(await json('usage', '--label', 'team=red', ...window), [])
+
+  const csv = await run(['usage', 'export'])
+  assert.match(csv.stdout, /^start,end,meter,size,quantity,machine_id/)
+  assert.match((await run(['usage', 'export', '--format', 'focus'])).stdout, /^BilledCost,/)
+  const metrics = await run(['usage', 'export', '--format', 'openmetrics'])
+  assert.match(metrics.stdout, /\n# EOF\n$/)
+  assert.equal((await run(['usage', 'export', '--period', '2020-01-01'])).code, 5)
+})
+
 test('the plan is shown with its limits, and all plans', async () => {
   const { stdout } = await run(['plan'])
   assert.match(stdout, /^plan +Startup \(startup\)\nstate +active\nperiod +20/)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
-import { ApiKeyId, MachineId, UserId } from './ids.ts'
+import { ApiKeyId, MachineId } from './ids.ts'
 import { PageQuery, pageOf } from './list.ts'
 import { MachineName, MachineSize, MetadataKey, MetadataValue } from './machines.ts'
 import { Meter, Quantity } from './plans.ts'
@@ -16,7 +16,7 @@ export const UsageRecord = z
     actor: z
       .object({
         type: z.enum(['user', 'api_key']),
-        id: z.union([UserId, ApiKeyId]),
+        id: z.string(),
         name: z.string(),
       })
       .nullable()

@@ -179,7 +179,7 @@ const pages = [
   createRoute({
     getParentRoute: () => app,
     path: '/usage',
-    validateSearch: textsOf('window', 'meter'),
+    validateSearch: textsOf('window', 'meter', 'by'),
     component: lazyRouteComponent(() => import('./pages/usage/UsagePage.tsx'), 'UsagePage'),
   }),
   createRoute({

@@ -22,6 +22,11 @@ async function startUsedDashboard(t: Parameters<typeof startDashboard>[0]) {
   await sql`update meter_intervals set started_at = ${days} + id % 7 * interval '1 hour'`.execute(
     db,
   )
+  await sql`update organizations set label_keys = '{team}'`.execute(db)
+  const { id } = await db.selectFrom('machines').select('id').limit(1).executeTakeFirstOrThrow()
+  await sql`update meter_intervals set labels = '{"team":"red"}' where machine_id = ${id}`.execute(
+    db,
+  )
   return dashboard
 }
 
@@ -83,6 +88,21 @@ test("the machines' costs add up to the bill, over time and by machine", async (
   assert.ok(Math.abs(bill - total) <= 1 && bill > 10_000, `${bill} and ${total}`)
   // What is included counts for the smaller sizes first.
   assert.ok(shares.slice(0, 6).every((share) => share > 0))
+
+  await page.getByRole('combobox', { name: 'Sums' }).click()
+  await page.getByRole('option', { name: 'By caller' }).click()
+  const callers = page.getByRole('region', { name: 'Usage by caller' }).getByRole('row')
+  await callers.filter({ hasText: 'All callers' }).waitFor()
+  await callers.filter({ hasText: 'Ada Lovelace' }).waitFor()
+  assert.equal(await callers.count(), 3)
+  await page.getByRole('combobox', { name: 'Sums' }).click()
+  await page.getByRole('option', { name: 'By label team' }).click()
+  const labels = page.getByRole('region', { name: 'Usage by label' }).getByRole('row')
+  await labels.filter({ hasText: 'red' }).waitFor()
+  await labels.filter({ hasText: 'Without the label' }).waitFor()
+  await page.getByRole('combobox', { name: 'Sums' }).click()
+  await page.getByRole('option', { name: 'By machine' }).click()
+  await rows.filter({ hasText: 'All machines' }).waitFor()
 
   await page.getByRole('radio', { name: /^Large machines/ }).check({ force: true })
   await page.waitForURL(/meter=compute_large_seconds/)

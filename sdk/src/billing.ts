@@ -6,6 +6,7 @@ import type {
   Catalog,
   CostEstimate,
   Plan,
+  UsageLabels,
   UsageRecord,
   UsageSeries,
   UsageSummary,
@@ -48,6 +49,32 @@ export class Usage {
     ...query
   }: Query<'GET /v1/usage/series'> & CallOptions = {}): Promise<UsageSeries> {
     return this.#transport.call('GET /v1/usage/series', { query }, { signal })
+  }
+
+  /** The keys of metadata that usage is counted by. */
+  async labels(options: CallOptions = {}): Promise<UsageLabels> {
+    return this.#transport.call('GET /v1/usage/labels', {}, options)
+  }
+
+  /** Chooses the keys of metadata that usage is counted by from now on, at most five. */
+  async setLabels(
+    body: Body<'PUT /v1/usage/labels'>,
+    options: CallOptions = {},
+  ): Promise<UsageLabels> {
+    return this.#transport.call('PUT /v1/usage/labels', { body }, options)
+  }
+
+  /** A billing period as a CSV file: its records, or its costs in the FOCUS format. */
+  async export({ signal, ...query }: Query<'GET /v1/usage/export'> & CallOptions): Promise<string> {
+    return this.#transport.bytes('GET /v1/usage/export', { query }, 'text/csv', readText, {
+      signal,
+    })
+  }
+
+  /** What was used since the organization was created, as OpenMetrics text. */
+  async metrics(options: CallOptions = {}): Promise<string> {
+    const type = 'application/openmetrics-text'
+    return this.#transport.bytes('GET /v1/usage/metrics', {}, type, readText, options)
   }
 }
 
@@ -99,3 +126,5 @@ export class Billing {
     return this.#transport.call('POST /v1/billing/portal', { body }, options)
   }
 }
+
+const readText = (response: Response) => response.text()

@@ -3,7 +3,7 @@
  */
 
 /** Maps whose keys the caller chose: they are never converted. */
-export const opaqueKeys: ReadonlySet<string> = new Set(['metadata', 'env'])
+export const opaqueKeys: ReadonlySet<string> = new Set(['metadata', 'env', 'labels'])
 
 export function toCamel(value: unknown): unknown {
   return renameKeys(value, (key) =>

@@ -47,6 +47,21 @@ test('usage as records, by machine, in buckets and as a summary', async () => {
   assert.equal(same.periodEnd, summary.periodEnd)
 })
 
+test('usage by caller and by label, and its exports', async () => {
+  const [sum] = (await computer.usage.list({ groupBy: 'key' })).data
+  assert.ok(sum === undefined || sum.actor?.type === 'api_key')
+  assert.deepEqual(await computer.usage.labels(), { keys: [] })
+  // An API key has no scope for it.
+  const choosing = computer.usage.setLabels({ keys: ['team'] })
+  await assert.rejects(choosing, { code: 'permission_denied' })
+  const byTeam = await computer.usage.list({ groupBy: 'label', labelKey: 'my_team' }).all()
+  assert.ok(byTeam.every(({ machineId, labels }) => machineId === null && !('my_team' in labels)))
+  assert.match(await computer.usage.export({ format: 'csv' }), /^start,end,meter/)
+  const past = computer.usage.export({ format: 'focus', period: '2001-01-01T00:00:00Z' })
+  await assert.rejects(past, { code: 'not_found' })
+  assert.match(await computer.usage.metrics(), /# EOF\n$/)
+})
+
 test('an estimate, and what needs a payment provider', async () => {
   const cost = await computer.billing.estimate({ size: 'standard', count: 2 })
   assert.deepEqual([cost.computeCentsPerHour, cost.currency], ['20.000000', 'usd'])

@@ -21,17 +21,28 @@ export function usageSeriesQuery(of: UsageOf) {
   })
 }
 
-/** The sum of each meter of each machine, the newest machine first. */
-export function usageByMachineQuery(of: UsageOf) {
+type Grouping = { readonly by: 'machine' | 'key' } | { readonly by: 'label'; readonly key: string }
+
+/** The sum of each meter of each machine (the newest first), caller, or value of a label. */
+export function usageSumsQuery(of: UsageOf, grouping: Grouping) {
+  const labelKey = grouping.by === 'label' ? grouping.key : undefined
   return infiniteQueryOptions({
-    queryKey: ['usage', 'machines', of] as const,
+    queryKey: ['usage', 'sums', of, grouping] as const,
     queryFn: async ({ signal, pageParam: cursor }) =>
-      computer.usage.list({ ...of, groupBy: 'machine', limit: 100, cursor, signal }),
+      computer.usage.list({ ...of, groupBy: grouping.by, labelKey, limit: 100, cursor, signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
-    placeholderData: keepPreviousData,
+    // Rows of other groups would stand under the wrong head.
+    placeholderData: (before, query) =>
+      query?.queryKey[3].by === grouping.by ? before : undefined,
   })
 }
+
+/** The keys of metadata that usage is counted by. */
+export const usageLabelsQuery = queryOptions({
+  queryKey: ['usage', 'labels'] as const,
+  queryFn: async ({ signal }) => computer.usage.labels({ signal }),
+})
 
 /** What one machine used of each meter. */
 export function machineUsageQuery(machineId: string) {

@@ -73,6 +73,7 @@ export type AuditEventType =
   | 'organization.created'
   | 'organization.renamed'
   | 'organization.plan_changed'
+  | 'organization.labels_changed'
   | 'organization.entered'
   | 'organization.deleted'
   | 'member.added'
@@ -854,6 +855,11 @@ export interface Terminal {
   attached: boolean
 }
 
+export interface UsageLabels {
+  /** Keys of metadata, whose values are labels. */
+  keys: string[]
+}
+
 export interface UsageLine {
   meter: Meter
   unit: MeterUnit
@@ -891,10 +897,22 @@ export interface UsageRecord {
 
   /** A whole number as a decimal string, of any size. */
   quantity: string
-  machineId: string
+
+  /** Null in sums by key or label. */
+  machineId: string | null
 
   /** Its last name, if the machine is deleted. */
-  machineName: string
+  machineName: string | null
+
+  /** The caller that usage counts for: it set the machine running, created its disk, or captured it. Null in sums by machine or label, and if it was not recorded. */
+  actor: {
+    type: 'user' | 'api_key'
+    id: string
+    name: string
+  } | null
+
+  /** The labels that the machine had then; in sums by label, that one alone. */
+  labels: Record<string, string>
   start: string
 
   /** What still goes on ends now. */

@@ -57,6 +57,7 @@ import type {
   Template,
   TemplateState,
   Terminal,
+  UsageLabels,
   UsageRecord,
   UsageSeries,
   UsageSummary,
@@ -1560,8 +1561,14 @@ export interface Routes {
         end?: string | undefined
         meter?: Meter | undefined
         machineId?: string | undefined
-        /** One record for each meter of a machine, the sum of the window. */
-        groupBy?: 'machine' | undefined
+        /** Usage that counts for this API key. */
+        apiKeyId?: string | undefined
+        /** Usage with this label. */
+        labelKey?: string | undefined
+        /** The value of label_key. */
+        labelValue?: string | undefined
+        /** One record, the sum of the window, for each meter and machine, caller, or value of label_key. */
+        groupBy?: 'machine' | 'key' | 'label' | undefined
       }
     }
     output: {
@@ -1581,10 +1588,45 @@ export interface Routes {
         end?: string | undefined
         meter?: Meter | undefined
         machineId?: string | undefined
+        /** Usage that counts for this API key. */
+        apiKeyId?: string | undefined
+        /** Usage with this label. */
+        labelKey?: string | undefined
+        /** The value of label_key. */
+        labelValue?: string | undefined
       }
     }
     output: UsageSeries
   }
+
+  /** Get the keys of metadata that usage is counted by. */
+  'GET /v1/usage/labels': { input: object; output: UsageLabels }
+
+  /** Choose the keys of metadata that usage is counted by from now on. */
+  'PUT /v1/usage/labels': {
+    input: {
+      body: {
+        keys: string[]
+      }
+    }
+    output: UsageLabels
+  }
+
+  /** Export the usage of a billing period: its records, or its costs in the FOCUS format. */
+  'GET /v1/usage/export': {
+    input: {
+      query: {
+        /** csv: the records of GET /v1/usage. focus: costs by machine, meter and day, as CSV of FinOps FOCUS 1.2. */
+        format: 'csv' | 'focus'
+        /** Any time in a billing period. Default: now, for the current period. */
+        period?: string | undefined
+      }
+    }
+    output: string
+  }
+
+  /** Get what was used since the organization was created, as OpenMetrics counters. */
+  'GET /v1/usage/metrics': { input: object; output: string }
 
   /** Get the organization's billing account: its plan, period and limits. */
   'GET /v1/billing': { input: object; output: BillingAccount }

@@ -166,6 +166,7 @@ export const auditEventTypes: readonly AuditEventType[] = [
   'organization.created',
   'organization.renamed',
   'organization.plan_changed',
+  'organization.labels_changed',
   'organization.entered',
   'organization.deleted',
   'member.added',

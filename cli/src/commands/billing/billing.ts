@@ -3,7 +3,7 @@ import { connect } from '../../client.ts'
 import { clientCommand } from '../../command.ts'
 import { formatTable, writeJson, type Columns } from '../../output.ts'
 import { formatCents, formatQuantity, nameOfMeter } from './quantities.ts'
-import { readTime } from './usage.ts'
+import { readTime } from './read-time.ts'
 
 export const billing = clientCommand('billing')
   .description('Show what a billing period used, what of it is included, and what it costs.')

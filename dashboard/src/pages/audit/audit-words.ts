@@ -20,6 +20,7 @@ export const auditWords: Readonly<Record<AuditEventType, string>> = {
   'organization.created': 'New organization',
   'organization.renamed': 'New name',
   'organization.plan_changed': 'Plan change',
+  'organization.labels_changed': 'Change of usage labels',
   'organization.entered': 'Organization opened',
   'organization.deleted': 'Deletion of the organization',
   'member.added': 'New member',

@@ -8,12 +8,12 @@ import { Page } from '../../ui/Page.tsx'
 import { QueryView } from '../../ui/QueryView.tsx'
 import { Select } from '../../ui/Select.tsx'
 import { useNow } from '../../ui/Time.tsx'
-import { MachineUsage } from './MachineUsage.tsx'
 import { MeterChoice } from './MeterChoice.tsx'
 import { Series } from './Series.tsx'
+import { UsageGroups } from './UsageGroups.tsx'
 import { isWindowName, usePeriod, windowOf, windowWords, type WindowName } from './window.ts'
 
-/** What the organization used: each meter over time, and by machine. */
+/** What the organization used: each meter over time, and by who used it. */
 export function UsagePage() {
   const { window: named } = useSearch({ from: '/app/usage' })
   const name = isWindowName(named) ? named : 'current'
@@ -72,7 +72,7 @@ function UsageOfWindow({
               window={window}
               bucketSeconds={bucketSeconds}
             />
-            <MachineUsage meter={meter} window={window} summary={hasBill ? summary : undefined} />
+            <UsageGroups meter={meter} window={window} summary={hasBill ? summary : undefined} />
           </div>
         )
       }}
@@ -94,8 +94,9 @@ function WindowSelect({ name }: { readonly name: WindowName }) {
       onChange={(next) =>
         void navigate({
           to: '/usage',
-          search: ({ meter }) => ({
+          search: ({ meter, by }) => ({
             ...(meter !== undefined && { meter }),
+            ...(by !== undefined && { by }),
             ...(next !== 'current' && { window: next }),
           }),
           replace: true,

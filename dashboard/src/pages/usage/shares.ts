@@ -1,12 +1,13 @@
 import type { UsageLine, UsageRecord } from '@computer/sdk'
+import { groupOf } from './groups.ts'
 
 /**
- * What each machine costs, in whole cents by its id. Each amount is rounded with what was left of those
- * before it, so that the machines add up to the lines exactly once all records are here.
+ * What each group of the records costs, in whole cents by its key. Each amount is rounded with what was left of those
+ * before it, so that the groups add up to the lines exactly once all records are here.
  */
 export function sharesOf(
   lines: readonly Pick<UsageLine, 'meter' | 'quantity' | 'amountCents'>[],
-  records: readonly Pick<UsageRecord, 'meter' | 'quantity' | 'machineId'>[],
+  records: readonly Pick<UsageRecord, 'meter' | 'quantity' | 'machineId' | 'actor' | 'labels'>[],
   isWhole: boolean,
 ): ReadonlyMap<string, number> {
   const shares = new Map<string, number>()
@@ -20,8 +21,8 @@ export function sharesOf(
     for (const record of own) {
       sum += BigInt(record.quantity)
       const until = whole === 0n ? 0n : (sum * BigInt(amountCents)) / whole
-      const { machineId } = record
-      shares.set(machineId, (shares.get(machineId) ?? 0) + Number(until - shared))
+      const group = groupOf(record)
+      shares.set(group, (shares.get(group) ?? 0) + Number(until - shared))
       shared = until
     }
   }
