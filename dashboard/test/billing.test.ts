@@ -22,7 +22,6 @@ async function startUsedDashboard(t: Parameters<typeof startDashboard>[0]) {
   await sql`update meter_intervals set started_at = ${days} + id % 7 * interval '1 hour'`.execute(
     db,
   )
-  await sql`update organizations set label_keys = '{team}'`.execute(db)
   const { id } = await db.selectFrom('machines').select('id').limit(1).executeTakeFirstOrThrow()
   await sql`update meter_intervals set labels = '{"team":"red"}' where machine_id = ${id}`.execute(
     db,
@@ -95,6 +94,14 @@ test("the machines' costs add up to the bill, over time and by machine", async (
   await callers.filter({ hasText: 'All callers' }).waitFor()
   await callers.filter({ hasText: 'Ada Lovelace' }).waitFor()
   assert.equal(await callers.count(), 3)
+  await page.getByRole('button', { name: 'Choose labels' }).click()
+  const labelKeys = page.getByRole('textbox', { name: 'Keys of metadata' })
+  await labelKeys.fill('team, team')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('must be different keys').waitFor()
+  await labelKeys.fill('team, task')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
   await page.getByRole('combobox', { name: 'Sums' }).click()
   await page.getByRole('option', { name: 'By label team' }).click()
   const labels = page.getByRole('region', { name: 'Usage by label' }).getByRole('row')

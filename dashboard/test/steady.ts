@@ -37,6 +37,8 @@ const records = {
     quantity: String(23_400 * (index + 1)),
     machine_id: `mch_0000000000000000000000000${index}`,
     machine_name,
+    actor: null,
+    labels: {},
     start: '2026-03-16T11:00:00.000Z',
     end: '2026-03-17T10:30:00.000Z',
   })),

@@ -1,6 +1,7 @@
 import type { UsageRecord } from '@computer/sdk'
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { computer } from './client.ts'
+import { queryClient } from './query-client.ts'
 
 /** A time, by default the current billing period, and a machine, by default all. */
 export type UsageOf = {
@@ -43,6 +44,11 @@ export const usageLabelsQuery = queryOptions({
   queryKey: ['usage', 'labels'] as const,
   queryFn: async ({ signal }) => computer.usage.labels({ signal }),
 })
+
+export async function setUsageLabels(keys: readonly string[]): Promise<void> {
+  await computer.usage.setLabels({ keys: [...keys] })
+  await queryClient.invalidateQueries({ queryKey: ['usage'] })
+}
 
 /** What one machine used of each meter. */
 export function machineUsageQuery(machineId: string) {

@@ -8,6 +8,7 @@ import { LoadMore } from '../../ui/LoadMore.tsx'
 import { QueryView } from '../../ui/QueryView.tsx'
 import { Select } from '../../ui/Select.tsx'
 import { Cell, Row, Table } from '../../ui/Table.tsx'
+import { ChooseLabels } from './ChooseLabels.tsx'
 import { groupOf, readGrouping, writeGrouping, type Grouping } from './groups.ts'
 import { sharesOf } from './shares.ts'
 import type { Window } from './window.ts'
@@ -25,9 +26,14 @@ export function UsageGroups({
   const { by } = useSearch({ from: '/app/usage' })
   const grouping = readGrouping(by)
   const query = useInfiniteQuery(usageSumsQuery(window, grouping))
+  const labels = useQuery(usageLabelsQuery)
+  const keys = labels.data?.keys ?? []
   return (
     <section aria-label="Who used it" className="space-y-2">
-      <GroupingSelect grouping={grouping} />
+      <div className="flex flex-wrap gap-2">
+        <GroupingSelect grouping={grouping} keys={keys} />
+        {labels.data && <ChooseLabels keys={keys} />}
+      </div>
       <QueryView query={query}>
         {({ pages }) => (
           <GroupTable
@@ -44,11 +50,15 @@ export function UsageGroups({
   )
 }
 
-function GroupingSelect({ grouping }: { readonly grouping: Grouping }) {
+function GroupingSelect({
+  grouping,
+  keys,
+}: {
+  readonly grouping: Grouping
+  readonly keys: readonly string[]
+}) {
   const navigate = useNavigate()
-  const labels = useQuery(usageLabelsQuery)
   const chosen = writeGrouping(grouping)
-  const keys = labels.data?.keys ?? []
   const own = grouping.by === 'label' && !keys.includes(grouping.key) ? [grouping.key] : []
   return (
     <Select
