@@ -66,6 +66,8 @@ function poisoned(value: unknown, text: string): unknown {
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).map(([key, item]) => {
     if (key === 'metadata') return [key, Object.fromEntries([[text, text]])]
+    if (key === 'labels') return [key, { team: text }]
+    if (key === 'keys') return [key, [text, 'team']]
     return [key, freeFields.has(key) && typeof item !== 'object' ? text : poisoned(item, text)]
   })
   return Object.fromEntries(entries)

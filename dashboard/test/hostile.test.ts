@@ -33,6 +33,8 @@ const lists: readonly (readonly [path: string, shown: number])[] = [
   [`/m/${research.id}/files`, 5],
   ['/account', 0],
   ['/usage', 0],
+  ['/usage?by=key', 0],
+  ['/usage?by=label:team', 0],
 ]
 
 for (const phone of [false, true]) {
@@ -111,7 +113,8 @@ test('parts of an address are only texts', async (t) => {
     const value = encodeURIComponent(text)
     for (const path of [
       `/login?next=${value}`,
-      `/usage?window=${value}&meter=${value}`,
+      `/usage?window=${value}&meter=${value}&by=${value}`,
+      `/usage?by=label:${value}`,
       `/audit?type=${value}`,
       `/m/${value}`,
       `/m/${research.id}/files?path=${value}`,
