@@ -82,6 +82,7 @@ test('metadata that is stored while the keys change has the labels of the new ke
   const { id } = await server.machine()
   const key = await server.apiKey()
   const actor = await server.user('owner')
+  await server.stopWorkers()
   // The change has read the old keys, and waits to store its event, when the new ones are stored.
   await collide(
     db,
@@ -90,6 +91,7 @@ test('metadata that is stored while the keys change has the labels of the new ke
     () => setLabelKeys(server.app, actor, ['late']),
   )
   assert.equal((await labelsOf(id)).at(-1), '{}')
+  server.startWorker()
   await eventually(async () => (await labelsOf(id)).at(-1) === '{"late":"yes"}' || undefined)
   await checkMeters(db)
 })
