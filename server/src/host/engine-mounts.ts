@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { engineDirectory } from './engine.ts'
+
+const releaseTimeoutMs = 60_000
 
 /**
  * Unmounts what the engine leaves mounted when it ends: the pool above all, whose file is then complete and can
@@ -15,6 +18,37 @@ export async function unmountEngine(dataDir: string): Promise<void> {
     .filter((path) => path.startsWith(folder))
   // Inner ones were mounted later.
   for (const path of mounts.toReversed()) await promisify(execFile)('umount', [path])
+  await waitUntilReleased(folder)
+}
+
+/**
+ * A mount is gone from this process at once, and its file system ends when no other process has a copy of it:
+ * each that was given its own mounts meanwhile has one. Until then the kernel goes on writing to the file.
+ */
+async function waitUntilReleased(folder: string): Promise<void> {
+  const deadline = performance.now() + releaseTimeoutMs
+  for (;;) {
+    const [file] = await findLoopFiles(folder)
+    if (file === undefined) return
+    if (performance.now() > deadline) {
+      throw new Error(
+        `${file} is unmounted, but another process of this host still uses it, so it may still change; find the process with: grep -l ${folder} /proc/*/mounts`,
+      )
+    }
+    await delay(100)
+  }
+}
+
+/** The files in a folder that are the disks of loop devices. */
+async function findLoopFiles(folder: string): Promise<string[]> {
+  const devices = (await readdir('/sys/block')).filter((name) => name.startsWith('loop'))
+  const files = await Promise.all(
+    devices.map(async (name) =>
+      // A device that is not in use has no such file.
+      readFile(`/sys/block/${name}/loop/backing_file`, 'utf8').catch(() => ''),
+    ),
+  )
+  return files.map((file) => file.trim()).filter((file) => file.startsWith(folder))
 }
 
 /** The kernel writes spaces and the like as octal numbers. */
