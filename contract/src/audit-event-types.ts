@@ -18,6 +18,8 @@ export const AuditEventType = z
     'organization.created',
     'organization.renamed',
     'organization.plan_changed',
+    'organization.state_changed',
+    'organization.bill_adjusted',
     'organization.entered',
     'organization.deleted',
     'member.added',

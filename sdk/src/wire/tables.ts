@@ -166,6 +166,8 @@ export const auditEventTypes: readonly AuditEventType[] = [
   'organization.created',
   'organization.renamed',
   'organization.plan_changed',
+  'organization.state_changed',
+  'organization.bill_adjusted',
   'organization.entered',
   'organization.deleted',
   'member.added',

@@ -2,6 +2,8 @@ import { measureEveryMs, recordPool } from '../domain/disks/pool.ts'
 import { rollPeriods } from '../domain/accounts/periods.ts'
 import { sweepAccounts } from '../domain/accounts/sweep.ts'
 import { closePeriods } from '../domain/billing/closing.ts'
+import { advanceStandings } from '../domain/billing/standings.ts'
+import { stopUsedUp } from '../domain/machines/used-up.ts'
 import { compactEgress } from '../domain/previews/egress.ts'
 import { forgetGatewayTokens } from '../domain/accounts/gateway-tokens.ts'
 import { deleteExpiredPreviewCredentials } from '../domain/previews/credentials.ts'
@@ -56,6 +58,8 @@ export async function runWorker(
     every(reconcileEveryMs, () => sweepAccounts(app.db)),
     every(tendEveryMs, () => rollPeriods(app.db)),
     every(reconcileEveryMs, () => closePeriods(app.db)),
+    every(tendEveryMs, () => advanceStandings(app)),
+    every(tendEveryMs, () => stopUsedUp(app)),
   ]
   const others = [
     prepareImages(app, signal),

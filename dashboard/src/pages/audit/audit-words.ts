@@ -20,6 +20,8 @@ export const auditWords: Readonly<Record<AuditEventType, string>> = {
   'organization.created': 'New organization',
   'organization.renamed': 'New name',
   'organization.plan_changed': 'Plan change',
+  'organization.state_changed': 'Change of the billing state',
+  'organization.bill_adjusted': 'Correction of the bill',
   'organization.entered': 'Organization opened',
   'organization.deleted': 'Deletion of the organization',
   'member.added': 'New member',
