@@ -155,8 +155,9 @@ test('a fresh organization has no usage, and is told how to read it', async (t) 
 })
 
 test('every page tells of a payment that is due and of a plan that ends, and what happens when', async (t) => {
-  const dashboard = await startDashboard(t)
+  const dashboard = await startDashboard(t, { env: { COMPUTER_SIGNUP_PLAN: 'free' } })
   const { db } = dashboard.server.app
+  await sql`update billing_periods set plan_id = 'startup'`.execute(db)
   const id = (await dashboard.owner.call('GET', '/v1/billing')).body.organization_id
   const set = (change: StandingChange) =>
     db.transaction().execute((tx) => changeStanding(tx, id, change))
@@ -173,8 +174,9 @@ test('every page tells of a payment that is due and of a plan that ends, and wha
   await sql`update billing_accounts set past_due_since = past_due_since - interval '8 days'`.execute(
     db,
   )
-  await page.goto(`${dashboard.url}/?create=true`)
+  await page.goto(dashboard.url)
   await notice.getByText(/A payment is due since .* until it is paid/).waitFor()
+  await page.goto(`${dashboard.url}/?create=true`)
   await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
   await page
     .getByRole('alert')

@@ -28,7 +28,8 @@ export function StandingNotice() {
 }
 
 function describe(account: BillingAccount, now: number): string[] {
-  const { pastDueSince, startingRefusedAt, trialEndsAt, machinesStopAt, state } = account
+  const { pastDueSince, startingRefusedAt, trialEndsAt, machinesStopAt, nextPlanAt, state } =
+    account
   const sentences: string[] = []
   if (pastDueSince !== null && startingRefusedAt !== null) {
     sentences.push(
@@ -39,11 +40,13 @@ function describe(account: BillingAccount, now: number): string[] {
   }
   const isTrialNear = trialEndsAt !== null && Date.parse(trialEndsAt) - now < trialNoticeMs
   if (isTrialNear) sentences.push(`The trial ends ${formatDateTime(trialEndsAt)}.`)
-  if (state === 'canceled' && account.nextPlanAt !== null)
-    sentences.push(`The plan was canceled and ends ${formatDateTime(account.nextPlanAt)}.`)
-  if (machinesStopAt !== null && (state !== 'trialing' || isTrialNear))
+  const isEnding = state === 'canceled' && nextPlanAt !== null
+  if (isEnding) sentences.push(`The plan was canceled and ends ${formatDateTime(nextPlanAt)}.`)
+  if (machinesStopAt !== null && (isTrialNear || isEnding || state === 'active')) {
+    const plan = state === 'active' ? 'the plan' : 'the next plan'
     sentences.push(
-      `Machines that run beyond ${state === 'active' ? 'the plan' : 'the next plan'} are stopped ${formatDateTime(machinesStopAt)}. Their disks are kept.`,
+      `Machines that run beyond ${plan} are stopped ${formatDateTime(machinesStopAt)}. Their disks are kept.`,
     )
+  }
   return sentences
 }
