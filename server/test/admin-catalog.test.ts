@@ -46,7 +46,7 @@ test('a version is added for later or from now on, and prices the next period', 
   const file = await show()
   const changed: CatalogFile = {
     ...file,
-    plans: file.plans.map(({ when_used_up: _, ...plan }) => ({
+    plans: file.plans.map(({ when_used_up: _whenUsedUp, ...plan }) => ({
       ...plan,
       limits: { ...plan.limits, machines: 77 },
       // A file from before this field lacks it.

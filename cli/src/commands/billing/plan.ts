@@ -49,12 +49,11 @@ const planColumns: Columns<Plan> = {
   size: ({ largestSize }) => largestSize,
   'standard-hours': ({ includedStandardHours }) => includedStandardHours,
   storage: ({ includedHotStorageBytes: bytes }) => bytes && formatBytes(bytes),
-  'used up': ({ overageAllowed, whenUsedUp }) =>
-    overageAllowed ? 'more is charged' : beyond[whenUsedUp],
+  overage: ({ overageAllowed, whenUsedUp }) => (overageAllowed ? 'charged' : beyond[whenUsedUp]),
 }
 
 const beyond: Readonly<Record<Plan['whenUsedUp'], string>> = {
-  allow: 'more is free',
-  refuse: 'no starts',
+  allow: 'free',
+  refuse: 'no more starts',
   stop: 'machines stop',
 }
