@@ -49,7 +49,7 @@ function describeError(error: unknown): string {
     return 'code' in error ? `error: ${error.message}` : `error: ${error.stack ?? error.message}`
   }
   const lines = [
-    `error: ${printable(error.quota ? describeQuota(error.quota) : error.message)}`,
+    `error: ${printable(error.quota ? describeQuota(error.quota, error.message) : error.message)}`,
     ...error.details.map(({ field, message }) => `  ${printable(`${field}: ${message}`)}`),
     ...hintsFor(error),
   ]
@@ -81,7 +81,12 @@ const limits: Readonly<Record<Quota['limit'], readonly [name: string, remedy: st
   snapshots_per_machine: ['snapshots of a machine', 'Delete the newest'],
 }
 
-function describeQuota({ limit, current, maximum, planId, upgradeUrl }: Quota): string {
+function describeQuota(
+  { limit, current, maximum, planId, upgradeUrl }: Quota,
+  message: string,
+): string {
+  // If nothing at all is allowed, only the message tells why.
+  if (maximum === 0) return upgradeUrl ? `${message}; see ${upgradeUrl}` : message
   const [name, remedy] = limits[limit] ?? [limit, 'Free some']
   const raise = upgradeUrl ? `upgrade the plan at ${upgradeUrl}` : 'ask for a larger plan'
   return maximum === null

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import { changeStanding, type StandingChange } from '../../server/src/domain/accounts/standing.ts'
 import { formatQuantity } from '../src/commands/billing/quantities.ts'
 import { startComputer } from './computer.ts'
 
@@ -74,6 +76,29 @@ test('billing shows the lines of the period and their total', async () => {
   assert.match(stdout, /\nTotal: 0\.00 USD\n$/)
   assert.equal((await json('billing')).total_cents, 0)
   assert.equal((await run(['billing', '--period', '2020-01-31'])).code, 5)
+})
+
+test('what is due, and what follows from it, is shown, and told by a refusal', async (t) => {
+  const { db } = server.app
+  const { id: home } = await db.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
+  const set = (change: StandingChange) =>
+    db.transaction().execute((tx) => changeStanding(tx, home, change))
+  t.after(() => set({ state: 'active' }))
+  await set({ state: 'past_due' })
+  await sql`update billing_accounts set past_due_since = past_due_since - interval '7 days'`.execute(
+    db,
+  )
+  const { stdout } = await run(['plan'])
+  assert.match(stdout, /\nstate +past_due\n/)
+  assert.match(stdout, /\npayment due since +20\S+\nno starts from +20\S+\nrunning machines /)
+  const refused = await run(['machines', 'create', 'second'])
+  assert.equal(refused.code, 7)
+  assert.match(refused.stderr, /^error: a payment is due since 20.*; see http\S+\/billing\n$/)
+
+  await set({ state: 'trialing', trialEndsAt: new Date('2099-01-01T00:00:00Z'), endsPlan: true })
+  const trial = await run(['plan'])
+  assert.match(trial.stdout, /\nnext plan +free, from 2099-01-01T00:00:00.000Z\n/)
+  assert.match(trial.stdout, /\ntrial ends +2099-01-01\S+\nmachines beyond the plan stop +2099-/)
 })
 
 test('quantities have units that people know', () => {

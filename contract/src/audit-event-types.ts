@@ -19,6 +19,8 @@ export const AuditEventType = z
     'organization.renamed',
     'organization.plan_changed',
     'organization.labels_changed',
+    'organization.state_changed',
+    'organization.bill_adjusted',
     'organization.entered',
     'organization.deleted',
     'member.added',

@@ -23,6 +23,16 @@ export const UsageLine = z
   .meta({ id: 'UsageLine' })
 export type UsageLine = z.infer<typeof UsageLine>
 
+export const BillingAdjustment = z
+  .object({
+    amount_cents: z.int().describe('Negative: a credit.'),
+    currency: Currency,
+    reason: z.string(),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'BillingAdjustment' })
+export type BillingAdjustment = z.infer<typeof BillingAdjustment>
+
 export const UsageSummary = z
   .object({
     status: z
@@ -40,7 +50,14 @@ export const UsageSummary = z
       used: StandardHours.describe('May be more than what is included.'),
       remaining: StandardHours.describe('At least 0.'),
     }),
-    total_cents: z.int().describe("The sum of the lines. The plan's own price is not in it."),
+    adjustments: z
+      .array(BillingAdjustment)
+      .describe('Corrections by the operator of the server, the oldest first.'),
+    total_cents: z
+      .int()
+      .describe(
+        "The sum of the lines and the adjustments, negative if it is a credit. The plan's own price is not in it.",
+      ),
     currency: Currency,
   })
   .meta({ id: 'UsageSummary' })
@@ -55,8 +72,19 @@ export const BillingAccount = z
   .object({
     organization_id: OrganizationId,
     state: BillingState,
+    past_due_since: Timestamp.nullable().describe('When a payment that is missing became due.'),
+    starting_refused_at: Timestamp.nullable().describe(
+      'From then on, machines can be neither created, started nor forked, because a payment is due. What runs goes on.',
+    ),
+    trial_ends_at: Timestamp.nullable().describe('Of a trial.'),
+    machines_stop_at: Timestamp.nullable().describe(
+      'Machines that then run beyond the limits of the plan are stopped, because a trial or a canceled plan ended. Their disks are kept.',
+    ),
     plan: Plan.describe('As in the version of the catalog that the period is priced under.'),
-    next_plan_id: z.string().nullable().describe('The plan from the end of the period on.'),
+    next_plan_id: z.string().nullable().describe('The plan that follows, if another one does.'),
+    next_plan_at: Timestamp.nullable().describe(
+      'When it does: at the end of the period, of the trial, or of a canceled plan.',
+    ),
     period_start: Timestamp,
     period_end: Timestamp,
     catalog_version: z.int(),

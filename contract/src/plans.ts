@@ -32,6 +32,9 @@ export const Quantity = z
 
 export const Currency = z.string().describe('An ISO 4217 code in lower case, such as usd.')
 
+export const WhenUsedUp = z.enum(['allow', 'refuse', 'stop']).meta({ id: 'WhenUsedUp' })
+export type WhenUsedUp = z.infer<typeof WhenUsedUp>
+
 const Entitlement = z.int().nullable().describe('Null: negotiated, never unlimited.')
 
 export const Plan = z
@@ -54,6 +57,9 @@ export const Plan = z
     overage_allowed: z
       .boolean()
       .describe('Whether use beyond what is included is charged. If not, it costs nothing.'),
+    when_used_up: WhenUsedUp.describe(
+      'What happens once the included compute of a period is used up, of a plan without overage. allow: nothing. refuse: no machine can be started. stop: those that run are also stopped.',
+    ),
     price_cents: z.int().nullable().describe('The price of a month. Null: negotiated.'),
     currency: Currency,
   })

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { changeStanding, type StandingChange } from '../../server/src/domain/accounts/standing.ts'
 import { closeBrowser, openPage, startDashboard, type Dashboard } from './harness.ts'
 import { addMember } from './signing-in.ts'
 import { disabledControls } from './spoken.ts'
@@ -178,4 +179,47 @@ test('a fresh organization has no usage, and is told how to read it', async (t) 
   await page.getByRole('combobox', { name: 'Time' }).click()
   await page.getByRole('option', { name: 'The period before' }).click()
   await page.getByRole('alert').waitFor()
+})
+
+test('every page tells of a payment that is due and of a plan that ends, and what happens when', async (t) => {
+  const dashboard = await startDashboard(t, { env: { COMPUTER_SIGNUP_PLAN: 'free' } })
+  const { db } = dashboard.server.app
+  await sql`update billing_periods set plan_id = 'startup'`.execute(db)
+  const id = (await dashboard.owner.call('GET', '/v1/billing')).body.organization_id
+  const set = (change: StandingChange) =>
+    db.transaction().execute((tx) => changeStanding(tx, id, change))
+  const page = await openPage(t, dashboard, '/')
+  const notice = page.getByRole('status').filter({ has: page.getByText('Plan and billing') })
+  await page.getByRole('link', { name: 'Billing' }).waitFor()
+  assert.equal(await notice.count(), 0)
+
+  await set({ state: 'past_due' })
+  for (const path of ['/', '/members', '/usage']) {
+    await page.goto(dashboard.url + path)
+    await notice.getByText(/A payment is due\. From .* machines cannot be created/).waitFor()
+  }
+  await sql`update billing_accounts set past_due_since = past_due_since - interval '8 days'`.execute(
+    db,
+  )
+  await page.goto(dashboard.url)
+  await notice.getByText(/A payment is due since .* until it is paid/).waitFor()
+  await page.goto(`${dashboard.url}/?create=true`)
+  await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
+  await page
+    .getByRole('alert')
+    .getByText(/a payment is due since/)
+    .waitFor()
+
+  await set({ state: 'active' })
+  await set({ state: 'canceled' })
+  await page.goto(dashboard.url)
+  await notice.getByText(/The plan was canceled and ends .* Their disks are kept/).waitFor()
+  await notice.getByRole('link', { name: 'Plan and billing' }).click()
+  await page.waitForURL(/\/billing$/)
+  await page.getByText('Canceled', { exact: true }).waitFor()
+  await set({ state: 'active' })
+  await page.goto(dashboard.url)
+  await page.getByRole('link', { name: 'Billing' }).waitFor()
+  await page.waitForLoadState('networkidle')
+  assert.equal(await notice.count(), 0)
 })

@@ -43,6 +43,9 @@ function explainQuota({ message, quota }: ApiError): string {
   if (!quota) return `${sentence(message)} Ask the user to raise the limit.`
   const { limit, current, maximum, upgradeUrl } = quota
   const location = upgradeUrl ? ` at ${upgradeUrl}` : ''
+  // If nothing at all is allowed, only the message tells why.
+  if (maximum === 0)
+    return `${sentence(message)} You cannot fix this: ask the user to look at plan and billing${location}.`
   return (
     `The plan allows ${maximum ?? 'no more'} ${limit.replaceAll('_', ' ')}, and ${current} exist. ` +
     `Remove one that is no longer needed, if the user agrees, or ask the user to raise the limit${location}.`

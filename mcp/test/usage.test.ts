@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { changeStanding } from '../../server/src/domain/accounts/standing.ts'
 import { startServer } from '../../sdk/test/server.ts'
 import { connectHere } from './client.ts'
 
@@ -36,4 +37,26 @@ test('usage of a machine is that of the machine alone', async (t) => {
   const text = await mcp.ok('usage', { machine })
   assert.match(text, /^first in this billing period:\ncompute_small_seconds: 2(\.\d+)? hours\n/)
   assert.match(text, /\nhot_storage_byte_seconds: 21\.\d+ GB-hours$/)
+})
+
+test('usage tells of a payment that is due, and a refusal says whom to ask', async (t) => {
+  const { db } = server.app
+  const { id: home } = await db.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
+  const set = (state: 'active' | 'past_due') =>
+    db.transaction().execute((tx) => changeStanding(tx, home, { state }))
+  t.after(() => set('active'))
+  await set('past_due')
+  await db
+    .updateTable('billing_accounts')
+    .set({ past_due_since: new Date(Date.now() - 8 * 86_400_000) })
+    .execute()
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  assert.match(
+    await mcp.ok('usage'),
+    /\na payment is due since 20\S+: from 20\S+ on, machines can be neither created, started nor forked; what runs goes on\n/,
+  )
+  assert.match(
+    await mcp.refused('create_machine', { name: 'more' }),
+    /^A payment is due since .* You cannot fix this: ask the user to look at plan and billing at http/,
+  )
 })

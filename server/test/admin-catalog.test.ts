@@ -31,6 +31,11 @@ test('a file with a fault is refused with the place of the fault', async () => {
     [{ prices: [...file.prices, ...file.prices] }, /an item has one price in a currency/],
     [{ prices: [{ ...file.prices[0]!, per_units: '0' }] }, /prices\.0\.per_units/],
     [{ discounts: [] }, /catalog: .*discounts/],
+    [{ plans: [{ ...free!, when_used_up: 'pause' as never }] }, /plans\.0\.when_used_up/],
+    [
+      { plans: [{ ...free!, overage_allowed: true, when_used_up: 'stop' }] },
+      /when_used_up must be allow in a plan with overage_allowed/,
+    ],
   ]
   for (const [change, message] of faults)
     await assert.rejects(apply({ ...file, ...change }), message)
@@ -41,7 +46,12 @@ test('a version is added for later or from now on, and prices the next period', 
   const file = await show()
   const changed: CatalogFile = {
     ...file,
-    plans: file.plans.map((plan) => ({ ...plan, limits: { ...plan.limits, machines: 77 } })),
+    plans: file.plans.map(({ when_used_up: _whenUsedUp, ...plan }) => ({
+      ...plan,
+      limits: { ...plan.limits, machines: 77 },
+      // A file from before this field lacks it.
+      ...(plan.id === 'free' && { when_used_up: 'refuse' }),
+    })),
     prices: [],
   }
   await assert.rejects(apply(changed, '2020-01-01T00:00:00Z'), /choose a later time/)
@@ -64,6 +74,10 @@ test('a version is added for later or from now on, and prices the next period', 
   const { body } = await server.call('GET', '/v1/plans')
   assert.deepEqual([body.catalog_version, body.prices], [2, []])
   assert.equal(body.data[0].limits.machines, 77)
+  assert.deepEqual(
+    body.data.map((plan: { when_used_up: string }) => plan.when_used_up),
+    ['refuse', 'allow', 'allow', 'allow', 'allow'],
+  )
   const { body: account } = await server.call('GET', '/v1/billing')
   assert.deepEqual([account.catalog_version, account.plan.limits.machines], [1, 100])
   // A second operator worked on the first version.

@@ -246,7 +246,10 @@ test('lists are printed as tables, or as JSON with --json', async () => {
   const expected = { id: home.id, name: 'Home', plan_id: 'startup', limits, machines: 0 }
   assert.partialDeepStrictEqual(answer[0], expected)
   const { text: table } = await run({ command: 'org list' })
-  assert.match(table, /^ID +NAME +PLAN +MEMBERS +MACHINES\norg_\w+ +Home +startup +\d+ +0\n/)
+  assert.match(
+    table,
+    /^ID +NAME +PLAN +STATE +MEMBERS +MACHINES\norg_\w+ +Home +startup +active +\d+ +0\n/,
+  )
 })
 
 test('without a database the error names the remedy', async () => {

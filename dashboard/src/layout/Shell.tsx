@@ -12,6 +12,9 @@ import { SilenceNotice } from './SilenceNotice.tsx'
 
 const Drawer = lazy(async () => ({ default: (await import('./Drawer.tsx')).Drawer }))
 const Palette = lazy(async () => ({ default: (await import('../keyboard/Palette.tsx')).Palette }))
+const StandingNotice = lazy(async () => ({
+  default: (await import('./StandingNotice.tsx')).StandingNotice,
+}))
 const ShortcutHelp = lazy(async () => ({
   default: (await import('../keyboard/ShortcutHelp.tsx')).ShortcutHelp,
 }))
@@ -66,6 +69,9 @@ export function Shell() {
       >
         <GatewayNotice />
         <SilenceNotice />
+        <Suspense>
+          <StandingNotice />
+        </Suspense>
         <Outlet />
       </main>
       <Suspense>

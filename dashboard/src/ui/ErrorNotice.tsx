@@ -23,7 +23,7 @@ export function ErrorNotice({
       <div className="min-w-0 flex-1 space-y-1">
         {title && <p className="font-medium">{title}</p>}
         {api?.quota ? (
-          <QuotaText quota={api.quota} />
+          <QuotaText quota={api.quota} message={api.message} />
         ) : (
           <p className="break-words">{messageOf(error)}</p>
         )}
@@ -44,15 +44,20 @@ export function ErrorNotice({
   )
 }
 
-/** A limit of the plan is drawn from its numbers: the message is for people without a dashboard. */
-function QuotaText({ quota }: { readonly quota: Quota }) {
+/**
+ * A limit of the plan is drawn from its numbers: the message is for people without a dashboard. If nothing at
+ * all is allowed, only the message tells why.
+ */
+function QuotaText({ quota, message }: { readonly quota: Quota; readonly message: string }) {
   const { limit, current, maximum, planId, upgradeUrl } = quota
   return (
     <>
       <p>
         {maximum === null
           ? `The plan ${planId} has no number of ${quotaWords[limit]} agreed yet.`
-          : `The plan ${planId} includes ${formatNumber(maximum)} ${quotaWords[limit]}, and ${formatNumber(current)} are in use.`}
+          : maximum === 0
+            ? message
+            : `The plan ${planId} includes ${formatNumber(maximum)} ${quotaWords[limit]}, and ${formatNumber(current)} are in use.`}
       </p>
       {upgradeUrl && (
         <a href={upgradeUrl} className="font-medium underline">

@@ -1,4 +1,4 @@
-import type { Meter, UsageSummary } from '@computer/sdk'
+import type { BillingAccount, Meter, UsageSummary } from '@computer/sdk'
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
 import { readOnly, tool, type Tool, type ToolCall } from '../tool.ts'
@@ -32,6 +32,7 @@ async function describeOrganization({ connection, signal }: ToolCall): Promise<s
   )
   return [
     `Plan ${account.plan.name}, machines up to ${account.largestSize}, ${describePeriod(summary)}`,
+    ...describeStanding(account),
     ...limits,
     describeCredits(summary),
     ...summary.lines
@@ -40,8 +41,31 @@ async function describeOrganization({ connection, signal }: ToolCall): Promise<s
         ({ meter, quantity, amountCents, currency }) =>
           `${meter}: ${describe(meter, quantity)}, ${formatCents(amountCents, currency)}`,
       ),
+    ...summary.adjustments.map(
+      ({ amountCents, currency, reason }) =>
+        `adjustment (${reason}): ${formatCents(amountCents, currency)}`,
+    ),
     `total: ${formatCents(summary.totalCents, summary.currency)}${account.collectsPayments ? '' : ' (for information: this server collects no payments)'}`,
   ].join('\n')
+}
+
+/** What is unusual about the account, and what happens when. */
+function describeStanding(account: BillingAccount): string[] {
+  const { pastDueSince, startingRefusedAt, trialEndsAt, machinesStopAt, nextPlanId } = account
+  const next =
+    nextPlanId === null ? [] : [`from ${account.nextPlanAt} on, the plan is ${nextPlanId}`]
+  return [
+    ...(pastDueSince
+      ? [
+          `a payment is due since ${pastDueSince}: from ${startingRefusedAt} on, machines can be neither created, started nor forked; what runs goes on`,
+        ]
+      : []),
+    ...(trialEndsAt ? [`the trial ends at ${trialEndsAt}`] : []),
+    ...next,
+    ...(machinesStopAt
+      ? [`machines that run beyond the plan are stopped at ${machinesStopAt}; their disks are kept`]
+      : []),
+  ]
 }
 
 async function describeMachine(

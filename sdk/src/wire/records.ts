@@ -74,6 +74,8 @@ export type AuditEventType =
   | 'organization.renamed'
   | 'organization.plan_changed'
   | 'organization.labels_changed'
+  | 'organization.state_changed'
+  | 'organization.bill_adjusted'
   | 'organization.entered'
   | 'organization.deleted'
   | 'member.added'
@@ -113,11 +115,26 @@ export interface BillingAccount {
   organizationId: string
   state: BillingState
 
+  /** When a payment that is missing became due. */
+  pastDueSince: string | null
+
+  /** From then on, machines can be neither created, started nor forked, because a payment is due. What runs goes on. */
+  startingRefusedAt: string | null
+
+  /** Of a trial. */
+  trialEndsAt: string | null
+
+  /** Machines that then run beyond the limits of the plan are stopped, because a trial or a canceled plan ended. Their disks are kept. */
+  machinesStopAt: string | null
+
   /** As in the version of the catalog that the period is priced under. */
   plan: Plan
 
-  /** The plan from the end of the period on. */
+  /** The plan that follows, if another one does. */
   nextPlanId: string | null
+
+  /** When it does: at the end of the period, of the trial, or of a canceled plan. */
+  nextPlanAt: string | null
   periodStart: string
   periodEnd: string
   catalogVersion: number
@@ -144,6 +161,16 @@ export interface BillingAccount {
 
   /** Whether this server collects what is due. If not, amounts only inform. */
   collectsPayments: boolean
+}
+
+export interface BillingAdjustment {
+  /** Negative: a credit. */
+  amountCents: number
+
+  /** An ISO 4217 code in lower case, such as usd. */
+  currency: string
+  reason: string
+  createdAt: string
 }
 
 export type BillingState = 'trialing' | 'active' | 'past_due' | 'canceled'
@@ -612,6 +639,9 @@ export interface Plan {
   /** Whether use beyond what is included is charged. If not, it costs nothing. */
   overageAllowed: boolean
 
+  /** What happens once the included compute of a period is used up, of a plan without overage. allow: nothing. refuse: no machine can be started. stop: those that run are also stopped. */
+  whenUsedUp: WhenUsedUp
+
   /** The price of a month. Null: negotiated. */
   priceCents: number | null
 
@@ -950,12 +980,17 @@ export interface UsageSummary {
     remaining: string
   }
 
-  /** The sum of the lines. The plan's own price is not in it. */
+  /** Corrections by the operator of the server, the oldest first. */
+  adjustments: BillingAdjustment[]
+
+  /** The sum of the lines and the adjustments, negative if it is a credit. The plan's own price is not in it. */
   totalCents: number
 
   /** An ISO 4217 code in lower case, such as usd. */
   currency: string
 }
+
+export type WhenUsedUp = 'allow' | 'refuse' | 'stop'
 
 export interface WrittenFile {
   path: string

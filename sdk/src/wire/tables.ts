@@ -167,6 +167,8 @@ export const auditEventTypes: readonly AuditEventType[] = [
   'organization.renamed',
   'organization.plan_changed',
   'organization.labels_changed',
+  'organization.state_changed',
+  'organization.bill_adjusted',
   'organization.entered',
   'organization.deleted',
   'member.added',

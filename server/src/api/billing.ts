@@ -1,5 +1,6 @@
 import type { billing } from '@computer/contract'
 import type { App } from '../app.ts'
+import type { PeriodRow } from '../db/database.ts'
 import { getAccount } from '../domain/billing/account.ts'
 import { estimateCost } from '../domain/billing/estimate.ts'
 import { getSummary, type Summary } from '../domain/billing/summary.ts'
@@ -9,20 +10,24 @@ import { ApiError } from '../errors.ts'
 import { planToWire } from './plans.ts'
 import type { Routes } from './route.ts'
 
-export function billingRoutes(app: Pick<App, 'db'>): Routes<typeof billing> {
+export function billingRoutes(app: Pick<App, 'db' | 'config'>): Routes<typeof billing> {
   return {
     async account(actor) {
-      const { period, plan, ...account } = await getAccount(app.db, actor)
+      const { account, period, plan, limits, largestSize } = await getAccount(app.db, actor)
       return {
-        organization_id: account.organizationId,
+        organization_id: account.organization_id,
         state: account.state,
+        past_due_since: toTime(account.past_due_since),
+        starting_refused_at: toTime(account.starting_refused_at),
+        trial_ends_at: toTime(account.trial_ends_at),
+        machines_stop_at: toTime(account.machines_stop_at),
         plan: planToWire(plan),
-        next_plan_id: account.nextPlanId,
+        ...nextPlan(account, period, app.config.signupPlan),
         period_start: period.starts_at.toISOString(),
         period_end: period.ends_at.toISOString(),
         catalog_version: period.catalog_version,
-        limits: account.limits,
-        largest_size: account.largestSize,
+        limits,
+        largest_size: largestSize,
         collects_payments: false,
       }
     },
@@ -54,6 +59,22 @@ export function billingRoutes(app: Pick<App, 'db'>): Routes<typeof billing> {
   }
 }
 
+/** The plan that follows: the sign-up plan if the current one ends, or else a lower one that waits. */
+function nextPlan(
+  account: Awaited<ReturnType<typeof getAccount>>['account'],
+  period: PeriodRow,
+  signupPlan: string,
+) {
+  const { plan_ends_at: planEnds, next_plan_id: waiting } = account
+  const next = planEnds === null ? waiting : signupPlan
+  if (next === null || next === period.plan_id) return { next_plan_id: null, next_plan_at: null }
+  return { next_plan_id: next, next_plan_at: (planEnds ?? period.ends_at).toISOString() }
+}
+
+function toTime(time: Date | null): string | null {
+  return time?.toISOString() ?? null
+}
+
 function refuseWithoutProvider(): never {
   throw new ApiError(
     'unsupported_operation',
@@ -61,7 +82,8 @@ function refuseWithoutProvider(): never {
   )
 }
 
-function summaryToWire({ period, lines, credits, totalCents, currency }: Summary) {
+function summaryToWire(summary: Summary) {
+  const { period, lines, credits, totalCents, adjustments, currency } = summary
   return {
     status: period.status === 'final' ? ('final' as const) : ('estimate' as const),
     plan_id: period.plan_id,
@@ -78,6 +100,12 @@ function summaryToWire({ period, lines, credits, totalCents, currency }: Summary
       currency,
     })),
     compute_credits: toStandardHours(credits),
+    adjustments: adjustments.map(({ amount_cents, reason, created_at, ...adjustment }) => ({
+      amount_cents,
+      currency: adjustment.currency,
+      reason,
+      created_at: created_at.toISOString(),
+    })),
     total_cents: Number(totalCents),
     currency,
   }

@@ -17,14 +17,18 @@ export type Price = { readonly cents: bigint; readonly perUnits: bigint }
 export type RatedSize = { readonly id: MachineSize; readonly weightMilli: bigint }
 
 /** What a period is priced under. */
-export type Tariff = {
+export type Tariff = ComputeAllowance & {
   /** In the order in which they use up the included compute. */
   readonly sizes: readonly RatedSize[]
   /** An item that is not priced is absent: it costs nothing. */
   readonly prices: Readonly<Partial<Record<PriceItem, Price>>>
-  readonly includedStandardHours: bigint
   readonly includedHotStorageBytes: bigint
   readonly overageAllowed: boolean
+}
+
+/** Of the included compute, the part that a period has. */
+export type ComputeAllowance = {
+  readonly includedStandardHours: bigint
   readonly periodSeconds: bigint
   /** The seconds of the month that the allowance of compute is for. */
   readonly allowanceSeconds: bigint
@@ -84,8 +88,8 @@ export function rate(tariff: Tariff, usage: Usage): Rating {
 }
 
 /** The compute that is included, in thousandths of a standard-second: the period's share of its month. */
-export function includedCompute(tariff: Tariff): bigint {
-  const { includedStandardHours, periodSeconds, allowanceSeconds } = tariff
+export function includedCompute(allowance: ComputeAllowance): bigint {
+  const { includedStandardHours, periodSeconds, allowanceSeconds } = allowance
   return (includedStandardHours * standardHour * periodSeconds) / allowanceSeconds
 }
 

@@ -3,6 +3,8 @@ import { rollPeriods } from '../domain/accounts/periods.ts'
 import { sweepAccounts } from '../domain/accounts/sweep.ts'
 import { closePeriods } from '../domain/billing/closing.ts'
 import { relabelMachines } from '../domain/billing/labels.ts'
+import { advanceStandings } from '../domain/billing/standings.ts'
+import { stopUsedUp } from '../domain/machines/used-up.ts'
 import { compactEgress } from '../domain/previews/egress.ts'
 import { forgetGatewayTokens } from '../domain/accounts/gateway-tokens.ts'
 import { deleteExpiredPreviewCredentials } from '../domain/previews/credentials.ts'
@@ -58,6 +60,8 @@ export async function runWorker(
     every(tendEveryMs, () => rollPeriods(app.db)),
     every(tendEveryMs, () => relabelMachines(app)),
     every(reconcileEveryMs, () => closePeriods(app.db)),
+    every(tendEveryMs, () => advanceStandings(app)),
+    every(tendEveryMs, () => stopUsedUp(app)),
   ]
   const others = [
     prepareImages(app, signal),

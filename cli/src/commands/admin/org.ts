@@ -1,5 +1,6 @@
-import { Command } from '@commander-js/extra-typings'
+import { Argument, Command } from '@commander-js/extra-typings'
 import { collectPair } from '../../command.ts'
+import { readTime } from '../billing/read-time.ts'
 import { runAdmin } from './run.ts'
 
 const list = new Command('list')
@@ -29,7 +30,44 @@ end of the billing period.`,
     await runAdmin({ command: 'org set-plan', ...change }, { json })
   })
 
+const setTrial = new Command('set-trial')
+  .description('Give an organization a plan on trial, until a time.')
+  .argument('<organization>', 'organization ID, as shown by `org list`')
+  .argument('<plan>', 'developer, pro, startup or enterprise')
+  .requiredOption('--until <time>', 'when the trial ends, such as 2030-02-01T00:00:00Z')
+  .option('--limit <key=value>', 'override a limit; may be repeated', collectPair, {})
+  .option('--json', 'print the result as JSON')
+  .addHelpText(
+    'after',
+    `
+Then the organization has the plan of new ones. Owners are told three days before.
+\`org set-state ORGANIZATION active\` lets it keep the plan; \`org set-plan\` gives it another.`,
+  )
+  .action(async (organizationId, planId, { limit, until, json }) => {
+    const trial = { organizationId, planId, limits: limit, until: readTime(until)! }
+    await runAdmin({ command: 'org set-trial', ...trial }, { json })
+  })
+
+const setState = new Command('set-state')
+  .description('Change the billing state of an organization.')
+  .argument('<organization>', 'organization ID, as shown by `org list`')
+  .addArgument(new Argument('<state>', 'the new state').choices(['active', 'past_due', 'canceled']))
+  .option('--json', 'print the result as JSON')
+  .addHelpText(
+    'after',
+    `
+past_due: a payment is missing. After 7 days no machine can be created, started or forked.
+canceled: at the end of the period the plan of new organizations follows; machines that run
+beyond it are stopped with a day's notice. active: everything is allowed again. No state
+deletes anything.`,
+  )
+  .action(async (organizationId, state, { json }) =>
+    runAdmin({ command: 'org set-state', organizationId, state }, { json }),
+  )
+
 export const org = new Command('org')
   .description('Manage organizations.')
   .addCommand(list)
   .addCommand(setPlan)
+  .addCommand(setTrial)
+  .addCommand(setState)

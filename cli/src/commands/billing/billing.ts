@@ -2,6 +2,7 @@ import type { UsageLine } from '@computer/sdk'
 import { connect } from '../../client.ts'
 import { clientCommand } from '../../command.ts'
 import { formatTable, writeJson, type Columns } from '../../output.ts'
+import { printable } from '../../text.ts'
 import { formatCents, formatQuantity, nameOfMeter } from './quantities.ts'
 import { readTime } from './read-time.ts'
 
@@ -18,6 +19,10 @@ export const billing = clientCommand('billing')
         `${planId}, ${periodStart} to ${periodEnd} (${status})\n\n`,
         formatTable(summary.lines, columns),
         `\nCompute: ${credits.used} of ${credits.included} included standard-hours used\n`,
+        ...summary.adjustments.map(
+          ({ amountCents, currency, reason }) =>
+            `Adjustment: ${formatCents(amountCents, currency)}  ${printable(reason)}\n`,
+        ),
         `Total: ${formatCents(summary.totalCents, summary.currency)}\n`,
       ].join(''),
     )

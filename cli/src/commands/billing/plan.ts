@@ -19,15 +19,25 @@ export const plan = clientCommand('plan')
       key.replaceAll('_', ' '),
       () => `${current} of ${limit ?? 'a number to be agreed'}`,
     ])
-    showRecord(account, { ...accountLines, ...Object.fromEntries(limits) }, options)
+    const standing = Object.entries(standingLines).filter(([, read]) => read(account) !== null)
+    const lines = { ...accountLines, ...Object.fromEntries([...standing, ...limits]) }
+    showRecord(account, lines, options)
   })
 
 const accountLines: Columns<BillingAccount> = {
   plan: ({ plan: { name, id } }) => `${name} (${id})`,
   state: ({ state }) => state,
   period: ({ periodStart, periodEnd }) => `${periodStart} to ${periodEnd}`,
-  'next plan': ({ nextPlanId }) => nextPlanId,
+  'next plan': ({ nextPlanId, nextPlanAt }) => nextPlanId && `${nextPlanId}, from ${nextPlanAt}`,
   'largest size': ({ largestSize }) => largestSize,
+}
+
+/** Shown only if there is something to tell. */
+const standingLines: Columns<BillingAccount> = {
+  'payment due since': ({ pastDueSince }) => pastDueSince,
+  'no starts from': ({ startingRefusedAt }) => startingRefusedAt,
+  'trial ends': ({ trialEndsAt }) => trialEndsAt,
+  'machines beyond the plan stop': ({ machinesStopAt }) => machinesStopAt,
 }
 
 const planColumns: Columns<Plan> = {
@@ -39,5 +49,11 @@ const planColumns: Columns<Plan> = {
   size: ({ largestSize }) => largestSize,
   'standard-hours': ({ includedStandardHours }) => includedStandardHours,
   storage: ({ includedHotStorageBytes: bytes }) => bytes && formatBytes(bytes),
-  overage: ({ overageAllowed }) => (overageAllowed ? 'charged' : 'free'),
+  overage: ({ overageAllowed, whenUsedUp }) => (overageAllowed ? 'charged' : beyond[whenUsedUp]),
+}
+
+const beyond: Readonly<Record<Plan['whenUsedUp'], string>> = {
+  allow: 'free',
+  refuse: 'no more starts',
+  stop: 'machines stop',
 }

@@ -21,6 +21,8 @@ export const auditWords: Readonly<Record<AuditEventType, string>> = {
   'organization.renamed': 'New name',
   'organization.plan_changed': 'Plan change',
   'organization.labels_changed': 'Change of usage labels',
+  'organization.state_changed': 'Change of the billing state',
+  'organization.bill_adjusted': 'Correction of the bill',
   'organization.entered': 'Organization opened',
   'organization.deleted': 'Deletion of the organization',
   'member.added': 'New member',

@@ -19,7 +19,7 @@ const states: Readonly<
 
 /** The plan, its period, and the way to invoices where somebody collects payments. */
 export function Account({ account }: { readonly account: BillingAccount }) {
-  const { plan, state, periodStart, periodEnd, nextPlanId, collectsPayments } = account
+  const { plan, state, periodStart, periodEnd, nextPlanId, nextPlanAt, collectsPayments } = account
   const catalog = useQuery(catalogQuery)
   const next = catalog.data?.data.find(({ id }) => id === nextPlanId)?.name ?? nextPlanId
   return (
@@ -36,9 +36,9 @@ export function Account({ account }: { readonly account: BillingAccount }) {
           {priceOf(plan)} · this period is from {formatPeriodDay(periodStart)} until{' '}
           {formatPeriodDay(lastDayOf(periodEnd))}
         </p>
-        {nextPlanId !== null && (
+        {nextPlanAt !== null && (
           <p>
-            From {formatPeriodDay(periodEnd)} on, the plan is <strong>{next}</strong>.
+            From {formatPeriodDay(nextPlanAt)} on, the plan is <strong>{next}</strong>.
           </p>
         )}
         {!collectsPayments && (

@@ -41,7 +41,8 @@ export function Period() {
 }
 
 function Summary({ summary }: { readonly summary: UsageSummary }) {
-  const { status, periodStart, periodEnd, computeCredits, lines, totalCents, currency } = summary
+  const { status, periodStart, periodEnd, computeCredits, lines, adjustments } = summary
+  const { totalCents, currency } = summary
   return (
     <div className="space-y-3">
       <p className="flex flex-wrap items-center gap-2 text-muted">
@@ -68,6 +69,17 @@ function Summary({ summary }: { readonly summary: UsageSummary }) {
             <Cell className="tabular-nums">{formatQuantity(meter, included)}</Cell>
             <Cell className="tabular-nums">{formatQuantity(meter, billable)}</Cell>
             <Cell className="tabular-nums">{formatMoney(amountCents, currency)}</Cell>
+          </Row>
+        ))}
+        {adjustments.map((adjustment) => (
+          <Row key={adjustment.createdAt}>
+            <Cell>Correction: {adjustment.reason}</Cell>
+            <Cell>{''}</Cell>
+            <Cell>{''}</Cell>
+            <Cell>{''}</Cell>
+            <Cell className="tabular-nums">
+              {formatMoney(adjustment.amountCents, adjustment.currency)}
+            </Cell>
           </Row>
         ))}
         <Row>

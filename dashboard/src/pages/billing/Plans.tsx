@@ -133,6 +133,13 @@ function termsOf(plan: Plan): readonly string[] {
     count(limits.templates, others.templates),
     count(limits.snapshotsPerMachine, others.snapshots_per_machine),
     count(limits.concurrentSessions, others.concurrent_sessions),
-    plan.overageAllowed ? 'use beyond is charged' : 'use beyond is free',
+    plan.overageAllowed ? 'use beyond is charged' : beyond[plan.whenUsedUp],
   ]
+}
+
+/** Once the included compute is used up, without overage. */
+const beyond: Readonly<Record<Plan['whenUsedUp'], string>> = {
+  allow: 'use beyond is free',
+  refuse: 'no machine starts once the compute is used up',
+  stop: 'machines stop once the compute is used up',
 }

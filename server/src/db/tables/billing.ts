@@ -1,5 +1,6 @@
 import type { OrganizationId } from '@computer/contract'
 import type { Generated } from 'kysely'
+import type { At } from './at.ts'
 
 /** What an organization agreed on beside its plan, by column of the catalog. */
 export type Terms = Record<string, number | string>
@@ -11,6 +12,18 @@ export type BillingTables = {
     state: Generated<'trialing' | 'active' | 'past_due' | 'canceled'>
     next_plan_id: string | null
     closed_through: Date
+    past_due_since: Generated<Date | null>
+    trial_ends_at: Generated<Date | null>
+    plan_ends_at: Generated<Date | null>
+    machines_stop_at: Generated<Date | null>
+    standing_due_at: Generated<Date | null>
+  }
+  billing_notices: {
+    organization_id: OrganizationId
+    kind: 'past_due' | 'starting_refused' | 'trial_ending' | 'machines_stop' | 'machines_stopped'
+    /** The time that the notice is about. */
+    occasion: Date
+    given_at: At
   }
   organization_terms: { organization_id: OrganizationId; effective_at: Date; terms: Terms }
   billing_periods: {
@@ -25,6 +38,17 @@ export type BillingTables = {
     status: 'open' | 'closing' | 'final'
     closes_at: Date | null
     closed_at: Date | null
+    adjustments_cents: Generated<string | null>
+    compute_check_at: Generated<Date | null>
+  }
+  billing_adjustments: {
+    id: Generated<number>
+    period_id: number
+    amount_cents: number
+    currency: string
+    reason: string
+    operator: string
+    created_at: At
   }
   billing_lines: {
     period_id: number

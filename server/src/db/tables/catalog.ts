@@ -1,4 +1,5 @@
 import type { MachineSize } from '@computer/contract'
+import type { Generated } from 'kysely'
 
 /** Plans, sizes and prices, by version of the catalog. */
 export type CatalogTables = {
@@ -29,6 +30,7 @@ export type CatalogTables = {
     overage_allowed: boolean
     price_cents: number | null
     currency: string
+    when_used_up: Generated<'allow' | 'refuse' | 'stop'>
   }
   catalog_prices: {
     catalog_version: number

@@ -168,6 +168,7 @@ export async function openPeriod(
       status: 'open',
       closes_at: null,
       closed_at: null,
+      compute_check_at: checkFrom(planId, start),
     })
     .execute()
 }
@@ -179,6 +180,14 @@ export function versionFor(planId: string, at: Date) {
     join catalog_plans p on p.catalog_version = v.version and p.id = ${planId}
     order by v.effective_at <= ${at} desc, v.version * case when v.effective_at <= ${at} then -1 else 1 end
     limit 1
+  )`
+}
+
+/** When the compute of a period is first checked: from its start on, if its plan stops machines. */
+export function checkFrom(planId: string, start: Date) {
+  return sql<Date | null>`(
+    select ${start}::timestamptz from catalog_plans
+    where catalog_version = ${versionFor(planId, start)} and id = ${planId} and when_used_up = 'stop'
   )`
 }
 

@@ -4,6 +4,7 @@ import type { PeriodRow, Tx } from '../../db/database.ts'
 import type { Terms } from '../../db/tables/billing.ts'
 import { startOfHour } from '../calendar.ts'
 import {
+  checkFrom,
   endPeriod,
   findOpenPeriod,
   lockAccount,
@@ -59,15 +60,17 @@ async function replacePlan(
     .set({
       plan_id: planId,
       catalog_version: versionFor(planId, period.starts_at),
+      compute_check_at: checkFrom(planId, period.starts_at),
       terms: JSON.stringify(terms) as never,
     })
     .where('id', '=', period.id)
     .execute()
 }
 
-async function dropWaitingChange(
+/** The plan of the open period goes on after its end. */
+export async function dropWaitingChange(
   tx: Tx,
-  period: PeriodRow & { readonly now: Date },
+  period: Pick<PeriodRow, 'organization_id'> & { readonly now: Date },
 ): Promise<void> {
   const organizationId = period.organization_id
   await lockAccount(tx, organizationId)
@@ -100,7 +103,7 @@ async function storeTerms(
 }
 
 /** Whether a plan stands before another in the catalog. One that the catalog has dropped is the lowest. */
-async function isLower(tx: Tx, planId: string, than: string): Promise<boolean> {
+export async function isLower(tx: Tx, planId: string, than: string): Promise<boolean> {
   const plans = await tx
     .selectFrom('catalog_plans')
     .select(['id', 'position'])

@@ -1,13 +1,22 @@
-import type { MachineSize, OrganizationId, QuotaLimit } from '@computer/contract'
+import type { MachineSize, OrganizationId, QuotaLimit, WhenUsedUp } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import { ApiError, invalid } from '../../errors.ts'
 
+/** An account is due this long before starting is refused. */
+export const graceDays = 7
+
+/** Of an account `a`: from when on starting is refused. Null: a payment is not due. */
+export const startingRefusedAt = sql<Date | null>`(a.past_due_since + make_interval(days => ${sql.lit(graceDays)}))`
+
 const sizeOrder: readonly MachineSize[] = ['small', 'standard', 'large']
 
-type Entitlements = {
+export type Entitlements = {
   readonly planId: string
   readonly largestSize: MachineSize
+  /** Since when a payment is due, if for so long that no machine can be started (standing.ts). */
+  readonly startingRefusedSince: Date | null
+  readonly whenUsedUp: WhenUsedUp
   /** Null if no number was agreed. */
   find(key: QuotaLimit): number | null
   /** Refuses if no number was agreed. */
@@ -38,8 +47,14 @@ export async function getEntitlements(
     .innerJoin('catalog_plans as p', (join) =>
       join.onRef('p.id', '=', 'b.plan_id').onRef('p.catalog_version', '=', 'b.catalog_version'),
     )
+    .innerJoin('billing_accounts as a', 'a.organization_id', 'b.organization_id')
     .selectAll('p')
     .select('b.terms')
+    .select(
+      sql<Date | null>`case when ${startingRefusedAt} <= clock_timestamp() then a.past_due_since end`.as(
+        'refused_since',
+      ),
+    )
     .where('b.organization_id', '=', organizationId)
     .where('b.status', '=', 'open')
     .executeTakeFirstOrThrow()
@@ -49,6 +64,8 @@ export async function getEntitlements(
   }
   return {
     planId: plan.id,
+    startingRefusedSince: plan.refused_since,
+    whenUsedUp: plan.when_used_up,
     largestSize: (plan.terms['largest_size'] ?? plan.largest_size ?? 'small') as MachineSize,
     find,
     limit(key) {

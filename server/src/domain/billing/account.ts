@@ -3,7 +3,7 @@ import type { Actor } from '../../actor.ts'
 import type { Database } from '../../db/database.ts'
 import { countSeats } from '../accounts/invitation-creation.ts'
 import { getPeriod } from '../accounts/periods.ts'
-import { getEntitlements } from '../accounts/plans.ts'
+import { getEntitlements, startingRefusedAt } from '../accounts/plans.ts'
 import { countOpenSessions } from '../control/sessions.ts'
 import { countMostSnapshots } from '../disks/snapshots.ts'
 import { countTemplates } from '../disks/template-creation.ts'
@@ -14,17 +14,16 @@ import { getPlan } from './catalog.ts'
 export async function getAccount(db: Database, actor: Pick<Actor, 'organizationId'>) {
   const { organizationId } = actor
   const period = await getPeriod(db, organizationId)
-  const { state, next_plan_id: nextPlanId } = await db
-    .selectFrom('billing_accounts')
-    .select(['state', 'next_plan_id'])
+  const account = await db
+    .selectFrom('billing_accounts as a')
+    .selectAll()
+    .select(startingRefusedAt.as('starting_refused_at'))
     .where('organization_id', '=', organizationId)
     .executeTakeFirstOrThrow()
   const entitlements = await getEntitlements(db, organizationId)
   const current = await countAll(db, actor)
   return {
-    organizationId,
-    state,
-    nextPlanId,
+    account,
     period,
     plan: await getPlan(db, period.catalog_version, period.plan_id),
     largestSize: entitlements.largestSize,

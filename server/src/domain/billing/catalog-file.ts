@@ -1,9 +1,10 @@
-import { MachineSize, PriceItem, QuotaLimit, text } from '@computer/contract'
+import { MachineSize, PriceItem, QuotaLimit, text, WhenUsedUp } from '@computer/contract'
 import { z } from 'zod'
 
 /*
  * The catalog as the file that an operator edits. It has the fields of GET /v1/plans, and every one of them:
- * a limit that is left out by mistake must not become a negotiated one.
+ * a limit that is left out by mistake must not become a negotiated one. Files from before `when_used_up`
+ * lack it, which means `allow`.
  */
 
 const max = 1_000_000_000
@@ -23,6 +24,7 @@ const FilePlan = z.strictObject({
   included_standard_hours: count.nullable(),
   included_hot_storage_bytes: z.int().min(0).nullable(),
   overage_allowed: z.boolean(),
+  when_used_up: WhenUsedUp.optional(),
   price_cents: count.nullable(),
   currency,
 })
@@ -50,6 +52,11 @@ export const CatalogFile = z
     sizes: z.array(FileSize),
     prices: z.array(FilePrice),
   })
+  .refine(
+    ({ plans }) =>
+      plans.every((plan) => !plan.overage_allowed || (plan.when_used_up ?? 'allow') === 'allow'),
+    'plans: when_used_up must be allow in a plan with overage_allowed',
+  )
   .refine(({ plans }) => areUnique(plans.map(({ id }) => id)), 'plans: each id must be unique')
   .refine(
     ({ sizes }) =>

@@ -31,6 +31,7 @@ export async function readNewestCatalog(db: Database): Promise<VersionedFile> {
       included_standard_hours: plan.included_standard_hours,
       included_hot_storage_bytes: plan.included_hot_storage_bytes,
       overage_allowed: plan.overage_allowed,
+      when_used_up: plan.when_used_up,
       price_cents: plan.price_cents,
       currency: plan.currency,
     })),

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database, PeriodRow, Tx } from '../../db/database.ts'
 import { forEachOf, lockAccount } from '../accounts/periods.ts'
+import { sumAdjustments } from './adjustments.ts'
 import { summarize } from './summary.ts'
 
 /**
@@ -30,7 +31,12 @@ async function closePeriod(tx: Tx, period: PeriodRow): Promise<void> {
     .executeTakeFirst()
   // Another worker was faster.
   if (!closed) return
-  const { lines, currency } = await summarize(tx, period)
+  const { lines, currency, adjustments } = await summarize(tx, period)
+  await tx
+    .updateTable('billing_periods')
+    .set({ adjustments_cents: String(sumAdjustments(adjustments)) })
+    .where('id', '=', period.id)
+    .execute()
   await tx
     .insertInto('billing_lines')
     .values(

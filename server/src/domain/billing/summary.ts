@@ -4,10 +4,15 @@ import type { Database, PeriodRow } from '../../db/database.ts'
 import { usageOf } from '../events/meter-intervals.ts'
 import { egressOf } from '../previews/egress.ts'
 import { rate, type RatedLine, type Rating, type Usage } from '../rating.ts'
+import { listAdjustments, sumAdjustments, type Adjustment } from './adjustments.ts'
 import { findPeriod } from './periods.ts'
 import { readTariff } from './tariff.ts'
 
-export type Summary = Rating & { readonly period: PeriodRow; readonly currency: string }
+export type Summary = Rating & {
+  readonly period: PeriodRow
+  readonly currency: string
+  readonly adjustments: readonly Adjustment[]
+}
 
 /** What the period that contains a time costs, or else the open one. */
 export async function getSummary(
@@ -18,18 +23,31 @@ export async function getSummary(
   return summarize(db, await findPeriod(db, actor.organizationId, time))
 }
 
-/** Rates a period: a final one from its stored lines, others from what was used so far. */
+/**
+ * Rates a period: a final one from its stored lines, others from what was used so far. The total includes
+ * the adjustments.
+ */
 export async function summarize(db: Database, period: PeriodRow): Promise<Summary> {
+  const rating = await ratePeriod(db, period)
+  const adjustments = await listAdjustments(db, period)
+  const totalCents = rating.totalCents + sumAdjustments(adjustments)
+  return { ...rating, totalCents, adjustments, period }
+}
+
+async function ratePeriod(
+  db: Database,
+  period: PeriodRow,
+): Promise<Rating & { readonly currency: string }> {
   const tariff = await readTariff(db, period)
   const { currency } = tariff
   if (period.status !== 'final') {
     const usage = await readUsage(db, period.organization_id, period)
-    return { ...rate(tariff, usage), period, currency }
+    return { ...rate(tariff, usage), currency }
   }
   const lines = await readLines(db, period)
   const usage = new Map(lines.map(({ meter, quantity }) => [meter, quantity]))
   const totalCents = lines.reduce((sum, { amountCents }) => sum + amountCents, 0n)
-  return { ...rate(tariff, usage), lines, totalCents, period, currency }
+  return { ...rate(tariff, usage), lines, totalCents, currency }
 }
 
 /** Everything that an organization used in a period. */

@@ -1,6 +1,6 @@
 import type { PriceItem } from '@computer/contract'
 import type { Database, PeriodRow } from '../../db/database.ts'
-import { endOfMonth, secondsBetween, startOfMonth } from '../calendar.ts'
+import { computeAllowance } from '../compute-allowance.ts'
 import type { Price, Tariff } from '../rating.ts'
 import { getPlan, listPrices, listSizes } from './catalog.ts'
 
@@ -14,13 +14,12 @@ export async function readTariff(
   db: Database,
   period: TariffPeriod,
 ): Promise<Tariff & { readonly currency: string }> {
-  const { catalog_version: version, starts_at: start, ends_at: end, terms } = period
+  const { catalog_version: version, terms } = period
   const plan = await getPlan(db, version, period.plan_id)
   const sizes = await listSizes(db, version)
   const prices = await listPrices(db, version)
-  const periodSeconds = secondsBetween(start, end)
-  const monthSeconds = secondsBetween(startOfMonth(start), endOfMonth(start))
   return {
+    ...computeAllowance(period, plan),
     currency: plan.currency,
     sizes: sizes.map(({ id, weight_milli }) => ({ id, weightMilli: BigInt(weight_milli) })),
     prices: Object.fromEntries(
@@ -30,15 +29,9 @@ export async function readTariff(
           : [],
       ),
     ),
-    // An allowance that is still to be negotiated includes nothing.
-    includedStandardHours: BigInt(
-      terms['included_standard_hours'] ?? plan.included_standard_hours ?? 0,
-    ),
     includedHotStorageBytes: BigInt(
       terms['included_hot_storage_bytes'] ?? plan.included_hot_storage_bytes ?? 0,
     ),
     overageAllowed: plan.overage_allowed,
-    periodSeconds,
-    allowanceSeconds: period.has_whole_allowance ? periodSeconds : monthSeconds,
   }
 }

@@ -3,13 +3,15 @@ import type { Database, PeriodRow } from '../../db/database.ts'
 import { replayMeters, type Interval } from '../events/meter-replay.ts'
 import { egressOf } from '../previews/egress.ts'
 import { rate, type RatedLine } from '../rating.ts'
+import { sumAdjustments } from './adjustments.ts'
 import { summarize } from './summary.ts'
 import { readTariff } from './tariff.ts'
 
 export type Difference = {
   readonly organizationId: OrganizationId
   readonly periodStart: Date
-  readonly meter: Meter
+  /** Or the adjustments, which are compared with what they came to when the period became final. */
+  readonly meter: Meter | 'adjustments'
   readonly field: 'quantity' | 'included' | 'billable' | 'amountCents'
   readonly billed: bigint
   readonly recomputed: bigint
@@ -17,7 +19,8 @@ export type Difference = {
 
 /**
  * Rates the ended periods of an organization again, from the log of its machines' events alone, and compares
- * the result with what is billed. A difference means that an interval, a line or an event was lost or changed.
+ * the result with what is billed. A difference means that an interval, a line, an event or an adjustment was lost
+ * or changed.
  */
 export async function verifyPeriods(
   db: Database,
@@ -40,8 +43,11 @@ export async function verifyPeriods(
     const window = { start: period.starts_at, end: period.ends_at }
     usage.set('egress_bytes', await egressOf(db, organizationId, window))
     const { lines: recomputed } = rate(await readTariff(db, period), usage)
-    const { lines: billed } = await summarize(db, period)
-    differences.push(...compare(period, billed, recomputed))
+    const { lines: billed, adjustments } = await summarize(db, period)
+    differences.push(
+      ...compare(period, billed, recomputed),
+      ...compareAdjustments(period, sumAdjustments(adjustments)),
+    )
   }
   return { periods: periods.length, differences }
 }
@@ -77,6 +83,15 @@ function addInterval(usage: Map<Meter, bigint>, interval: Interval, period: Peri
   const { meter, size, bytes } = interval
   const name: Meter = meter === 'compute' ? `compute_${size!}_seconds` : `${meter}_byte_seconds`
   usage.set(name, (usage.get(name) ?? 0n) + BigInt(seconds) * BigInt(bytes ?? 1))
+}
+
+function compareAdjustments(period: PeriodRow, recomputed: bigint): Difference[] {
+  if (period.adjustments_cents === null) return []
+  const billed = BigInt(period.adjustments_cents)
+  if (billed === recomputed) return []
+  const { organization_id: organizationId, starts_at: periodStart } = period
+  const place = { organizationId, periodStart, meter: 'adjustments' } as const
+  return [{ ...place, field: 'amountCents', billed, recomputed }]
 }
 
 function compare(

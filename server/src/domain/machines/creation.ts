@@ -4,18 +4,12 @@ import type { App } from '../../app.ts'
 import type { MachineRow, Tx } from '../../db/database.ts'
 import { isUniqueViolation } from '../../db/errors.ts'
 import { ApiError, invalid } from '../../errors.ts'
-import {
-  getEntitlements,
-  getSize,
-  requireNoShrink,
-  requireRoom,
-  requireSize,
-} from '../accounts/plans.ts'
 import { createdBy, labelsFrom, runBy } from '../events/attribution.ts'
+import { getSize, requireNoShrink } from '../accounts/plans.ts'
 import { insertEvent } from '../events/events.ts'
 import { getMachine } from '../find-machine.ts'
 import { resolveImage } from '../disks/images.ts'
-import { countMachines } from './quota.ts'
+import { requireRoomForMachine } from './quota.ts'
 import { nameTaken } from './machines.ts'
 import { generateMachineName } from '../names.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
@@ -87,11 +81,7 @@ export async function insertMachine(
   plan: NewMachine,
   message?: string,
 ): Promise<MachineRow> {
-  const entitlements = await getEntitlements(tx, actor.organizationId)
-  requireSize(entitlements, plan.size)
-  const counts = await countMachines(tx, actor)
-  requireRoom(entitlements, 'machines', counts.machines)
-  if (plan.wanted === 'running') requireRoom(entitlements, 'running_machines', counts.running)
+  await requireRoomForMachine(tx, actor, plan)
   await requireDiskRoom(tx)
 
   const slot = await tx

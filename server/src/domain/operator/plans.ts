@@ -1,12 +1,14 @@
 import { MachineSize, QuotaLimit, type OrganizationId } from '@computer/contract'
 import type { App } from '../../app.ts'
 import type { Database, OrganizationRow, Tx } from '../../db/database.ts'
-import { invalid, notFound } from '../../errors.ts'
+import { conflict, invalid } from '../../errors.ts'
 import type { Terms } from '../../db/tables/billing.ts'
 import { noteAudit } from '../accounts/audit-events.ts'
 import { changePlan } from '../accounts/plan-changes.ts'
 import { currentVersion } from '../accounts/plans.ts'
-import { lockOrganization } from '../accounts/organizations.ts'
+import { findOpenPeriod, lockAccount } from '../accounts/periods.ts'
+import { changeStanding } from '../accounts/standing.ts'
+import { lockExisting } from './organizations.ts'
 import type { Operator } from './users.ts'
 
 const maxLimit = 1_000_000_000
@@ -21,6 +23,8 @@ type PlanChange = {
   readonly limits: Readonly<Record<string, string>>
   /** A change to a lower plan need not wait for the end of the period. */
   readonly immediate: boolean
+  /** The plan is for a trial until then. */
+  readonly trialEndsAt?: Date
 }
 export type ChangedPlan = Pick<OrganizationRow, 'id' | 'name' | 'created_at'> & {
   readonly plan_id: string
@@ -31,7 +35,8 @@ export type ChangedPlan = Pick<OrganizationRow, 'id' | 'name' | 'created_at'> & 
 
 /**
  * Changes the plan of an organization. The limits replace its earlier terms. They override the plan's own,
- * and must include every limit that the plan leaves to negotiation.
+ * and must include every limit that the plan leaves to negotiation. It ends a trial; so does a trial begin
+ * with it, of `trialEndsAt`.
  */
 export async function setPlan(
   app: Pick<App, 'db'>,
@@ -39,17 +44,12 @@ export async function setPlan(
   organizationId: OrganizationId,
   change: PlanChange,
 ): Promise<ChangedPlan> {
-  const { planId, immediate } = change
+  const { planId, immediate, trialEndsAt = null } = change
   const terms = readTerms(change.limits)
   return app.db.transaction().execute(async (tx) => {
     await requirePlan(tx, planId, terms)
-    await lockOrganization(tx, { organizationId })
-    const organization = await tx
-      .selectFrom('organizations')
-      .select(['id', 'name', 'created_at'])
-      .where('id', '=', organizationId)
-      .executeTakeFirst()
-    if (!organization) throw notFound(`organization ${organizationId}`)
+    const organization = await lockExisting(tx, organizationId)
+    await beginPlan(tx, operator, organizationId, trialEndsAt)
     const { from, effectiveAt } = await changePlan(tx, organizationId, { planId, terms, immediate })
     const limits = Object.entries(terms).map(([key, value]) => `${key} ${value}`)
     const time = effectiveAt === null ? [] : [`from ${effectiveAt.toISOString()} on`]
@@ -65,13 +65,34 @@ export async function setPlan(
   })
 }
 
+/** The plan that an operator gives is for good, or for a trial: what would have ended the one before is off. */
+async function beginPlan(
+  tx: Tx,
+  operator: Operator,
+  organizationId: OrganizationId,
+  trialEndsAt: Date | null,
+): Promise<void> {
+  if (trialEndsAt) {
+    const { now } = await findOpenPeriod(tx, organizationId)
+    if (trialEndsAt <= now) {
+      throw conflict(`${trialEndsAt.toISOString()} has passed; choose a later time`)
+    }
+    const trial = { state: 'trialing', trialEndsAt, endsPlan: true, by: operator } as const
+    return changeStanding(tx, organizationId, trial)
+  }
+  const { state } = await lockAccount(tx, organizationId)
+  if (state === 'past_due') return
+  await changeStanding(tx, organizationId, { state: 'active', by: operator })
+}
+
 /** Every organization with its plan and its counts of members and machines, the oldest first. */
 export async function listOrganizations(db: Database) {
   return db
     .selectFrom('organizations as o')
     .innerJoin('billing_periods as b', 'b.organization_id', 'o.id')
     .selectAll('o')
-    .select(['b.plan_id', 'b.terms'])
+    .innerJoin('billing_accounts as a', 'a.organization_id', 'o.id')
+    .select(['b.plan_id', 'b.terms', 'a.state'])
     .select((eb) => [
       eb
         .selectFrom('memberships as m')

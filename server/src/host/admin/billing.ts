@@ -1,7 +1,9 @@
 import type { OrganizationId } from '@computer/contract'
 import type { App } from '../../app.ts'
+import { adjustBill } from '../../domain/billing/adjustments.ts'
 import { listOrganizationIds } from '../../domain/billing/periods.ts'
 import { verifyPeriods, type Difference } from '../../domain/billing/verification.ts'
+import type { Operator } from '../../domain/operator/users.ts'
 import type { AdminAnswer } from './request.ts'
 
 /** Throws if anything differs, so that a script sees it. */
@@ -23,6 +25,33 @@ export async function verifyBilling(
   const counted = { organizations: ids.length, periods }
   const text = `${periods} ended periods of ${ids.length} organizations are as their events say`
   return { json: { ...counted, differences: 0 }, text }
+}
+
+export async function adjust(
+  app: Pick<App, 'db'>,
+  operator: Operator,
+  request: {
+    readonly organizationId: OrganizationId
+    readonly cents: number
+    readonly reason: string
+  },
+): Promise<AdminAnswer> {
+  const { organizationId, cents, reason } = request
+  const { adjustment, period } = await adjustBill(app, operator, organizationId, { cents, reason })
+  const { currency, created_at } = adjustment
+  const [start, end] = [period.starts_at, period.ends_at]
+  return {
+    json: {
+      organization_id: organizationId,
+      amount_cents: cents,
+      currency,
+      reason,
+      created_at,
+      period_start: start,
+      period_end: end,
+    },
+    text: `the bill of ${organizationId} for ${start.toISOString()} to ${end.toISOString()} is changed by ${(cents / 100).toFixed(2)} ${currency.toUpperCase()}`,
+  }
 }
 
 function show(difference: Difference): string {

@@ -10,11 +10,12 @@ import {
   replacePassword,
   type Operator,
 } from '../../domain/operator/users.ts'
-import { verifyBilling } from './billing.ts'
+import { adjust, verifyBilling } from './billing.ts'
 import { applyCatalog, showCatalog } from './catalog.ts'
 import { rotate } from './secrets.ts'
 import { printLoginLink } from './login-link.ts'
 import { generatePassword, readPassword } from './password.ts'
+import { showState, showTrial } from './standings.ts'
 import type { AdminAnswer, AdminRequest } from './request.ts'
 import { formatTable } from './table.ts'
 
@@ -56,12 +57,18 @@ export async function runAdminCommand(
       const change = { planId, limits, immediate }
       return showPlanChange(await setPlan(app, operator, organizationId, change))
     }
+    case 'org set-state':
+      return showState(app, operator, request)
+    case 'org set-trial':
+      return showTrial(app, operator, request)
     case 'catalog show':
       return showCatalog(app)
     case 'catalog apply':
       return applyCatalog(app, request)
     case 'billing verify':
       return verifyBilling(app, request)
+    case 'billing adjust':
+      return adjust(app, operator, request)
     case 'key create': {
       const { id, name, organization_id, prefix, scopes, created_at, secret } =
         await createOwnerKey(app, operator, request)
@@ -113,16 +120,18 @@ function showUsers(users: Awaited<ReturnType<typeof listUsers>>): AdminAnswer {
 function showOrganizations(
   organizations: Awaited<ReturnType<typeof listOrganizations>>,
 ): AdminAnswer {
-  const head = ['ID', 'NAME', 'PLAN', 'MEMBERS', 'MACHINES']
+  const head = ['ID', 'NAME', 'PLAN', 'STATE', 'MEMBERS', 'MACHINES']
   const rows = organizations.map((one) => [
     one.id,
     one.name,
     describePlan(one),
+    one.state,
     String(one.members),
     String(one.machines),
   ])
   const json = organizations.map((one) => ({
     ...showOrganization(one),
+    state: one.state,
     members: one.members,
     machines: one.machines,
   }))

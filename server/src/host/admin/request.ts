@@ -1,6 +1,17 @@
-import { ApiKey, ApiKeyScope, Email, OrganizationId, PersonName, Role } from '@computer/contract'
+import {
+  ApiKey,
+  ApiKeyScope,
+  BillingState,
+  Email,
+  OrganizationId,
+  PersonName,
+  Role,
+  text,
+} from '@computer/contract'
 import { z } from 'zod'
 import { CatalogFile } from '../../domain/billing/catalog-file.ts'
+
+const maxCents = 1_000_000_000
 
 /** The request that `computer admin …` passes to main-admin.ts as its argument. Passwords use stdin. */
 const requests = z.discriminatedUnion('command', [
@@ -27,6 +38,18 @@ const requests = z.discriminatedUnion('command', [
     limits: z.record(z.string(), z.string()),
     immediate: z.boolean().default(false),
   }),
+  z.strictObject({
+    command: z.literal('org set-state'),
+    organizationId: OrganizationId,
+    state: BillingState.exclude(['trialing']),
+  }),
+  z.strictObject({
+    command: z.literal('org set-trial'),
+    organizationId: OrganizationId,
+    planId: z.string(),
+    limits: z.record(z.string(), z.string()),
+    until: z.iso.datetime({ offset: true }),
+  }),
   z.strictObject({ command: z.literal('catalog show') }),
   z.strictObject({
     command: z.literal('catalog apply'),
@@ -36,6 +59,16 @@ const requests = z.discriminatedUnion('command', [
   z.strictObject({
     command: z.literal('billing verify'),
     organizationId: OrganizationId.nullable(),
+  }),
+  z.strictObject({
+    command: z.literal('billing adjust'),
+    organizationId: OrganizationId,
+    cents: z
+      .int()
+      .min(-maxCents)
+      .max(maxCents)
+      .refine((cents) => cents !== 0, 'must not be 0'),
+    reason: text(500, 1),
   }),
   z.strictObject({
     command: z.literal('key create'),
@@ -52,8 +85,8 @@ export type AdminRequest = z.infer<typeof requests>
 export type AdminAnswer = { readonly json: unknown; readonly text: string }
 
 /** Throws an Error that names the invalid field and the problem. */
-export function readRequest(text: string): AdminRequest {
-  const parsed = requests.safeParse(JSON.parse(text))
+export function readRequest(json: string): AdminRequest {
+  const parsed = requests.safeParse(JSON.parse(json))
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw new Error(`${issue!.path.join('.')}: ${issue!.message}`)
