@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { rollPeriods } from '../src/domain/accounts/periods.ts'
+import { adjustBill } from '../src/domain/billing/adjustments.ts'
 import { closePeriods } from '../src/domain/billing/closing.ts'
 import { endWait, monthStart, moveOpenPeriod } from './billing-clock.ts'
 import { billingFacts } from './billing-facts.ts'
@@ -157,6 +158,29 @@ const mandatory = [
   'ServiceCategory',
   'ServiceName',
 ]
+
+test('corrections of a bill are rows of FOCUS as well, and the sum is the total', async () => {
+  const { call, organizationId } = await newOrganization()
+  for (const [cents, reason] of [
+    [-505, '=an outage'],
+    [120, 'a fee'],
+  ] as const) {
+    const operator = { type: 'operator', id: 'root', name: 'root' } as const
+    await adjustBill(server.app, operator, organizationId, { cents, reason })
+  }
+  const { rows } = await csvOf(call, 'focus')
+  assert.deepEqual(
+    rows.map((row) => [row['BilledCost'], row['ChargeClass'], row['ChargeCategory']]),
+    [
+      ['-5.05', 'Correction', 'Adjustment'],
+      ['1.20', 'Correction', 'Adjustment'],
+    ],
+  )
+  // A spreadsheet would compute a text that begins with an equals sign.
+  assert.equal(rows[0]!['ChargeDescription'], "'=an outage")
+  const { total_cents: total } = (await call('GET', '/v1/billing/usage-summary')).body
+  assert.equal(sumOf(rows, 'BilledCost', 2), BigInt(total))
+})
 
 test('a period that does not exist is an error, and one without usage a file with its head alone', async () => {
   const { call } = await newOrganization()

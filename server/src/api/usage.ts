@@ -46,13 +46,18 @@ async function sendCsv(
     if (!first.done) yield first.value
     yield* rows
   }
-  // A spreadsheet takes a value that begins like a formula for one.
-  const csv = stringify({ escape_formulas: true })
+  const csv = stringify({ cast: { string: withoutFormula } })
   pipeline(Readable.from(all()), csv, () => {})
   return new BytesResponse(csv, {
     'content-type': 'text/csv; charset=utf-8',
     'content-disposition': `attachment; filename="${filename}"`,
   })
+}
+
+/** A spreadsheet takes a text that begins like a formula for one. */
+function withoutFormula(text: string): string {
+  const isFormula = /^[=+\-@\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text)
+  return isFormula ? `'${text}` : text
 }
 
 function recordToWire(record: UsageRecord): WireRecord {

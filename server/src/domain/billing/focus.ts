@@ -6,6 +6,7 @@ import { allocate } from '../rating-allocation.ts'
 import { toRounded } from '../rating-decimals.ts'
 import { priceItemOf, unitOf, type Tariff } from '../rating.ts'
 import { readDailyUsage, type DailyUsage } from './daily-usage.ts'
+import type { Adjustment } from './adjustments.ts'
 import { findPeriod } from './periods.ts'
 import { summarize } from './summary.ts'
 import { readTariff } from './tariff.ts'
@@ -57,6 +58,10 @@ export async function* readFocus(
       yield columns.map((column) => row[column] ?? '')
     }
   }
+  for (const adjustment of summary.adjustments) {
+    const row: Row = { ...shared, ...fieldsOfAdjustment(adjustment) }
+    yield columns.map((column) => row[column] ?? '')
+  }
 }
 
 type Row = { readonly [Column in (typeof columns)[number]]?: string }
@@ -78,8 +83,6 @@ function providerOf({ dashboardUrl, region }: Pick<Config, 'dashboardUrl' | 'reg
     PublisherName: 'Computer',
     RegionId: region,
     RegionName: region,
-    ChargeCategory: 'Usage',
-    ChargeFrequency: 'Usage-Based',
   }
 }
 
@@ -88,6 +91,8 @@ function fieldsOfMeter(meter: Meter, catalogVersion: number): Row {
   const { consumed, priced } = units[unitOf(meter)]
   return {
     ...service,
+    ChargeCategory: 'Usage',
+    ChargeFrequency: 'Usage-Based',
     ChargeDescription: meter.replaceAll('_', ' '),
     ConsumedUnit: consumed,
     PricingUnit: priced,
@@ -146,20 +151,44 @@ function fieldsOfDay(
   }
 }
 
+/** A correction of what was billed before. */
+function fieldsOfAdjustment({ amount_cents, reason, created_at: at }: Adjustment): Row {
+  const start = new Date(Math.floor(at.getTime() / dayMs) * dayMs)
+  return {
+    ChargeCategory: 'Adjustment',
+    ChargeClass: 'Correction',
+    ChargeFrequency: 'One-Time',
+    ChargeDescription: reason,
+    ChargePeriodStart: showTime(start),
+    ChargePeriodEnd: showTime(new Date(start.getTime() + dayMs)),
+    ServiceCategory: 'Other',
+    ServiceSubcategory: 'Other (Other)',
+    ServiceName: 'Billing',
+    ListCost: showCents(BigInt(amount_cents)),
+    ...costsOf(BigInt(amount_cents)),
+  }
+}
+
 /** List costs are at the price of the catalog, as if nothing were included. */
 function costs(tariff: Tariff, meter: Meter, quantity: bigint, shareCents: bigint): Row {
   const { cents, perUnits } = priceOf(tariff, meter)
   const { perPriced } = units[unitOf(meter)]
-  const billed = toRounded(shareCents, 100n, 2)
   return {
     ConsumedQuantity: String(quantity),
     PricingQuantity: toRounded(quantity, perPriced, decimals),
     ListUnitPrice: toRounded(cents * perPriced, 100n * perUnits, decimals),
     ListCost: toRounded(cents * quantity, 100n * perUnits, decimals),
-    ContractedCost: billed,
-    EffectiveCost: billed,
-    BilledCost: billed,
+    ...costsOf(shareCents),
   }
+}
+
+function costsOf(cents: bigint): Row {
+  const billed = showCents(cents)
+  return { ContractedCost: billed, EffectiveCost: billed, BilledCost: billed }
+}
+
+function showCents(cents: bigint): string {
+  return cents < 0n ? `-${showCents(-cents)}` : toRounded(cents, 100n, 2)
 }
 
 /** The price of a unit of the meter: a second of a larger size is a multiple of a standard-second. */
