@@ -205,6 +205,8 @@ test('a plan that was paid until a time that has passed ends at once, with a day
   const { organizationId: id } = owner
   await run(owner.call, 2)
   await setStanding(db, id, { state: 'canceled', planEndsAt: daysFromNow(-1) })
+  const announced = (await owner.call('GET', '/v1/billing')).body.machines_stop_at
+  assert.ok(Date.parse(announced) > Date.now() + 24 * 3_600_000)
   await advance()
   assert.equal((await owner.call('GET', '/v1/billing')).body.plan.id, 'free')
   const { machines_stop_at: stopAt } = await accountOf(db, id)
@@ -249,6 +251,25 @@ test('a higher plan, or others that are stopped, call an announced stop off', as
   await advance()
   assert.deepEqual(await statesOf(id), ['stopped', 'running'])
   assert.equal((await accountOf(db, id)).machines_stop_at, null)
+})
+
+test('a deleted organization is left alone, whatever a provider still tells of it', async () => {
+  const owner = await person('pro')
+  const { organizationId: id } = owner
+  await setStanding(db, id, { state: 'past_due' })
+  await db
+    .updateTable('organizations')
+    .set({ deleted_at: new Date() })
+    .where('id', '=', id)
+    .execute()
+  await advance()
+  await passDays(db, id, 60)
+  await rollPeriods(db)
+  await setStanding(db, id, { state: 'canceled' })
+  await advance()
+  const account = await accountOf(db, id)
+  assert.deepEqual([account.state, account.standing_due_at], ['past_due', null])
+  assert.deepEqual(await noticesOf(db, id), [])
 })
 
 async function stop(call: typeof server.call, id: string) {

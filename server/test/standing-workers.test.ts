@@ -100,6 +100,8 @@ test('a machine that is on its way when the others stop is stopped once it runs'
   await advance()
   assert.deepEqual(await statesOf(id), ['running', 'stopping'])
   // It cannot be stopped, and runs on: it is tried again, and told once.
+  await passHours(db, id, 0.1)
+  await advance()
   await moveTo(second!, 'running')
   await sql`update machines set wanted = 'running' where id = ${second}`.execute(db)
   await passHours(db, id, 0.1)

@@ -1,7 +1,7 @@
 import type { OrganizationId } from '@computer/contract'
 import type { Config } from '../../config.ts'
 import type { Schema, Tx } from '../../db/database.ts'
-import { sendMail } from './mails.ts'
+import { oneLine, sendMail } from './mails.ts'
 
 type Kind = Schema['billing_notices']['kind']
 
@@ -44,11 +44,12 @@ export async function giveNotice(
     .returning('kind')
     .executeTakeFirst()
   if (!inserted || smtpUrl === null) return
-  const { name } = await tx
+  const organization = await tx
     .selectFrom('organizations')
     .select('name')
     .where('id', '=', organizationId)
     .executeTakeFirstOrThrow()
+  const name = oneLine(organization.name)
   const subject = notice.subject(name)
   const body = [...notice.body(name), `Plan and billing: ${dashboardUrl}/billing`].join('\n\n')
   for (const recipient of await findOwners(tx, organizationId)) {

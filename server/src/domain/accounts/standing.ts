@@ -49,6 +49,8 @@ export async function changeStanding(
 ): Promise<void> {
   await rollPeriod(tx, organizationId)
   const account = await lockAccount(tx, organizationId)
+  // A provider may still tell of it.
+  if (account.is_deleted) return
   const period = await findOpenPeriod(tx, organizationId)
   const next = standingAfter(account, period, change)
   if (isSame(account, next)) return
