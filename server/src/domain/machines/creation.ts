@@ -12,6 +12,7 @@ import {
   requireSize,
 } from '../accounts/plans.ts'
 import { createdBy, labelsFrom, runBy } from '../events/attribution.ts'
+import { requireBudgets } from '../budgets/start-check.ts'
 import { insertEvent } from '../events/events.ts'
 import { getMachine } from '../find-machine.ts'
 import { resolveImage } from '../disks/images.ts'
@@ -127,6 +128,7 @@ export async function insertMachine(
     to: 'creating',
     ...(message !== undefined && { message }),
   })
+  if (plan.wanted === 'running') await requireBudgets(tx, machine)
   return machine
 }
 

@@ -7,6 +7,7 @@ import type { Database, MachineRow, Tx } from '../../db/database.ts'
 import { ApiError, conflict, illegalMove } from '../../errors.ts'
 import { isUniqueViolation } from '../../db/errors.ts'
 import { getEntitlements, getSize, requireNoShrink, requireSize } from '../accounts/plans.ts'
+import { requireBudgets } from '../budgets/start-check.ts'
 import { labelsFrom, runBy } from '../events/attribution.ts'
 import { appendEvent } from '../events/events.ts'
 import { getMachine, lockMachine } from '../find-machine.ts'
@@ -106,7 +107,12 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
     }
     await requireRoomToRun(tx, actor)
     await retryBaseCapture(tx, machine)
-    return moveMachine(tx, machine, 'starting', { wanted: 'running', ...runBy(actor) })
+    const started = await moveMachine(tx, machine, 'starting', {
+      wanted: 'running',
+      ...runBy(actor),
+    })
+    await requireBudgets(tx, started)
+    return started
   }
   return change(app, actor, id, start, { counts: true })
 }
