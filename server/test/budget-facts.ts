@@ -2,6 +2,8 @@ import type { ApiKeyId, Budget, MachineSize } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../src/actor.ts'
 import type { Database } from '../src/db/database.ts'
+import { settleBudget } from '../src/domain/budgets/settling.ts'
+import { findBudgets } from '../src/domain/budgets/use.ts'
 import { createMachine } from '../src/domain/machines/creation.ts'
 import { newId } from '../src/ids.ts'
 import type { Call, TestServer } from './harness.ts'
@@ -78,6 +80,11 @@ export function budgetFacts(server: TestServer) {
       await unsettle(budget)
     },
     unsettle,
+    /** Counts what is so long ago that it can no longer change. */
+    async settle({ id }: Pick<Budget, 'id'>): Promise<void> {
+      const [state] = await findBudgets(db, sql`b.id = ${id}`)
+      await settleBudget(db, state!)
+    },
   }
 
   /** Use in the past does not happen, so tests that insert it let it be counted. */

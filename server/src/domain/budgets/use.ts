@@ -143,28 +143,34 @@ export async function readUse(
 
 /**
  * The machines that are wanted running and count for budgets, unless they have run for longer than any
- * start reserves.
+ * start reserves; and one that is about to run.
  */
 export async function readRuns(
   db: Database,
   budgets: readonly BudgetState[],
+  newSize: MachineSize,
 ): Promise<ReadonlyMap<BudgetId, readonly WaitingRun[]>> {
   const ids = budgets.map(({ id }) => id)
   const starts = budgets.map((budget) => budget.window_start)
   const at = budgets[0]?.now
   const { rows } = await sql<UseRow & { ran_seconds: number }>`
     with tariffs as (${tariffsOf(sql`select organization_id from budgets where id = any (${ids})`)}),
-    runs as (
-      select b.id, b.minimum_run_seconds, t.version, t.currency, 'compute' as item, m.size,
-        case m.state when 'running' then greatest(
-          ${ceiling(sql`${at}::timestamptz`)} - ${ceiling(sql`greatest(m.started_at, a.window_start)`)}, 0
-        ) else 0 end as ran_seconds
+    asked as (
+      select b.*, a.window_start, t.version, t.currency
       from unnest(${ids}::text[], ${starts}::timestamptz[]) as a (id, window_start)
       join budgets b on b.id = a.id
-      join machines m on m.organization_id = b.organization_id and ${isMachineInScope}
       join tariffs t on t.organization_id = b.organization_id and t.ends_at = 'infinity'
+    ), runs as (
+      select b.id, b.minimum_run_seconds, b.version, b.currency, 'compute' as item, m.size,
+        case m.state when 'running' then greatest(
+          ${ceiling(sql`${at}::timestamptz`)} - ${ceiling(sql`greatest(m.started_at, b.window_start)`)}, 0
+        ) else 0 end as ran_seconds
+      from asked b
+      join machines m on m.organization_id = b.organization_id and ${isMachineInScope}
       where m.deleted_at is null and m.wanted = 'running'
         and m.state not in ('stopped', 'error', 'deleting')
+      union all
+      select id, minimum_run_seconds, version, currency, 'compute', ${newSize}, 0 from asked
     )
     select p.id as budget_id, p.item, p.size, count(*)::text as quantity, p.ran_seconds, ${prices}
     from runs p ${priced}
@@ -212,7 +218,7 @@ function ceiling(at: RawBuilder<unknown>): RawBuilder<number> {
   return sql`ceil(date_part('epoch', ${at}))::bigint`
 }
 
-async function readCurrencies(
+export async function readCurrencies(
   db: Database,
   budgets: readonly BudgetState[],
 ): Promise<ReadonlyMap<string, string>> {

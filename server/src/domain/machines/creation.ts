@@ -92,7 +92,11 @@ export async function insertMachine(
   requireSize(entitlements, plan.size)
   const counts = await countMachines(tx, actor)
   requireRoom(entitlements, 'machines', counts.machines)
-  if (plan.wanted === 'running') requireRoom(entitlements, 'running_machines', counts.running)
+  if (plan.wanted === 'running') {
+    requireRoom(entitlements, 'running_machines', counts.running)
+    const labels = labelsFrom(actor.organizationId, plan.metadata)
+    await requireBudgets(tx, actor, { ...plan, labels })
+  }
   await requireDiskRoom(tx)
 
   const slot = await tx
@@ -128,7 +132,6 @@ export async function insertMachine(
     to: 'creating',
     ...(message !== undefined && { message }),
   })
-  if (plan.wanted === 'running') await requireBudgets(tx, machine)
   return machine
 }
 

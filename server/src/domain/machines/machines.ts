@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { Database, MachineRow, Tx } from '../../db/database.ts'
+import type { Labels } from '../../db/tables/attribution.ts'
 import { ApiError, conflict, illegalMove } from '../../errors.ts'
 import { isUniqueViolation } from '../../db/errors.ts'
 import { getEntitlements, getSize, requireNoShrink, requireSize } from '../accounts/plans.ts'
@@ -106,13 +107,10 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
       )
     }
     await requireRoomToRun(tx, actor)
+    const labels = sql<Labels>`${JSON.stringify(machine.labels)}::jsonb`
+    await requireBudgets(tx, actor, { ...machine, labels })
     await retryBaseCapture(tx, machine)
-    const started = await moveMachine(tx, machine, 'starting', {
-      wanted: 'running',
-      ...runBy(actor),
-    })
-    await requireBudgets(tx, started)
-    return started
+    return moveMachine(tx, machine, 'starting', { wanted: 'running', ...runBy(actor) })
   }
   return change(app, actor, id, start, { counts: true })
 }
