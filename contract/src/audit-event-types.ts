@@ -36,6 +36,9 @@ export const AuditEventType = z
     'port.unpublished',
     'secret.stored',
     'secret.deleted',
+    'budget.created',
+    'budget.updated',
+    'budget.deleted',
   ])
   .meta({ id: 'AuditEventType' })
 export type AuditEventType = z.infer<typeof AuditEventType>

@@ -42,6 +42,8 @@ export const ProcessId = idOf('prc', 'ProcessId')
 export type ProcessId = z.infer<typeof ProcessId>
 export const PreviewId = idOf('prv', 'PreviewId')
 export type PreviewId = z.infer<typeof PreviewId>
+export const BudgetId = idOf('bud', 'BudgetId')
+export type BudgetId = z.infer<typeof BudgetId>
 
 /** Id of a disk copy, on which snapshots and templates are based. Internal: in no API response. */
 export type CaptureId = `cap_${string}`

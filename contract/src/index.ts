@@ -2,6 +2,7 @@ import { apiKeys } from './api-keys.ts'
 import { auditEvents } from './audit-events.ts'
 import { auth } from './auth.ts'
 import { billing } from './billing.ts'
+import { budgets } from './budgets.ts'
 import { desktop } from './desktop.ts'
 import type { Endpoint } from './endpoint.ts'
 import { events } from './events.ts'
@@ -28,6 +29,7 @@ export * from './audit-event-types.ts'
 export * from './audit-events.ts'
 export * from './auth.ts'
 export * from './billing.ts'
+export * from './budgets.ts'
 export * from './desktop-actions.ts'
 export * from './desktop.ts'
 export * from './endpoint.ts'
@@ -91,4 +93,5 @@ export const endpoints = {
   plans,
   usage,
   billing,
+  budgets,
 } as const satisfies Record<string, Record<string, Endpoint>>

@@ -214,6 +214,13 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       }),
       portal: async () => ({ body: {}, refusal: 'unsupported_operation' }),
     },
+    budgets: {
+      list: none,
+      create: async () => ({ body: newBudget() }),
+      get: async () => ({ ids: await makeBudget(call) }),
+      update: async () => ({ ids: await makeBudget(call), body: { action: 'refuse' } }),
+      delete: async () => ({ ids: await makeBudget(call) }),
+    },
     api_keys: {
       create: async () => ({ body: { name: 'A key', scopes: ['machines:read'] } }),
       list: none,
@@ -233,6 +240,15 @@ async function newMember(server: TestServer) {
 
 function newInvitation() {
   return { email: `${randomUUID()}@example.com` }
+}
+
+function newBudget() {
+  return { name: randomUUID(), limit: { type: 'list_price_cents', value: '100000000' } }
+}
+
+async function makeBudget(call: Call) {
+  const { body } = await call('POST', '/v1/budgets', newBudget())
+  return { budget_id: body.id as string }
 }
 
 /** An invitation to an organization that the caller is not in yet. */

@@ -184,6 +184,9 @@ export const auditEventTypes: readonly AuditEventType[] = [
   'port.unpublished',
   'secret.stored',
   'secret.deleted',
+  'budget.created',
+  'budget.updated',
+  'budget.deleted',
 ]
 
 export const snapshotStates: readonly SnapshotState[] = ['pending', 'ready', 'error', 'deleting']

@@ -9,6 +9,7 @@ import { apiKeyRoutes } from './api-keys.ts'
 import { auditEventRoutes } from './audit-events.ts'
 import { authRoutes } from './auth.ts'
 import { billingRoutes } from './billing.ts'
+import { budgetRoutes } from './budgets.ts'
 import { addDashboard } from './dashboard.ts'
 import { desktopRoutes } from './desktop.ts'
 import { addDocumentRoutes } from './documents.ts'
@@ -95,6 +96,7 @@ export function createApi(
   mount(http, hooks, endpoints.plans, planRoutes(app))
   mount(http, hooks, endpoints.usage, usageRoutes(app))
   mount(http, hooks, endpoints.billing, billingRoutes(app))
+  mount(http, hooks, endpoints.budgets, budgetRoutes(app))
   mount(http, accountHooks, endpoints.api_keys, apiKeyRoutes(app))
   return http
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { NamingClient } from './named-statements.ts'
 import type { AccountsTables } from './tables/accounts.ts'
 import type { BillingTables } from './tables/billing.ts'
+import type { BudgetsTables } from './tables/budgets.ts'
 import type { CatalogTables } from './tables/catalog.ts'
 import type { DisksTables } from './tables/disks.ts'
 import type { MachinesTables } from './tables/machines.ts'
@@ -12,6 +13,7 @@ import type { PreviewsTables } from './tables/previews.ts'
 
 export type Schema = CatalogTables &
   BillingTables &
+  BudgetsTables &
   AccountsTables &
   MachinesTables &
   DisksTables &
@@ -36,6 +38,7 @@ export type SnapshotRow = Selectable<Schema['snapshots']>
 export type SecretRow = Selectable<Schema['machine_secrets']>
 export type TemplateRow = Selectable<Schema['templates']>
 export type PreviewRow = Selectable<Schema['previews']>
+export type BudgetRow = Selectable<Schema['budgets']>
 export type PeriodRow = Selectable<Schema['billing_periods']>
 
 export function openDatabase(

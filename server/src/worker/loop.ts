@@ -15,6 +15,7 @@ import { forgetUnseenSockets } from '../domain/control/session-sockets.ts'
 import { removalQueue } from './captures.ts'
 import { placeNewEvents } from './event-outbox.ts'
 import { coalesce, pause } from '../pace.ts'
+import { watchBudgets } from './budgets.ts'
 import { watchHost } from './host-health.ts'
 import { prepareImages } from './images.ts'
 import { deliverMails } from './mails.ts'
@@ -67,6 +68,7 @@ export async function runWorker(
     prepareImages(app, signal),
     deliverMails(app, signal),
     placeNewEvents(app, signal),
+    watchBudgets(app, signal),
     watchEngine(app, signal),
     watchHost(app, signal),
   ]

@@ -65,6 +65,7 @@ export async function closeOrganization(
     .where('accepted_at', 'is', null)
     .where('revoked_at', 'is', null)
     .execute()
+  await tx.deleteFrom('budgets').where('organization_id', '=', id).execute()
   const { name } = await tx
     .updateTable('organizations')
     .set({ deleted_at: sql`now()` })

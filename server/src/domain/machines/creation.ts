@@ -6,6 +6,7 @@ import { isUniqueViolation } from '../../db/errors.ts'
 import { ApiError, invalid } from '../../errors.ts'
 import { createdBy, labelsFrom, runBy } from '../events/attribution.ts'
 import { getSize, requireNoShrink } from '../accounts/plans.ts'
+import { requireBudgets } from '../budgets/start-check.ts'
 import { insertEvent } from '../events/events.ts'
 import { getMachine } from '../find-machine.ts'
 import { resolveImage } from '../disks/images.ts'
@@ -82,6 +83,8 @@ export async function insertMachine(
   message?: string,
 ): Promise<MachineRow> {
   await requireRoomForMachine(tx, actor, plan)
+  const labels = labelsFrom(actor.organizationId, plan.metadata)
+  if (plan.wanted === 'running') await requireBudgets(tx, actor, { ...plan, labels })
   await requireDiskRoom(tx)
 
   const slot = await tx
@@ -105,7 +108,7 @@ export async function insertMachine(
       metadata: JSON.stringify(plan.metadata) as never,
       ...createdBy(actor),
       ...runBy(actor),
-      labels: labelsFrom(actor.organizationId, plan.metadata),
+      labels,
       uid_slot: slot.slot,
     })
     .returningAll()

@@ -4,9 +4,11 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { Database, MachineRow, Tx } from '../../db/database.ts'
+import type { Labels } from '../../db/tables/attribution.ts'
 import { ApiError, conflict, illegalMove } from '../../errors.ts'
 import { isUniqueViolation } from '../../db/errors.ts'
 import { getEntitlements, getSize, requireNoShrink, requireSize } from '../accounts/plans.ts'
+import { requireBudgets } from '../budgets/start-check.ts'
 import { labelsFrom, runBy } from '../events/attribution.ts'
 import { appendEvent } from '../events/events.ts'
 import { getMachine, lockMachine } from '../find-machine.ts'
@@ -105,6 +107,8 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
       )
     }
     await requireRoomToRun(tx, actor)
+    const labels = sql<Labels>`${JSON.stringify(machine.labels)}::jsonb`
+    await requireBudgets(tx, actor, { ...machine, labels })
     await retryBaseCapture(tx, machine)
     return moveMachine(tx, machine, 'starting', { wanted: 'running', ...runBy(actor) })
   }

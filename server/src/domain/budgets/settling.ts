@@ -1,0 +1,86 @@
+import type { BudgetId } from '@computer/contract'
+import { sql } from 'kysely'
+import type { Database, Tx } from '../../db/database.ts'
+import { findBudgets, readUse, type BudgetState, type UseRow } from './use.ts'
+
+/*
+ * A check of a budget reads what is settled of its window, and the intervals and bytes since then alone. An
+ * hour is settled once every transaction that may still add to it is over. Hours, because that is what the
+ * bytes of the gateway are summed up by.
+ */
+
+/** Longer than any transaction lasts (db/database.ts). */
+const settleAfter = sql`interval '10 minutes'`
+/** Windows that are over are of no use, unless the clock is set back. */
+const keptFor = sql`interval '62 days'`
+
+/** Counts the part of the present window that can no longer change, unless that was done this hour. */
+export async function settleBudget(db: Database, budget: BudgetState): Promise<void> {
+  const { rows } = await sql<{ through: Date }>`
+    select greatest(${budget.window_start},
+      date_trunc('hour', ${budget.now}::timestamptz - ${settleAfter}, 'UTC')) as through`.execute(
+    db,
+  )
+  const { through } = rows[0]!
+  if (budget.settled_through && through <= budget.settled_through) return
+  const settled = JSON.stringify(sumUp(await readUse(db, [budget], through))) as never
+  if (budget.settled_through === null) {
+    await insertWindow(db, budget, through, settled)
+    return
+  }
+  // Another worker may have been faster; what is read then is not what was read here.
+  await db
+    .updateTable('budget_windows')
+    .set({ settled, settled_through: through })
+    .where('budget_id', '=', budget.id)
+    .where('starts_at', '=', budget.window_start)
+    .where('settled_through', '=', budget.settled_through)
+    .execute()
+}
+
+/** Records the first window of a new budget. Bytes of the hour count by the hour, less those before it. */
+export async function settleNewBudget(tx: Tx, id: BudgetId): Promise<void> {
+  const [budget] = await findBudgets(tx, sql`b.id = ${id}`)
+  if (budget!.window !== 'once') return settleBudget(tx, budget!)
+  const { created_at: createdAt } = budget!
+  const before = await readUse(tx, [budget!], createdAt)
+  const settled = sumUp(
+    before
+      .filter(({ item }) => item === 'egress')
+      .map((row) => ({ ...row, quantity: String(-BigInt(row.quantity)) })),
+  )
+  await insertWindow(tx, budget!, createdAt, JSON.stringify(settled) as never)
+}
+
+async function insertWindow(
+  db: Database,
+  budget: BudgetState,
+  through: Date,
+  settled: never,
+): Promise<void> {
+  await db
+    .insertInto('budget_windows')
+    .values({
+      budget_id: budget.id,
+      starts_at: budget.window_start,
+      settled_through: through,
+      settled,
+      exhausted_at: null,
+    })
+    .onConflict((known) => known.doNothing())
+    .execute()
+  await db
+    .deleteFrom('budget_windows')
+    .where('budget_id', '=', budget.id)
+    .where('starts_at', '<', sql<Date>`${budget.window_start}::timestamptz - ${keptFor}`)
+    .execute()
+}
+
+function sumUp(rows: readonly UseRow[]): Record<string, string> {
+  const sums = new Map<string, bigint>()
+  for (const { version, currency, item, size, quantity } of rows) {
+    const key = `${version} ${currency} ${item} ${size ?? ''}`
+    sums.set(key, (sums.get(key) ?? 0n) + BigInt(quantity))
+  }
+  return Object.fromEntries([...sums].map(([key, sum]) => [key, String(sum)]))
+}
