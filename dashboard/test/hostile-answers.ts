@@ -32,6 +32,7 @@ const freeFields = new Set([
   'content',
   'image_name',
   'upgrade_url',
+  'reason',
 ])
 
 /** Gives every free field a text. Lists get an item for each text of the corpus. */
