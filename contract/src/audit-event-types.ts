@@ -20,6 +20,8 @@ export const AuditEventType = z
     'organization.plan_changed',
     'organization.entered',
     'organization.deleted',
+    'billing.plan_chosen',
+    'billing.portal_opened',
     'member.added',
     'member.role_changed',
     'member.removed',

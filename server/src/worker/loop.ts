@@ -2,6 +2,7 @@ import { measureEveryMs, recordPool } from '../domain/disks/pool.ts'
 import { rollPeriods } from '../domain/accounts/periods.ts'
 import { sweepAccounts } from '../domain/accounts/sweep.ts'
 import { closePeriods } from '../domain/billing/closing.ts'
+import { forgetOldEvents } from '../domain/billing/provider-events.ts'
 import { compactEgress } from '../domain/previews/egress.ts'
 import { forgetGatewayTokens } from '../domain/accounts/gateway-tokens.ts'
 import { deleteExpiredPreviewCredentials } from '../domain/previews/credentials.ts'
@@ -10,12 +11,14 @@ import { expireLeases } from '../domain/control/leases.ts'
 import { closeAbandonedSessions, closeRevokedSessions } from '../domain/control/session-closing.ts'
 import { forgetUnseenSockets } from '../domain/control/session-sockets.ts'
 import { removalQueue } from './captures.ts'
+import { chargePeriods } from './charges.ts'
 import { placeNewEvents } from './event-outbox.ts'
 import { coalesce, pause } from '../pace.ts'
 import { watchHost } from './host-health.ts'
 import { prepareImages } from './images.ts'
 import { deliverMails } from './mails.ts'
 import { machineQueue } from './machines.ts'
+import { cancelOrphaned, rereadSubscriptions, workOnEvents } from './payments.ts'
 import { redeliverSecrets, reconcileAll, reconcileMachine } from './reconcile.ts'
 import { logFailure, runQueue } from './queue.ts'
 import { secretQueue } from './secrets.ts'
@@ -56,10 +59,15 @@ export async function runWorker(
     every(reconcileEveryMs, () => sweepAccounts(app.db)),
     every(tendEveryMs, () => rollPeriods(app.db)),
     every(reconcileEveryMs, () => closePeriods(app.db)),
+    every(reconcileEveryMs, () => rereadSubscriptions(app)),
+    every(reconcileEveryMs, () => cancelOrphaned(app)),
+    every(reconcileEveryMs, () => forgetOldEvents(app.db)),
   ]
   const others = [
     prepareImages(app, signal),
     deliverMails(app, signal),
+    workOnEvents(app, signal),
+    chargePeriods(app, signal),
     placeNewEvents(app, signal),
     watchEngine(app, signal),
     watchHost(app, signal),

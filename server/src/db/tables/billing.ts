@@ -11,6 +11,15 @@ export type BillingTables = {
     state: Generated<'trialing' | 'active' | 'past_due' | 'canceled'>
     next_plan_id: string | null
     closed_through: Date
+    customer_id: Generated<string | null>
+    subscription_id: Generated<string | null>
+    subscription_plan_id: Generated<string | null>
+    subscription_ended_at: Generated<Date | null>
+    checkout_id: Generated<string | null>
+    checkout_started_at: Generated<Date | null>
+    checkout_claimed_until: Generated<Date | null>
+    customer_read_at: Generated<Date | null>
+    applied_reading: Generated<number>
   }
   organization_terms: { organization_id: OrganizationId; effective_at: Date; terms: Terms }
   billing_periods: {
@@ -25,6 +34,11 @@ export type BillingTables = {
     status: 'open' | 'closing' | 'final'
     closes_at: Date | null
     closed_at: Date | null
+    invoice_state: Generated<'none' | 'due' | 'drafted' | 'filled' | 'sent' | null>
+    invoice_id: Generated<string | null>
+    invoice_attempts: Generated<number>
+    invoice_next_attempt_at: Generated<Date | null>
+    invoice_error: Generated<string | null>
   }
   billing_lines: {
     period_id: number
@@ -35,5 +49,15 @@ export type BillingTables = {
     billable: string
     amount_cents: string
     currency: string
+  }
+  provider_events: {
+    id: string
+    type: string
+    customer_id: string
+    received_at: Generated<Date>
+    applied_at: Generated<Date | null>
+    attempts: Generated<number>
+    next_attempt_at: Generated<Date>
+    error: Generated<string | null>
   }
 }

@@ -9,14 +9,19 @@ import { countMostSnapshots } from '../disks/snapshots.ts'
 import { countTemplates } from '../disks/template-creation.ts'
 import { readMachineCounts } from '../machines/quota.ts'
 import { getPlan } from './catalog.ts'
+import { isSubscribed } from './subscriptions.ts'
 
 /** The billing account of an organization, with what it has of each limit. */
 export async function getAccount(db: Database, actor: Pick<Actor, 'organizationId'>) {
   const { organizationId } = actor
   const period = await getPeriod(db, organizationId)
-  const { state, next_plan_id: nextPlanId } = await db
+  const {
+    state,
+    next_plan_id: nextPlanId,
+    ...subscription
+  } = await db
     .selectFrom('billing_accounts')
-    .select(['state', 'next_plan_id'])
+    .select(['state', 'next_plan_id', 'subscription_id', 'subscription_ended_at'])
     .where('organization_id', '=', organizationId)
     .executeTakeFirstOrThrow()
   const entitlements = await getEntitlements(db, organizationId)
@@ -25,6 +30,7 @@ export async function getAccount(db: Database, actor: Pick<Actor, 'organizationI
     organizationId,
     state,
     nextPlanId,
+    hasSubscription: isSubscribed(subscription),
     period,
     plan: await getPlan(db, period.catalog_version, period.plan_id),
     largestSize: entitlements.largestSize,
