@@ -75,6 +75,8 @@ export type AuditEventType =
   | 'organization.plan_changed'
   | 'organization.entered'
   | 'organization.deleted'
+  | 'billing.plan_chosen'
+  | 'billing.portal_opened'
   | 'member.added'
   | 'member.role_changed'
   | 'member.removed'
@@ -143,6 +145,9 @@ export interface BillingAccount {
 
   /** Whether this server collects what is due. If not, amounts only inform. */
   collectsPayments: boolean
+
+  /** Whether the plan is paid for by a subscription that goes on. Another plan then changes it. */
+  hasSubscription: boolean
 }
 
 export type BillingState = 'trialing' | 'active' | 'past_due' | 'canceled'

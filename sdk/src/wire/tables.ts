@@ -168,6 +168,8 @@ export const auditEventTypes: readonly AuditEventType[] = [
   'organization.plan_changed',
   'organization.entered',
   'organization.deleted',
+  'billing.plan_chosen',
+  'billing.portal_opened',
   'member.added',
   'member.role_changed',
   'member.removed',
