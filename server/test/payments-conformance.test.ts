@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import pino from 'pino'
 import Stripe from 'stripe'
 import { createNoPayments } from '../src/payments/none.ts'
 import { createStripe } from '../src/payments/stripe/provider.ts'
@@ -96,4 +97,22 @@ test('a failure of Stripe passes, a refusal does not, and neither says what Stri
     provider.portal('cus_1', url),
     (error) => error instanceof PaymentError && !error.retryable && !/cus_1/.test(error.message),
   )
+})
+
+test('a wrong key is a failure for the operator, and no part of a key is logged', async () => {
+  const lines: string[] = []
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
+  const secretKey = 'sk_test_wrongAbCd'
+  const provider = createStripe({ secretKey, webhookSecret: 'whsec_wrong', apiUrl: fake.url })
+  for (const work of [
+    () => provider.portal('cus_1', 'http://127.0.0.1/'),
+    () => provider.verify(Buffer.from('{}'), { 'stripe-signature': 't=1,v1=00' }),
+  ]) {
+    await assert.rejects(work, (error) => {
+      log.warn({ err: error }, 'failed')
+      return error instanceof ForgedEvent || (error instanceof PaymentError && !error.retryable)
+    })
+  }
+  assert.equal(lines.length, 2)
+  assert.doesNotMatch(lines.join(), /AbCd|whsec_wrong/)
 })

@@ -62,7 +62,8 @@ export async function startFakeStripe(t: { after(end: () => void | Promise<void>
     const method = request.method!
     const body = await readText(request)
     if (!pathname.startsWith('/v1/')) return answerBrowser(response, method, pathname)
-    requireClient(request)
+    const stranger = refuseClient(request)
+    if (stranger) return send(response, stranger.status, { error: stranger.body })
     const call = { method, path: pathname }
     const interruption = control.interrupt?.(call, calls.push(call))
     if (interruption === 'before') return breakOff(response)
@@ -82,9 +83,14 @@ export async function startFakeStripe(t: { after(end: () => void | Promise<void>
     else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page.html)
   }
 
-  function requireClient({ headers }: IncomingMessage): void {
-    if (headers.authorization !== `Bearer ${secretKey}`) throw new Error('another key')
-    if (headers['stripe-version'] !== apiVersion) throw new Error('another version of the API')
+  function refuseClient({ headers }: IncomingMessage): StripeRefusal | null {
+    const key = headers.authorization?.replace('Bearer ', '') ?? ''
+    if (key !== secretKey) {
+      const shown = `${key.slice(0, 8)}********${key.slice(-4)}`
+      return new StripeRefusal(401, { message: `Invalid API Key provided: ${shown}` })
+    }
+    if (headers['stripe-version'] === apiVersion) return null
+    return new StripeRefusal(400, { message: 'Invalid Stripe API version' })
   }
 
   return {
