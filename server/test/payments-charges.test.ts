@@ -9,15 +9,18 @@ import { closePeriods } from '../src/domain/billing/closing.ts'
 import { refreshSubscription } from '../src/domain/billing/subscriptions.ts'
 import { chargePeriod, chargePeriods } from '../src/worker/charges.ts'
 import { endWait, monthStart, moveOpenPeriod, periodsOf } from './billing-clock.ts'
-import { billingFacts } from './billing-facts.ts'
 import { startPaidServer } from './paid-server.ts'
 import { eventually } from './settled.ts'
 
 const paid = await startPaidServer({ after }, { worker: false })
 const { server, db, fake, people, newOwner, accountOf } = paid
 const { app } = server
-const { use } = billingFacts(server)
 fake.webhooks.hold()
+
+// A machine that all organizations here are charged for.
+const worker = server.startWorker()
+const { id: machineId } = await server.machine({ start: false })
+await worker.stop()
 
 /** Of 130 hours beyond the included, and of captured disks. */
 const lines = { compute_standard_seconds: 1300, cold_storage_byte_seconds: 1 }
@@ -192,6 +195,31 @@ async function close(organizationId: OrganizationId, { hours = 250 } = {}) {
   await endWait(db, organizationId)
   await closePeriods(db)
   return lastPeriod(organizationId)
+}
+
+/** What was used from the beginning of last month on. */
+async function use(
+  organizationId: OrganizationId,
+  {
+    hours,
+    meter = 'compute',
+    ...rest
+  }: { hours: number; meter?: 'compute' | 'cold_storage'; size?: 'standard'; bytes?: number },
+): Promise<void> {
+  const start = monthStart(-1)
+  await db
+    .insertInto('meter_intervals')
+    .values({
+      organization_id: organizationId,
+      machine_id: machineId,
+      meter,
+      size: rest.size ?? null,
+      capture_id: null,
+      bytes: rest.bytes ?? null,
+      started_at: start,
+      ended_at: new Date(start.getTime() + hours * 3_600_000),
+    })
+    .execute()
 }
 
 async function lastPeriod(organizationId: OrganizationId) {

@@ -2,10 +2,14 @@ import type { UsageLine } from '@computer/sdk'
 import { connect } from '../../client.ts'
 import { clientCommand } from '../../command.ts'
 import { formatTable, writeJson, type Columns } from '../../output.ts'
+import { checkout } from './checkout.ts'
+import { portal } from './portal.ts'
 import { formatCents, formatQuantity, nameOfMeter } from './quantities.ts'
 import { readTime } from './usage.ts'
 
 export const billing = clientCommand('billing')
+  .addCommand(checkout)
+  .addCommand(portal)
   .description('Show what a billing period used, what of it is included, and what it costs.')
   .option('--period <time>', 'any time in the period, such as 2030-01-31 (default: now)')
   .action(async ({ period, ...options }) => {

@@ -20,6 +20,8 @@ export const auditWords: Readonly<Record<AuditEventType, string>> = {
   'organization.created': 'New organization',
   'organization.renamed': 'New name',
   'organization.plan_changed': 'Plan change',
+  'billing.plan_chosen': 'Plan chosen',
+  'billing.portal_opened': 'Payment page opened',
   'organization.entered': 'Organization opened',
   'organization.deleted': 'Deletion of the organization',
   'member.added': 'New member',
