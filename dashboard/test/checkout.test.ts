@@ -69,6 +69,7 @@ test('a subscription is changed after a question, and managed on the page of the
   await question.getByRole('button', { name: 'Change the subscription' }).click()
   await plan.getByText(/^Startup/).waitFor()
 
+  await page.getByRole('button', { name: 'Choose Free' }).waitFor()
   const free = (await disabledControls(page)).find(({ name }) => name === 'Choose Free')
   assert.match(free!.description, /Cancel the subscription under Manage payment/)
   await plan.getByRole('button', { name: 'Manage payment' }).click()

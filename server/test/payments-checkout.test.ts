@@ -6,7 +6,7 @@ import { startPaidServer } from './paid-server.ts'
 import { eventually } from './settled.ts'
 
 const paid = await startPaidServer({ after })
-const { server, db, fake, people, page, newOwner, accountOf } = paid
+const { db, fake, people, page, newOwner, accountOf } = paid
 type Owner = Awaited<ReturnType<typeof newOwner>>
 
 test('a plan is bought on the page of the provider, and the account has it when it was paid', async () => {
