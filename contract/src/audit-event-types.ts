@@ -23,6 +23,8 @@ export const AuditEventType = z
     'organization.bill_adjusted',
     'organization.entered',
     'organization.deleted',
+    'billing.plan_chosen',
+    'billing.portal_opened',
     'member.added',
     'member.role_changed',
     'member.removed',

@@ -101,6 +101,11 @@ export const BillingAccount = z
     collects_payments: z
       .boolean()
       .describe('Whether this server collects what is due. If not, amounts only inform.'),
+    has_subscription: z
+      .boolean()
+      .describe(
+        'Whether the plan is paid for by a subscription that goes on. Another plan then changes it.',
+      ),
   })
   .meta({ id: 'BillingAccount' })
 export type BillingAccount = z.infer<typeof BillingAccount>
@@ -127,7 +132,8 @@ export const CostEstimate = z
   .meta({ id: 'CostEstimate' })
 export type CostEstimate = z.infer<typeof CostEstimate>
 
-const PageAddress = text(2048, 1).describe('An address of a page of this service.')
+const PageAddress = text(2048, 1)
+const page = 'It must have an origin of this service.'
 const Redirect = z.object({ url: z.string().describe('Send the browser there.') })
 
 export const billing = {
@@ -168,14 +174,19 @@ export const billing = {
   checkout: endpoint({
     method: 'POST',
     path: '/v1/billing/checkout',
-    summary: 'Begin the purchase of a plan. Fails without a payment provider on the server.',
+    summary:
+      'Begin the purchase of a plan, or change the subscription to it. Fails without a payment provider on the server.',
     requires: 'billing:manage',
     body: z.strictObject({
       plan_id: PlanName,
-      success_url: PageAddress.describe('The page that the browser returns to.'),
+      success_url: PageAddress.describe(`The page that the browser returns to. ${page}`),
+      cancel_url: PageAddress.optional().describe(
+        `The page that the browser returns to without a purchase. ${page} Default: the billing page of the dashboard.`,
+      ),
     }),
     status: 200,
     response: Redirect,
+    audits: 'billing.plan_chosen',
   }),
   portal: endpoint({
     method: 'POST',
@@ -183,9 +194,12 @@ export const billing = {
     summary: 'Open the customer portal. Fails without a payment provider on the server.',
     requires: 'billing:manage',
     body: z.strictObject({
-      return_url: PageAddress.optional().describe('The page that the browser returns to.'),
+      return_url: PageAddress.optional().describe(
+        `The page that the browser returns to. ${page} Default: the billing page of the dashboard.`,
+      ),
     }),
     status: 200,
     response: Redirect,
+    audits: 'billing.portal_opened',
   }),
 }

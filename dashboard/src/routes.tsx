@@ -185,7 +185,7 @@ const pages = [
   createRoute({
     getParentRoute: () => app,
     path: '/billing',
-    validateSearch: textsOf('period'),
+    validateSearch: textsOf('period', 'chosen'),
     component: lazyRouteComponent(() => import('./pages/billing/BillingPage.tsx'), 'BillingPage'),
   }),
   createRoute({

@@ -5,6 +5,7 @@ import type { Database } from './db/database.ts'
 import type { MachineDriver } from './drivers/machine-driver.ts'
 import type { GuestClient } from './guest/client.ts'
 import type { PrincipalCache } from './http/principal-cache.ts'
+import type { PaymentProvider } from './payments/provider.ts'
 import type { Timing } from './timing.ts'
 
 /** The dependencies of a process, created in its main and passed down explicitly. */
@@ -20,4 +21,5 @@ export type App = {
   readonly guests: GuestClient
   /** Used by the worker. The API only measures disks, and reaches machines through `guests`. */
   readonly driver: MachineDriver
+  readonly payments: PaymentProvider
 }

@@ -37,6 +37,9 @@ test('an invalid value is refused by the name of its variable', () => {
     ['COMPUTER_SIGNUP', ['yes', '']],
     ['COMPUTER_SIGNUP_PLAN', ['gold']],
     ['COMPUTER_SMTP_URL', ['mail.example.com', 'http://mail.example.com']],
+    ['COMPUTER_STRIPE_SECRET_KEY', ['pk_test_1', 'secret', 'sk_test_1']],
+    ['COMPUTER_STRIPE_WEBHOOK_SECRET', ['secret', 'whsec_1']],
+    ['COMPUTER_STRIPE_API_URL', ['api.stripe.com', 'https://api.stripe.com']],
     ['COMPUTER_MAIL_FROM', ['computer', 'a@example.com\r\nbcc: b@example.com']],
   ]
   for (const [variable, values] of bad) {
@@ -47,5 +50,25 @@ test('an invalid value is refused by the name of its variable', () => {
         `${variable}=${value}`,
       )
     }
+  }
+})
+
+test('Stripe needs both its key and its secret', () => {
+  assert.equal(readConfig({}).stripe, null)
+  const keys = {
+    COMPUTER_STRIPE_SECRET_KEY: 'sk_test_1',
+    COMPUTER_STRIPE_WEBHOOK_SECRET: 'whsec_1',
+  }
+  assert.deepEqual(readConfig(keys).stripe, {
+    secretKey: 'sk_test_1',
+    webhookSecret: 'whsec_1',
+    apiUrl: null,
+  })
+  for (const [name, value] of Object.entries(keys)) {
+    assert.throws(
+      () => readConfig({ [name]: value }),
+      (error: Error) =>
+        /requires? COMPUTER_STRIPE/.test(error.message) && !error.message.includes(value),
+    )
   }
 })

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { environment } from './environment.ts'
+import type { StripeConfig } from './payments/stripe/client.ts'
 
 /** The configuration, read from the environment once at the start of each process. */
 export type Config = {
@@ -23,6 +24,8 @@ export type Config = {
   readonly mailFrom: string
   /** Null: ports cannot be published. */
   readonly previews: PreviewConfig | null
+  /** Null: no payments are collected. */
+  readonly stripe: StripeConfig | null
   readonly region: string
   /** The first host uid for machines. Machine number n starts at 65,536 × n above it. */
   readonly uidBase: number
@@ -96,6 +99,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       baseUrl,
       trustsProxy: (values.COMPUTER_TRUST_PROXY ?? []).length > 0,
     }),
+    stripe: readStripeConfig(values),
     region: values.COMPUTER_REGION,
     uidBase: values.COMPUTER_UID_BASE,
     engine:
@@ -121,6 +125,24 @@ function readPreviewConfig(
   const tls = chooseTls(values, domain, trustsProxy)
   const publicPort = values.COMPUTER_PREVIEW_PUBLIC_PORT ?? (tls.by === 'proxy' ? 443 : port)
   return { domain, port, publicPort, tls }
+}
+
+function readStripeConfig(values: Values): StripeConfig | null {
+  const { COMPUTER_STRIPE_SECRET_KEY: secretKey, COMPUTER_STRIPE_WEBHOOK_SECRET: webhookSecret } =
+    values
+  const apiUrl = values.COMPUTER_STRIPE_API_URL ?? null
+  if (secretKey && webhookSecret) return { secretKey, webhookSecret, apiUrl }
+  if (secretKey) {
+    throw new Error(
+      'COMPUTER_STRIPE_SECRET_KEY requires COMPUTER_STRIPE_WEBHOOK_SECRET: without it, payments would never be noticed',
+    )
+  }
+  if (webhookSecret || apiUrl !== null) {
+    throw new Error(
+      'COMPUTER_STRIPE_WEBHOOK_SECRET and COMPUTER_STRIPE_API_URL require COMPUTER_STRIPE_SECRET_KEY',
+    )
+  }
+  return null
 }
 
 function chooseTls(values: Values, domain: string, trustsProxy: boolean): PreviewConfig['tls'] {

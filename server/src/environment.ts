@@ -107,6 +107,27 @@ export const environment = z.object({
     .string()
     .optional()
     .meta({ description: 'The file of its private key', unset: 'none' }),
+  COMPUTER_STRIPE_SECRET_KEY: z
+    .string()
+    .regex(/^[sr]k_\w+$/, 'must be a secret or restricted key of Stripe: sk_… or rk_…')
+    .optional()
+    .meta({
+      description:
+        'The key with which payments are [collected through Stripe](plans-and-billing.md#collect-payments-with-stripe)',
+      unset: 'none: no payments are collected',
+    }),
+  COMPUTER_STRIPE_WEBHOOK_SECRET: z
+    .string()
+    .regex(/^whsec_\w+$/, 'must be the signing secret of a webhook endpoint: whsec_…')
+    .optional()
+    .meta({
+      description: 'The secret with which Stripe signs what it sends to this server',
+      unset: 'none',
+    }),
+  COMPUTER_STRIPE_API_URL: httpUrl.optional().meta({
+    description: 'Another address of the API of Stripe, for tests',
+    unset: "Stripe's own",
+  }),
   COMPUTER_REGION: z
     .string()
     .min(1)

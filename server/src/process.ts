@@ -12,6 +12,7 @@ import { createGuestClient } from './guest/client.ts'
 import { engineDirectory, engineSocketPath } from './host/engine.ts'
 import { databaseUrl } from './host/postgres.ts'
 import { createPrincipalCache } from './http/principal-cache.ts'
+import { createPayments } from './payments/payments.ts'
 import { timing } from './timing.ts'
 
 /** Starts one service of the server; the result stops it. */
@@ -47,7 +48,8 @@ async function createApp(config: Config, log: Logger): Promise<App> {
   const driver = await createDriver(config, log)
   const principals = createPrincipalCache(changes)
   const guests = createGuestClient(driver)
-  return { config, timing, db, changes, log, principals, driver, guests }
+  const payments = createPayments(config)
+  return { config, timing, db, changes, log, principals, driver, guests, payments }
 }
 
 async function closeApp(app: App): Promise<void> {

@@ -37,6 +37,7 @@ export type Timing = {
   readonly removalRetry: Backoff
   readonly deliveryRetry: Backoff
   readonly mailRetry: Backoff
+  readonly paymentRetry: Backoff
 }
 
 export const timing: Timing = {
@@ -63,6 +64,7 @@ export const timing: Timing = {
   removalRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
   deliveryRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
   mailRetry: { firstMs: 30_000, factor: 2, maxMs: 3_600_000 },
+  paymentRetry: { firstMs: 5_000, factor: 2, maxMs: 3_600_000 },
 }
 
 type Backoff = { readonly firstMs: number; readonly factor: number; readonly maxMs: number }

@@ -23,6 +23,7 @@ import { createGuestClient } from '../src/guest/client.ts'
 import { newId } from '../src/ids.ts'
 import { addKey } from '../src/domain/secrets/keyring-file.ts'
 import { createPrincipalCache } from '../src/http/principal-cache.ts'
+import { createPayments } from '../src/payments/payments.ts'
 import type { Timing } from '../src/timing.ts'
 import { runWorker } from '../src/worker/loop.ts'
 import { signUp } from './browser.ts'
@@ -72,7 +73,8 @@ export async function startTestServer(
   const guests = createGuestClient(driver, { openings: anyNumber, ...options.guests })
   const principals = createPrincipalCache(changes)
   const timing = { ...testTiming, ...options.timing }
-  const app: App = { config, timing, db, changes, log, principals, driver, guests }
+  const payments = createPayments(config)
+  const app: App = { config, timing, db, changes, log, principals, driver, guests, payments }
 
   const imageId = await registerImage(db, {
     recipeHash: 'test',

@@ -27,4 +27,5 @@ export const testTiming: Timing = {
   removalRetry: retry,
   deliveryRetry: retry,
   mailRetry: retry,
+  paymentRetry: retry,
 }

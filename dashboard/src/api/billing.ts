@@ -1,8 +1,10 @@
-import type { MachineSize } from '@computer/sdk'
+import type { BillingAccount, MachineSize } from '@computer/sdk'
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { computer } from './client.ts'
 
 const minuteMs = 60_000
+/** The provider tells the server of a payment within seconds. */
+const pollMs = 1_000
 
 /** Plans, sizes and prices. An operator changes them rarely. */
 export const catalogQuery = queryOptions({
@@ -35,9 +37,24 @@ export function estimateQuery(size: MachineSize) {
   })
 }
 
-/** Leaves for the page on which the plan is bought, which leads back to this one. */
+/** The account, read again and again until it has the plan that was just paid for. */
+export function chosenQuery(planId: string) {
+  return queryOptions({
+    ...accountQuery,
+    refetchInterval: ({ state: { data } }) => (data && hasPlan(data, planId) ? false : pollMs),
+  })
+}
+
+/** Whether the plan is in effect, or will be from the next period on. */
+export function hasPlan({ plan, nextPlanId }: BillingAccount, planId: string): boolean {
+  return (nextPlanId ?? plan.id) === planId
+}
+
+/** Leaves for the page on which the plan is paid for. It leads back here, with the plan if it was paid. */
 export async function buyPlan(planId: string): Promise<void> {
-  const { url } = await computer.billing.checkout({ planId, successUrl: window.location.href })
+  const cancelUrl = `${window.location.origin}/billing`
+  const successUrl = `${cancelUrl}?chosen=${encodeURIComponent(planId)}`
+  const { url } = await computer.billing.checkout({ planId, successUrl, cancelUrl })
   leaveFor(url)
 }
 

@@ -78,6 +78,8 @@ export type AuditEventType =
   | 'organization.bill_adjusted'
   | 'organization.entered'
   | 'organization.deleted'
+  | 'billing.plan_chosen'
+  | 'billing.portal_opened'
   | 'member.added'
   | 'member.role_changed'
   | 'member.removed'
@@ -164,6 +166,9 @@ export interface BillingAccount {
 
   /** Whether this server collects what is due. If not, amounts only inform. */
   collectsPayments: boolean
+
+  /** Whether the plan is paid for by a subscription that goes on. Another plan then changes it. */
+  hasSubscription: boolean
 }
 
 export interface BillingAdjustment {

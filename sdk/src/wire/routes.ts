@@ -1664,14 +1664,17 @@ export interface Routes {
     output: CostEstimate
   }
 
-  /** Begin the purchase of a plan. Fails without a payment provider on the server. */
+  /** Begin the purchase of a plan, or change the subscription to it. Fails without a payment provider on the server. */
   'POST /v1/billing/checkout': {
     input: {
       body: {
         planId: string
 
-        /** The page that the browser returns to. */
+        /** The page that the browser returns to. It must have an origin of this service. */
         successUrl: string
+
+        /** The page that the browser returns to without a purchase. It must have an origin of this service. Default: the billing page of the dashboard. */
+        cancelUrl?: string | undefined
       }
     }
     output: {
@@ -1684,7 +1687,7 @@ export interface Routes {
   'POST /v1/billing/portal': {
     input: {
       body?: {
-        /** The page that the browser returns to. */
+        /** The page that the browser returns to. It must have an origin of this service. Default: the billing page of the dashboard. */
         returnUrl?: string | undefined
       }
     }

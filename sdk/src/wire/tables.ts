@@ -171,6 +171,8 @@ export const auditEventTypes: readonly AuditEventType[] = [
   'organization.bill_adjusted',
   'organization.entered',
   'organization.deleted',
+  'billing.plan_chosen',
+  'billing.portal_opened',
   'member.added',
   'member.role_changed',
   'member.removed',

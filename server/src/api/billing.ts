@@ -2,15 +2,21 @@ import type { billing } from '@computer/contract'
 import type { App } from '../app.ts'
 import type { PeriodRow } from '../db/database.ts'
 import { getAccount } from '../domain/billing/account.ts'
+import { choosePlan, openPortal, requireProvider } from '../domain/billing/checkout.ts'
 import { estimateCost } from '../domain/billing/estimate.ts'
+import { isSubscribed } from '../domain/billing/subscriptions.ts'
 import { getSummary, type Summary } from '../domain/billing/summary.ts'
 import { toDecimal, toStandardHours } from '../domain/rating-decimals.ts'
 import { unitOf } from '../domain/rating.ts'
-import { ApiError } from '../errors.ts'
+import { invalid } from '../errors.ts'
+import { isRecognisedOrigin } from '../http/origins.ts'
 import { planToWire } from './plans.ts'
 import type { Routes } from './route.ts'
 
-export function billingRoutes(app: Pick<App, 'db' | 'config'>): Routes<typeof billing> {
+export function billingRoutes(
+  app: Pick<App, 'db' | 'config' | 'log' | 'payments'>,
+): Routes<typeof billing> {
+  const ownPage = `${app.config.dashboardUrl}/billing`
   return {
     async account(actor) {
       const { account, period, plan, limits, largestSize } = await getAccount(app.db, actor)
@@ -28,7 +34,8 @@ export function billingRoutes(app: Pick<App, 'db' | 'config'>): Routes<typeof bi
         catalog_version: period.catalog_version,
         limits,
         largest_size: largestSize,
-        collects_payments: false,
+        collects_payments: app.payments.collectsPayments,
+        has_subscription: isSubscribed(account),
       }
     },
     async summary(actor, { query }) {
@@ -54,8 +61,19 @@ export function billingRoutes(app: Pick<App, 'db' | 'config'>): Routes<typeof bi
         catalog_version: period.catalog_version,
       }
     },
-    checkout: async () => refuseWithoutProvider(),
-    portal: async () => refuseWithoutProvider(),
+    async checkout(actor, { body, sentTo }) {
+      requireProvider(app)
+      const { plan_id: planId, success_url: successUrl, cancel_url: cancelUrl = ownPage } = body
+      requireOwnPage(app.config, sentTo, { success_url: successUrl })
+      if (cancelUrl !== ownPage) requireOwnPage(app.config, sentTo, { cancel_url: cancelUrl })
+      return choosePlan(app, actor, { planId, successUrl, cancelUrl })
+    },
+    async portal(actor, { body, sentTo }) {
+      requireProvider(app)
+      const { return_url: returnUrl = ownPage } = body
+      if (returnUrl !== ownPage) requireOwnPage(app.config, sentTo, { return_url: returnUrl })
+      return openPortal(app, actor, returnUrl)
+    },
   }
 }
 
@@ -75,11 +93,20 @@ function toTime(time: Date | null): string | null {
   return time?.toISOString() ?? null
 }
 
-function refuseWithoutProvider(): never {
-  throw new ApiError(
-    'unsupported_operation',
-    'this server has no payment provider; ask its operator to change the plan',
-  )
+/** Refuses an address to which the provider would send the browser, unless it is a page of this service. */
+function requireOwnPage(
+  config: App['config'],
+  sentTo: { readonly protocol: string; readonly host: string },
+  page: Readonly<Record<string, string>>,
+): void {
+  for (const [field, address] of Object.entries(page)) {
+    const url = URL.parse(address)
+    const isWeb = url !== null && /^https?:$/.test(url.protocol)
+    if (isWeb && isRecognisedOrigin(config, url.origin, sentTo)) continue
+    const message =
+      'must be the address of a page of this service; the operator can name other origins in COMPUTER_ORIGINS'
+    throw invalid(`body: ${field}: ${message}`, [{ field, message }])
+  }
 }
 
 function summaryToWire(summary: Summary) {

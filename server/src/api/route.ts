@@ -20,6 +20,8 @@ export type Input<E extends Endpoint> = {
   readonly upload: { readonly bytes: Readable; readonly query: Parsed<E['uploads']> } | null
   /** The accept header asks for the response as bytes. */
   readonly wantsBytes: boolean
+  /** The address that the call was sent to. */
+  readonly sentTo: { readonly protocol: string; readonly host: string }
   /** The accept header, or an empty string. */
   readonly accept: string
   /** Returns a new id. An idempotent call that runs again after a crash gets the same id again. */
@@ -220,6 +222,7 @@ function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyRe
     body: upload ? undefined : readBody(endpoint.body ?? nothing, request.body),
     headers: parseIf(endpoint.headers, request.headers, 'header'),
     upload,
+    sentTo: { protocol: request.protocol, host: request.host },
     accept,
     wantsBytes:
       endpoint.bytes !== undefined && accept.startsWith(endpoint.bytes.replace(/\*$/, '')),

@@ -28,6 +28,7 @@ import { machineRoutes } from './machines.ts'
 import { memberRoutes } from './members.ts'
 import { organizationRoutes } from './organizations.ts'
 import { portRoutes } from './ports.ts'
+import { addPaymentWebhooks } from './payment-webhooks.ts'
 import { planRoutes } from './plans.ts'
 import { addPreviewExchange } from './preview-exchange.ts'
 import { processRoutes } from './processes.ts'
@@ -97,6 +98,7 @@ export function createApi(
   mount(http, hooks, endpoints.usage, usageRoutes(app))
   mount(http, hooks, endpoints.billing, billingRoutes(app))
   mount(http, hooks, endpoints.budgets, budgetRoutes(app))
+  addPaymentWebhooks(http, app)
   mount(http, accountHooks, endpoints.api_keys, apiKeyRoutes(app))
   return http
 }

@@ -88,7 +88,10 @@ type Reading = {
 }
 
 /** Reads into one buffer, because many small chunks take far more memory than their bytes. */
-function readBytes(payload: Readable, { maxBytes, timeoutMs, take }: Reading): Promise<Buffer> {
+export function readBytes(
+  payload: Readable,
+  { maxBytes, timeoutMs, take }: Reading,
+): Promise<Buffer> {
   let bytes = Buffer.allocUnsafe(Math.min(firstBufferBytes, maxBytes))
   let size = 0
   const append = (chunk: Buffer) => {

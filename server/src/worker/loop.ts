@@ -5,6 +5,7 @@ import { closePeriods } from '../domain/billing/closing.ts'
 import { relabelMachines } from '../domain/billing/labels.ts'
 import { advanceStandings } from '../domain/billing/standings.ts'
 import { stopUsedUp } from '../domain/machines/used-up.ts'
+import { forgetOldEvents } from '../domain/billing/provider-events.ts'
 import { compactEgress } from '../domain/previews/egress.ts'
 import { forgetGatewayTokens } from '../domain/accounts/gateway-tokens.ts'
 import { deleteExpiredPreviewCredentials } from '../domain/previews/credentials.ts'
@@ -13,6 +14,7 @@ import { expireLeases } from '../domain/control/leases.ts'
 import { closeAbandonedSessions, closeRevokedSessions } from '../domain/control/session-closing.ts'
 import { forgetUnseenSockets } from '../domain/control/session-sockets.ts'
 import { removalQueue } from './captures.ts'
+import { chargePeriods } from './charges.ts'
 import { placeNewEvents } from './event-outbox.ts'
 import { coalesce, pause } from '../pace.ts'
 import { watchBudgets } from './budgets.ts'
@@ -20,6 +22,7 @@ import { watchHost } from './host-health.ts'
 import { prepareImages } from './images.ts'
 import { deliverMails } from './mails.ts'
 import { machineQueue } from './machines.ts'
+import { cancelOrphaned, rereadSubscriptions, workOnEvents } from './payments.ts'
 import { redeliverSecrets, reconcileAll, reconcileMachine } from './reconcile.ts'
 import { logFailure, runQueue } from './queue.ts'
 import { secretQueue } from './secrets.ts'
@@ -63,10 +66,15 @@ export async function runWorker(
     every(reconcileEveryMs, () => closePeriods(app.db)),
     every(tendEveryMs, () => advanceStandings(app)),
     every(tendEveryMs, () => stopUsedUp(app)),
+    every(reconcileEveryMs, () => rereadSubscriptions(app)),
+    every(reconcileEveryMs, () => cancelOrphaned(app)),
+    every(reconcileEveryMs, () => forgetOldEvents(app.db)),
   ]
   const others = [
     prepareImages(app, signal),
     deliverMails(app, signal),
+    workOnEvents(app, signal),
+    chargePeriods(app, signal),
     placeNewEvents(app, signal),
     watchBudgets(app, signal),
     watchEngine(app, signal),

@@ -3,10 +3,14 @@ import { connect } from '../../client.ts'
 import { clientCommand } from '../../command.ts'
 import { formatTable, writeJson, type Columns } from '../../output.ts'
 import { printable } from '../../text.ts'
+import { checkout } from './checkout.ts'
+import { portal } from './portal.ts'
 import { formatCents, formatQuantity, nameOfMeter } from './quantities.ts'
 import { readTime } from './read-time.ts'
 
 export const billing = clientCommand('billing')
+  .addCommand(checkout)
+  .addCommand(portal)
   .description('Show what a billing period used, what of it is included, and what it costs.')
   .option('--period <time>', 'any time in the period, such as 2030-01-31 (default: now)')
   .action(async ({ period, ...options }) => {

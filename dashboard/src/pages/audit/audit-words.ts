@@ -23,6 +23,8 @@ export const auditWords: Readonly<Record<AuditEventType, string>> = {
   'organization.labels_changed': 'Change of usage labels',
   'organization.state_changed': 'Change of the billing state',
   'organization.bill_adjusted': 'Correction of the bill',
+  'billing.plan_chosen': 'Plan chosen',
+  'billing.portal_opened': 'Payment page opened',
   'organization.entered': 'Organization opened',
   'organization.deleted': 'Deletion of the organization',
   'member.added': 'New member',
@@ -37,6 +39,9 @@ export const auditWords: Readonly<Record<AuditEventType, string>> = {
   'port.published': 'Publication of a port',
   'port.unpublished': 'End of a published port',
   'secret.stored': 'Secret stored',
+  'budget.created': 'New budget',
+  'budget.updated': 'Budget change',
+  'budget.deleted': 'Deletion of a budget',
   'secret.deleted': 'Deletion of a secret',
 }
 

@@ -62,12 +62,12 @@ function PortalButton() {
       onClick={() => {
         setBusy(true)
         openPortal().catch((error: unknown) => {
-          notifyError('The invoices could not be opened', error)
+          notifyError('The page of the payment could not be opened', error)
           setBusy(false)
         })
       }}
     >
-      Invoices and payment
+      Manage payment
     </Button>
   )
 }

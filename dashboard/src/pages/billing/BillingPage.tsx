@@ -3,6 +3,7 @@ import { accountQuery } from '../../api/billing.ts'
 import { Page } from '../../ui/Page.tsx'
 import { QueryView } from '../../ui/QueryView.tsx'
 import { Account } from './Account.tsx'
+import { Chosen } from './Chosen.tsx'
 import { Limits } from './Limits.tsx'
 import { Period } from './Period.tsx'
 import { Plans } from './Plans.tsx'
@@ -15,6 +16,7 @@ export function BillingPage() {
       <QueryView query={query}>
         {(account) => (
           <div className="space-y-8">
+            <Chosen account={account} />
             <Account account={account} />
             <Limits account={account} />
             <Period />

@@ -7,6 +7,7 @@ import { formatBytes, formatNumber } from '../../format.ts'
 import { formatPrice } from '../../quantities.ts'
 import { Badge } from '../../ui/Badge.tsx'
 import { Button } from '../../ui/Button.tsx'
+import { Confirm } from '../../ui/Confirm.tsx'
 import { cx } from '../../ui/cx.ts'
 import { notifyError } from '../../ui/notify.ts'
 import { QueryView } from '../../ui/QueryView.tsx'
@@ -59,25 +60,8 @@ function Prices({ prices }: { readonly prices: readonly CatalogPrice[] }) {
   )
 }
 
-function PlanCard({
-  plan,
-  account: { plan: own, collectsPayments },
-}: {
-  readonly plan: Plan
-  readonly account: BillingAccount
-}) {
-  const denied = useDenial('billing:manage')
-  const [isBusy, setBusy] = useState(false)
-  const isOwn = plan.id === own.id
-  const choose = async () => {
-    setBusy(true)
-    try {
-      await buyPlan(plan.id)
-    } catch (error) {
-      notifyError(`${plan.name} could not be chosen`, error)
-      setBusy(false)
-    }
-  }
+function PlanCard({ plan, account }: { readonly plan: Plan; readonly account: BillingAccount }) {
+  const isOwn = plan.id === account.plan.id
   return (
     <li
       className={cx(
@@ -97,22 +81,58 @@ function PlanCard({
           <li key={term}>{term}</li>
         ))}
       </ul>
-      {!isOwn && (
-        <Button
-          busy={isBusy}
-          disabledReason={
-            denied ??
-            (collectsPayments
-              ? undefined
-              : 'The operator of this server sets the plans. Ask them for this one.')
-          }
-          onClick={() => void choose()}
-        >
-          Choose {plan.name}
-        </Button>
-      )}
+      {!isOwn && <Choose plan={plan} account={account} />}
     </li>
   )
+}
+
+/** Leads to the payment. A subscription is changed at once, so that is asked first. */
+function Choose({ plan, account }: { readonly plan: Plan; readonly account: BillingAccount }) {
+  const denied = useDenial('billing:manage')
+  const [isBusy, setBusy] = useState(false)
+  const [isAsking, setAsking] = useState(false)
+  const choose = async () => {
+    setBusy(true)
+    try {
+      await buyPlan(plan.id)
+    } catch (error) {
+      notifyError(`${plan.name} could not be chosen`, error)
+      setBusy(false)
+    }
+  }
+  return (
+    <>
+      <Button
+        busy={isBusy}
+        disabledReason={denied ?? refusalOf(plan, account)}
+        onClick={() => (account.hasSubscription ? setAsking(true) : void choose())}
+      >
+        Choose {plan.name}
+      </Button>
+      <Confirm
+        open={isAsking}
+        onOpenChange={setAsking}
+        title={`Change the subscription to ${plan.name}?`}
+        action="Change the subscription"
+        look="primary"
+        onConfirm={choose}
+      >
+        It then costs {priceOf(plan)}. A higher plan counts at once, and the difference for the rest
+        of the month is charged to the means of payment on file. A lower plan counts from the next
+        period on.
+      </Confirm>
+    </>
+  )
+}
+
+/** Why a plan cannot be bought here. */
+function refusalOf({ priceCents }: Plan, account: BillingAccount): string | undefined {
+  if (!account.collectsPayments || priceCents === null)
+    return 'The operator of this server sets the plans. Ask them for this one.'
+  if (priceCents > 0) return undefined
+  return account.hasSubscription
+    ? 'Cancel the subscription under Manage payment: this plan follows.'
+    : 'This plan costs nothing, so there is nothing to buy. Ask the operator of this server for it.'
 }
 
 /** What a plan gives, line by line. What is negotiated has no number. */

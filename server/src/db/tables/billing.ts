@@ -17,6 +17,15 @@ export type BillingTables = {
     plan_ends_at: Generated<Date | null>
     machines_stop_at: Generated<Date | null>
     standing_due_at: Generated<Date | null>
+    customer_id: Generated<string | null>
+    subscription_id: Generated<string | null>
+    subscription_plan_id: Generated<string | null>
+    subscription_ended_at: Generated<Date | null>
+    checkout_id: Generated<string | null>
+    checkout_started_at: Generated<Date | null>
+    checkout_claimed_until: Generated<Date | null>
+    customer_read_at: Generated<Date | null>
+    applied_reading: Generated<number>
   }
   billing_notices: {
     organization_id: OrganizationId
@@ -40,6 +49,11 @@ export type BillingTables = {
     closed_at: Date | null
     adjustments_cents: Generated<string | null>
     compute_check_at: Generated<Date | null>
+    invoice_state: Generated<'none' | 'due' | 'drafted' | 'filled' | 'sent' | null>
+    invoice_id: Generated<string | null>
+    invoice_attempts: Generated<number>
+    invoice_next_attempt_at: Generated<Date | null>
+    invoice_error: Generated<string | null>
   }
   billing_adjustments: {
     id: Generated<number>
@@ -59,5 +73,15 @@ export type BillingTables = {
     billable: string
     amount_cents: string
     currency: string
+  }
+  provider_events: {
+    id: string
+    type: string
+    customer_id: string
+    received_at: Generated<Date>
+    applied_at: Generated<Date | null>
+    attempts: Generated<number>
+    next_attempt_at: Generated<Date>
+    error: Generated<string | null>
   }
 }

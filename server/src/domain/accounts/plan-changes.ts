@@ -1,6 +1,6 @@
 import type { OrganizationId } from '@computer/contract'
 import { isDeepStrictEqual } from 'node:util'
-import type { PeriodRow, Tx } from '../../db/database.ts'
+import type { Database, PeriodRow, Tx } from '../../db/database.ts'
 import type { Terms } from '../../db/tables/billing.ts'
 import { startOfHour } from '../calendar.ts'
 import {
@@ -103,8 +103,8 @@ async function storeTerms(
 }
 
 /** Whether a plan stands before another in the catalog. One that the catalog has dropped is the lowest. */
-export async function isLower(tx: Tx, planId: string, than: string): Promise<boolean> {
-  const plans = await tx
+export async function isLower(db: Database, planId: string, than: string): Promise<boolean> {
+  const plans = await db
     .selectFrom('catalog_plans')
     .select(['id', 'position'])
     .where('catalog_version', '=', currentVersion())

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Database, PeriodRow, Tx } from '../../db/database.ts'
 import { forEachOf, lockAccount } from '../accounts/periods.ts'
 import { sumAdjustments } from './adjustments.ts'
+import { beginCharge } from './charges.ts'
 import { summarize } from './summary.ts'
 
 /**
@@ -21,7 +22,7 @@ export async function closePeriods(db: Database): Promise<void> {
 }
 
 async function closePeriod(tx: Tx, period: PeriodRow): Promise<void> {
-  await lockAccount(tx, period.organization_id)
+  const account = await lockAccount(tx, period.organization_id)
   const closed = await tx
     .updateTable('billing_periods')
     .set({ status: 'final', closed_at: sql`clock_timestamp()` })
@@ -52,4 +53,5 @@ async function closePeriod(tx: Tx, period: PeriodRow): Promise<void> {
       })),
     )
     .execute()
+  await beginCharge(tx, account, period)
 }
