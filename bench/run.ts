@@ -27,6 +27,8 @@ import { bench as footprint } from './rows/s21-footprint.ts'
 import { bench as dashboard } from './rows/s24-dashboard.ts'
 import { bench as dashboardScreen } from './rows/s24-screen.ts'
 import { bench as pictureAfterAction } from './rows/s25-picture-after-action.ts'
+import { bench as usageSummary } from './rows/s27-usage-summary.ts'
+import { bench as roomToRun } from './rows/s28-room-to-run.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import { openServer } from './server.ts'
 import { formatTable } from './table.ts'
@@ -62,6 +64,8 @@ const benches: readonly Bench[] = [
   dashboard,
   dashboardScreen,
   pictureAfterAction,
+  usageSummary,
+  roomToRun,
   firstPicture,
   attacks,
   hostileAgent,

@@ -22,6 +22,17 @@ const soaks: Readonly<
   full: { files: ['e2e/disk-limits.test.ts'], hours: 0.5 },
   hostile: { files: ['server/test/hostile-agent.test.ts'], hours: 1 },
   faults: { files: ['e2e/faults/faults.test.ts'], hours: 3 },
+  billing: {
+    files: [
+      'server/src/domain/rating.test.ts',
+      'server/src/domain/rating-allocation.test.ts',
+      'server/test/usage-properties.test.ts',
+      'server/test/billing-final.test.ts',
+      'server/test/billing-exact.test.ts',
+      'server/test/meter-times.test.ts',
+    ],
+    hours: 6,
+  },
   leases: { files: ['e2e/leases/leases.test.ts'], hours: 6 },
 }
 

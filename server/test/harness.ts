@@ -50,6 +50,8 @@ export async function startTestServer(
     readonly worker?: boolean
     readonly guests?: GuestChannelOptions
     readonly plan?: string
+    /** To the database: as many calls as that can be in a transaction at the same time. */
+    readonly connections?: number
     /** Times that the test depends on. */
     readonly timing?: Partial<Timing>
     /** Settings that differ from the defaults. */
@@ -65,7 +67,7 @@ export async function startTestServer(
   const log = pino({ level: process.env['COMPUTER_LOG_LEVEL'] ?? 'silent' })
   const env = { ...previewEnv, COMPUTER_SECRETS_KEYRING: await keyringPath(), ...options.env }
   const config = readConfig({ COMPUTER_DATA: '/nonexistent', ...env })
-  const db = openDatabase(url, { log, maxConnections: 12 })
+  const db = openDatabase(url, { log, maxConnections: options.connections ?? 12 })
   const changes = new Changes({ db, databaseUrl: url, log })
   await changes.listen()
   const engine = createFakeEngine()

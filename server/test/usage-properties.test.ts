@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
+import { billingCases } from '../../scripts/soak/sizes.ts'
 import { readUsage } from '../src/domain/billing/summary.ts'
 import { listUsage } from '../src/domain/billing/usage-records.ts'
 import { sumBuckets } from '../src/domain/billing/usage-series.ts'
@@ -122,7 +123,7 @@ test('the records of all pages add up to the summary, in order and once each', a
       if (isGrouped) assert.equal(new Set(seen).size, seen.length)
       else assert.deepEqual(seen, seen.toSorted().toReversed())
     },
-    300,
+    0.3,
   )
 })
 
@@ -152,9 +153,9 @@ async function replaceFacts({ intervals, egress: counts }: Facts): Promise<void>
 async function check<T>(
   arbitrary: fc.Arbitrary<T>,
   predicate: (value: T) => Promise<void>,
-  numRuns = 1_000,
+  share = 1,
 ): Promise<void> {
-  await fc.assert(fc.asyncProperty(arbitrary, predicate), { numRuns })
+  await fc.assert(fc.asyncProperty(arbitrary, predicate), billingCases(share))
 }
 
 function add(sums: Map<Meter, bigint>, meter: Meter, quantity: bigint): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { billingCases } from '../../../scripts/soak/sizes.ts'
 import { allocate } from './rating-allocation.ts'
 
 const quantity = fc.bigInt({ min: 0n, max: 10n ** 24n })
@@ -32,7 +33,7 @@ test('shares add up to the amount, and each is within a unit of its part', () =>
       }
     },
   )
-  fc.assert(property, { numRuns: 1_000 })
+  fc.assert(property, billingCases())
 })
 
 test('what is left goes to the largest remainders, the first of equal ones first', () => {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Meter } from '@computer/contract'
 import fc from 'fast-check'
+import { billingCases } from '../../../scripts/soak/sizes.ts'
 import { endOfMonth, secondsBetween, startOfMonth } from './calendar.ts'
 import { toDecimal, toStandardHours } from './rating-decimals.ts'
 import { amountOf, priceItemOf, rate, standardHour, type Rating, type Tariff } from './rating.ts'
 
-const numRuns = 1_000
 /** Far beyond 2^53 and 10^21. */
 const huge = 10n ** 30n
 
@@ -237,5 +237,5 @@ function sumOf(amounts: readonly bigint[]): bigint {
 }
 
 function check<T>(property: fc.IProperty<T>): void {
-  fc.assert(property, { numRuns })
+  fc.assert(property, billingCases())
 }

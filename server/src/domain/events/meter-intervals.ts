@@ -123,16 +123,16 @@ export async function usageOf(
   organizationId: OrganizationId,
   window: UsageWindow,
 ): Promise<ReadonlyMap<UsageMeter, bigint>> {
-  // Sums of seconds are fast; few sums are then multiplied.
   const { rows } = await sql<{ meter: UsageMeter; quantity: string }>`
-    select ${meterName} as meter, sum(seconds * coalesce(bytes, 1))::text as quantity
+    select ${meterName} as meter, quantity::text
     from (
-      select meter, size, bytes, sum(last - first) as seconds
-      from (${cutIntervals(organizationId, window)}) as cut
-      group by meter, size, bytes
+      select meter, size, case meter
+        when 'compute' then sum(last - first) else sum((last - first)::numeric * bytes)
+      end as quantity
+      from (${clipIntervals(organizationId, window)}) as clipped
+      group by meter, size
     ) as sums
-    group by 1
-    having sum(seconds * coalesce(bytes, 1)) > 0`.execute(db)
+    where quantity > 0`.execute(db)
   return new Map(rows.map((row) => [row.meter, BigInt(row.quantity)]))
 }
 
@@ -142,32 +142,41 @@ export const meterName = sql<UsageMeter>`(
 )`
 
 /**
- * The intervals of an organization, cut to a window: all readers of quantities begin with these rows.
- * `first` and `last` are the seconds since 1970 of the first whole second that counts and of the one after
- * the last. Each counts 1, or the bytes.
+ * The intervals of an organization, cut to a window, without those in which no second counts. Readers of
+ * quantities begin with these rows, or with those of `clipIntervals`.
  */
 export function cutIntervals(
+  organizationId: OrganizationId,
+  window: UsageWindow,
+): RawBuilder<unknown> {
+  return sql`select * from (${clipIntervals(organizationId, window)}) as each where first < last`
+}
+
+/**
+ * `first` and `last` are the seconds since 1970 of the first whole second that counts and of the one after
+ * the last. Each counts 1, or the bytes. Without a second that counts they are equal, so sums need not look.
+ */
+function clipIntervals(
   organizationId: OrganizationId,
   { start, end, meter, ...scope }: UsageWindow,
 ): RawBuilder<unknown> {
   const [, size = null] = /^compute_(.*)_seconds$/.exec(meter ?? '') ?? []
   const kind = size === null ? meter?.replace(/_byte_seconds$/, '') : 'compute'
+  const cutStart = sql`greatest(started_at, ${start})`
+  // An open interval counts until now, or not at all if it or the window begins later.
+  const until = sql`coalesce(ended_at, greatest(statement_timestamp(), started_at, ${start}))`
+  const cutEnd = sql`least(${until}, ${end})`
   // Doubles have whole seconds and microseconds exactly until the year 2255, and are fast.
   return sql`
-    select * from (
-      select id, machine_id, meter, size, bytes, started_at, actor_type, actor_id, labels,
-        greatest(started_at, ${start}) as cut_start,
-        least(coalesce(ended_at, statement_timestamp()), ${end}) as cut_end,
-        ceil(date_part('epoch', greatest(started_at, ${start})))::bigint as first,
-        ceil(date_part('epoch', least(coalesce(ended_at, statement_timestamp()), ${end})))::bigint
-          as last
-      from meter_intervals
-      where organization_id = ${organizationId}
-        and started_at < ${end}
-        and (ended_at is null or ended_at > ${start})
-        and ${isInScope(scope)}
-        and (${kind ?? null}::text is null or meter = ${kind ?? null})
-        and (${size}::text is null or size = ${size})
-    ) as each
-    where first < last`
+    select id, machine_id, meter, size, bytes, started_at, actor_type, actor_id, labels,
+      ${cutStart} as cut_start, ${cutEnd} as cut_end,
+      ceil(date_part('epoch', ${cutStart}))::bigint as first,
+      ceil(date_part('epoch', ${cutEnd}))::bigint as last
+    from meter_intervals
+    where organization_id = ${organizationId}
+      and started_at < ${end}
+      and (ended_at is null or ended_at > ${start})
+      and ${isInScope(scope)}
+      and (${kind ?? null}::text is null or meter = ${kind ?? null})
+      and (${size}::text is null or size = ${size})`
 }
