@@ -13,7 +13,11 @@ export function addGlobalOptions(program: CommandUnknownOpts): void {
 
 function addToGroups(command: CommandUnknownOpts): void {
   if (command.commands.length === 0) return
-  for (const option of globalFlags()) command.addOption(option.hideHelp())
+  for (const option of globalFlags()) {
+    // A group that is a command itself has them already.
+    const isThere = command.options.some(({ long }) => long === option.long)
+    if (!isThere) command.addOption(option.hideHelp())
+  }
   command.enablePositionalOptions()
   for (const inner of command.commands) addToGroups(inner)
 }
