@@ -5,6 +5,7 @@ import {
   type Database,
   type MachineRow,
 } from '../../server/src/db/database.ts'
+import { compareBilling } from './compare-billing.ts'
 import { checkMeters } from '../../server/test/meter-checks.ts'
 import { databaseUrl } from '../../server/src/host/postgres.ts'
 
@@ -45,7 +46,8 @@ export function openRows(dataDir: string): RowsReader {
     async compare() {
       const parts = [compareUidSlots, compareLeases, compareSessions, compareEvents]
       const found: string[] = []
-      for (const part of [...parts, compareCaptures, compareMeters]) found.push(...(await part(db)))
+      for (const part of [...parts, compareCaptures, compareMeters, compareBilling])
+        found.push(...(await part(db)))
       return found
     },
     async dump() {

@@ -22,6 +22,7 @@ test('what is billed follows from the events, and a change of either is found', 
   await server.stopWorkers()
   await stretch()
   await moveOpenPeriod(db, organizationId, { start: monthStart(-1), end: monthStart(0) })
+  await assertOpenIsVerified()
   await rollPeriods(db)
   assert.deepEqual(await verifyPeriods(db, organizationId), { periods: 1, differences: [] })
   await endWait(db, organizationId)
@@ -59,6 +60,17 @@ test('what is billed follows from the events, and a change of either is found', 
     /do not give what is billed:\n.*compute_small_seconds: quantity \d+/,
   )
 })
+
+async function assertOpenIsVerified(): Promise<void> {
+  const verifyOpen = () => verifyPeriods(db, organizationId, { openUntil: monthStart(0) })
+  assert.deepEqual(await verifyPeriods(db, organizationId), { periods: 0, differences: [] })
+  assert.deepEqual(await verifyOpen(), { periods: 1, differences: [] })
+  const disk = sql`where meter = 'hot_storage' and ended_at is not null`
+  await sql`update meter_intervals set bytes = bytes + 1 ${disk}`.execute(db)
+  const [difference] = (await verifyOpen()).differences
+  assert.deepEqual(difference?.meter, 'hot_storage_byte_seconds')
+  await sql`update meter_intervals set bytes = bytes - 1 ${disk}`.execute(db)
+}
 
 /** Makes each millisecond of all of it a second, from an hour before the end of last month on. */
 async function stretch(): Promise<void> {

@@ -4,6 +4,7 @@ import type { Meter } from '@computer/contract'
 import fc from 'fast-check'
 import { billingCases } from '../../../scripts/soak/sizes.ts'
 import { endOfMonth, secondsBetween, startOfMonth } from './calendar.ts'
+import { computeAllowance } from './compute-allowance.ts'
 import { toDecimal, toStandardHours } from './rating-decimals.ts'
 import { amountOf, priceItemOf, rate, standardHour, type Rating, type Tariff } from './rating.ts'
 
@@ -99,24 +100,35 @@ test('more use never costs less, but for a cent of rounding', () => {
 
 test('the same use of a whole month has the same price in every month', () => {
   check(
-    fc.property(tariff, usage, monthStart, monthStart, (terms, used, one, other) => {
-      const rateMonth = (month: Date): Rating => {
-        const seconds = secondsBetween(startOfMonth(month), endOfMonth(month))
-        assert.ok([28n, 29n, 30n, 31n].includes(seconds / 86_400n))
-        assert.equal(seconds % 86_400n, 0n)
-        // The disk that is included, and a fixed use beyond it.
-        const hot = terms.includedHotStorageBytes * seconds + used.get('hot_storage_byte_seconds')!
-        const ofMonth = new Map([...used, ['hot_storage_byte_seconds' as const, hot]])
-        return rate({ ...terms, periodSeconds: seconds, allowanceSeconds: seconds }, ofMonth)
-      }
-      const [a, b] = [rateMonth(one), rateMonth(other)]
-      assert.equal(a.totalCents, b.totalCents)
-      assert.deepEqual(a.credits, b.credits)
-      assert.deepEqual(
-        a.lines.map(({ meter, billable, amountCents }) => [meter, billable, amountCents]),
-        b.lines.map(({ meter, billable, amountCents }) => [meter, billable, amountCents]),
-      )
-    }),
+    fc.property(
+      tariff,
+      usage,
+      monthStart,
+      monthStart,
+      fc.boolean(),
+      (terms, used, one, other, isFirst) => {
+        const rateMonth = (month: Date): Rating => {
+          const seconds = secondsBetween(startOfMonth(month), endOfMonth(month))
+          assert.ok([28n, 29n, 30n, 31n].includes(seconds / 86_400n))
+          assert.equal(seconds % 86_400n, 0n)
+          // The disk that is included, and a fixed use beyond it.
+          const hot =
+            terms.includedHotStorageBytes * seconds + used.get('hot_storage_byte_seconds')!
+          const ofMonth = new Map([...used, ['hot_storage_byte_seconds' as const, hot]])
+          const period = { starts_at: month, ends_at: endOfMonth(month), terms: {} }
+          const plan = { included_standard_hours: Number(terms.includedStandardHours) }
+          const allowance = computeAllowance({ ...period, has_whole_allowance: isFirst }, plan)
+          return rate({ ...terms, ...allowance }, ofMonth)
+        }
+        const [a, b] = [rateMonth(one), rateMonth(other)]
+        assert.equal(a.totalCents, b.totalCents)
+        assert.deepEqual(a.credits, b.credits)
+        assert.deepEqual(
+          a.lines.map(({ meter, billable, amountCents }) => [meter, billable, amountCents]),
+          b.lines.map(({ meter, billable, amountCents }) => [meter, billable, amountCents]),
+        )
+      },
+    ),
   )
 })
 

@@ -20,19 +20,14 @@ export type Difference = {
 /**
  * Rates the ended periods of an organization again, from the log of its machines' events alone, and compares
  * the result with what is billed. A difference means that an interval, a line, an event or an adjustment was lost
- * or changed.
+ * or changed. With `openUntil`, a past time to the second, the open period is looked at too, as if it had ended then.
  */
 export async function verifyPeriods(
   db: Database,
   organizationId: OrganizationId,
+  { openUntil }: { readonly openUntil?: Date } = {},
 ): Promise<{ readonly periods: number; readonly differences: readonly Difference[] }> {
-  const periods = await db
-    .selectFrom('billing_periods')
-    .selectAll()
-    .where('organization_id', '=', organizationId)
-    .where('status', '!=', 'open')
-    .orderBy('starts_at')
-    .execute()
+  const periods = await readPeriods(db, organizationId, openUntil)
   const usages = periods.map(() => new Map<Meter, bigint>())
   for await (const interval of replayMachines(db, organizationId)) {
     for (const [index, period] of periods.entries()) addInterval(usages[index]!, interval, period)
@@ -50,6 +45,24 @@ export async function verifyPeriods(
     )
   }
   return { periods: periods.length, differences }
+}
+
+async function readPeriods(
+  db: Database,
+  organizationId: OrganizationId,
+  openUntil: Date | undefined,
+): Promise<PeriodRow[]> {
+  const rows = await db
+    .selectFrom('billing_periods')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .orderBy('starts_at')
+    .execute()
+  return rows.flatMap((row) => {
+    if (row.status !== 'open') return [row]
+    const hasBegun = openUntil !== undefined && openUntil > row.starts_at
+    return hasBegun ? [{ ...row, ends_at: openUntil }] : []
+  })
 }
 
 /** The intervals of all machines that the organization ever had, one machine at a time. */
