@@ -89,6 +89,9 @@ export type AuditEventType =
   | 'port.unpublished'
   | 'secret.stored'
   | 'secret.deleted'
+  | 'budget.created'
+  | 'budget.updated'
+  | 'budget.deleted'
 
 export interface AuthSession {
   id: string
@@ -147,6 +150,78 @@ export interface BillingAccount {
 }
 
 export type BillingState = 'trialing' | 'active' | 'past_due' | 'canceled'
+
+export interface Budget {
+  id: string
+  organizationId: string
+  name: string
+  scope: BudgetScope
+  limit: BudgetLimit
+  window: BudgetWindow
+
+  /** Percentages of the limit. The owners get a mail at each, once in a window. */
+  thresholds: number[]
+  action: BudgetAction
+
+  /** A machine starts only if its compute of this many seconds is left, beside what others that start have not used of theirs; of an amount, at least one cent. */
+  minimumRunSeconds: number
+
+  /** In the window so far, in the unit of the limit, with six decimals. */
+  used: string
+
+  /** The limit less what is used; at least 0. */
+  remaining: string
+
+  /** The currency of cents. */
+  currency: string
+  windowStart: string
+
+  /** Null: never. */
+  windowEnd: string | null
+
+  /** When nothing will be left if what runs and is stored now goes on. Null: not in this window, or nothing is left already. */
+  exhaustsAt: string | null
+
+  /** Whether nothing is left. */
+  exhausted: boolean
+  createdAt: string
+}
+
+/** What happens once nothing is left, besides the mails. refuse: machines in the scope cannot be created running, started or forked. stop: that, and those that run are stopped. */
+export type BudgetAction = 'notify' | 'refuse' | 'stop'
+
+export interface BudgetLimit {
+  type: BudgetLimitType
+
+  /** A decimal string: cents, or standard-hours. */
+  value: string
+}
+
+/** list_price_cents: what the use costs at the prices of the catalog, as if no plan included any. standard_hours: compute alone, in hours of a machine of size standard. */
+export type BudgetLimitType = 'list_price_cents' | 'standard_hours'
+
+export interface BudgetScope {
+  type: BudgetScopeType
+
+  /** With type api_key: machines that this key set running, and disks that it created. */
+  apiKeyId?: string | undefined
+
+  /** With type machine. */
+  machineId?: string | undefined
+
+  /** With type label: its key must be one of GET /v1/usage/labels. */
+  label?:
+    | {
+        key: string
+        value: string
+      }
+    | undefined
+}
+
+export type BudgetScopeType = 'organization' | 'api_key' | 'machine' | 'label'
+
+/** In UTC; a week begins on Monday. once: from the creation of the budget on, without an end. */
+export type BudgetWindow = 'day' | 'week' | 'month' | 'once'
 
 export interface Catalog {
   data: Plan[]

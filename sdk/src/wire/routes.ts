@@ -7,6 +7,11 @@ import type {
   AuditEventType,
   AuthSession,
   BillingAccount,
+  Budget,
+  BudgetAction,
+  BudgetLimit,
+  BudgetScope,
+  BudgetWindow,
   Catalog,
   Clipboard,
   ClipboardSelection,
@@ -1688,4 +1693,78 @@ export interface Routes {
       url: string
     }
   }
+
+  /** List budgets with what is used of them, newest first. */
+  'GET /v1/budgets': {
+    input: {
+      query?: {
+        /** Default: 25. */
+        limit?: number | undefined
+        /** The next_cursor of the previous page. */
+        cursor?: string | undefined
+        /** Lists only budgets that this machine counts for. */
+        machineId?: string | undefined
+      }
+    }
+    output: {
+      data: Budget[]
+      nextCursor: string | null
+      hasMore: boolean
+    }
+  }
+
+  /** Create a budget. What was used in its window before counts. */
+  'POST /v1/budgets': {
+    input: {
+      body: {
+        /** Unique in the organization. */
+        name: string
+
+        /** Default: {"type":"organization"}. */
+        scope?: BudgetScope | undefined
+        limit: BudgetLimit
+
+        /** Default: "month". */
+        window?: BudgetWindow | undefined
+
+        /** Percentages of the limit. The owners get a mail at each, once in a window. Default: [80,100]. */
+        thresholds?: number[] | undefined
+
+        /** Default: "notify". */
+        action?: BudgetAction | undefined
+
+        /** A machine starts only if its compute of this many seconds is left, beside what others that start have not used of theirs; of an amount, at least one cent. Default: 60. */
+        minimumRunSeconds?: number | undefined
+      }
+      creates: true
+    }
+    output: Budget
+  }
+
+  /** Get a budget with what is used of it. */
+  'GET /v1/budgets/{budget_id}': { input: { params: { budgetId: string } }; output: Budget }
+
+  /** Change a budget. The change takes effect at once. */
+  'PATCH /v1/budgets/{budget_id}': {
+    input: {
+      params: { budgetId: string }
+      body?: {
+        name?: string | undefined
+
+        /** Of the same type as before. */
+        limit?: BudgetLimit | undefined
+
+        /** Percentages of the limit. The owners get a mail at each, once in a window. */
+        thresholds?: number[] | undefined
+        action?: BudgetAction | undefined
+
+        /** A machine starts only if its compute of this many seconds is left, beside what others that start have not used of theirs; of an amount, at least one cent. */
+        minimumRunSeconds?: number | undefined
+      }
+    }
+    output: Budget
+  }
+
+  /** Delete a budget. Machines that it stopped stay stopped. */
+  'DELETE /v1/budgets/{budget_id}': { input: { params: { budgetId: string } }; output: void }
 }

@@ -3,6 +3,10 @@
 import type {
   ApiKeyScope,
   AuditEventType,
+  BudgetAction,
+  BudgetLimitType,
+  BudgetScopeType,
+  BudgetWindow,
   ErrorCode,
   InvitationState,
   MachineEventType,
@@ -182,6 +186,9 @@ export const auditEventTypes: readonly AuditEventType[] = [
   'port.unpublished',
   'secret.stored',
   'secret.deleted',
+  'budget.created',
+  'budget.updated',
+  'budget.deleted',
 ]
 
 export const snapshotStates: readonly SnapshotState[] = ['pending', 'ready', 'error', 'deleting']
@@ -200,6 +207,19 @@ export const invitationStates: readonly InvitationState[] = [
   'revoked',
   'expired',
 ]
+
+export const budgetScopeTypes: readonly BudgetScopeType[] = [
+  'organization',
+  'api_key',
+  'machine',
+  'label',
+]
+
+export const budgetLimitTypes: readonly BudgetLimitType[] = ['list_price_cents', 'standard_hours']
+
+export const budgetWindows: readonly BudgetWindow[] = ['day', 'week', 'month', 'once']
+
+export const budgetActions: readonly BudgetAction[] = ['notify', 'refuse', 'stop']
 
 export const previewAccesses: readonly PreviewAccess[] = ['private', 'public']
 
@@ -255,6 +275,7 @@ export const limits = {
   templateName: { minLength: 1, maxLength: 255 },
   templateDescription: { maxLength: 1024 },
   apiKeyName: { minLength: 1, maxLength: 255 },
+  budgetName: { minLength: 1, maxLength: 100 },
   organizationName: { minLength: 1, maxLength: 100 },
   personName: { minLength: 1, maxLength: 100 },
   email: { maxLength: 254 },
