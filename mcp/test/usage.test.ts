@@ -71,5 +71,5 @@ test('usage tells the budgets and what is left of them, and a refused start says
   assert.match(await mcp.ok('usage', { machine }), /; used up; action stop/)
   const refused = await mcp.call('start_machine', { machine })
   assert.ok(refused.isError)
-  assert.match(textOf(refused), /budget "nightly" \(bud_\w+\) has no room/)
+  assert.match(textOf(refused), /^Budget "nightly" \(bud_\w+\) has no room/)
 })

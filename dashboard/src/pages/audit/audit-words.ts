@@ -36,6 +36,9 @@ export const auditWords: Readonly<Record<AuditEventType, string>> = {
   'port.unpublished': 'End of a published port',
   'secret.stored': 'Secret stored',
   'secret.deleted': 'Deletion of a secret',
+  'budget.created': 'New budget',
+  'budget.updated': 'Change of a budget',
+  'budget.deleted': 'Deletion of a budget',
 }
 
 export const outcomeWords: Readonly<Record<AuditEvent['outcome'], string>> = {
