@@ -1,5 +1,6 @@
 import {
   ApiError,
+  type Budget,
   Computer,
   type ComputerOptions,
   type List,
@@ -42,6 +43,13 @@ export async function findTemplate(computer: Computer, ref: string): Promise<Tem
   if (ref.startsWith('tpl_')) return computer.templates.get(ref)
   const found = computer.templates.list({ name: ref, limit: 2 })
   return requireOne(found, `template "${ref}"`, 'templates list')
+}
+
+/** Finds a budget by ID or name. */
+export async function findBudget(computer: Computer, ref: string): Promise<Budget> {
+  if (ref.startsWith('bud_')) return computer.budgets.get(ref)
+  const found = filtered(computer.budgets.list({ limit: 100 }), ({ name }) => name === ref)
+  return requireOne(found, `budget "${ref}"`, 'budgets list')
 }
 
 /** Finds a snapshot by ID, or by name among the snapshots of one machine or of all. */

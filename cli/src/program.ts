@@ -5,6 +5,7 @@ import { admin } from './commands/admin/admin.ts'
 import { billing } from './commands/billing/billing.ts'
 import { plan } from './commands/billing/plan.ts'
 import { usage } from './commands/billing/usage.ts'
+import { budgets } from './commands/budgets/budgets.ts'
 import { completion } from './commands/completion/completion.ts'
 import { machineNames } from './commands/completion/machine-names.ts'
 import { cp } from './commands/cp/cp.ts'
@@ -91,6 +92,7 @@ export function createProgram({
     .addCommand(usage)
     .addCommand(plan)
     .addCommand(billing)
+    .addCommand(budgets)
     .commandsGroup('Server (on its host):')
     .addCommand(up)
     .addCommand(down)

@@ -1,8 +1,11 @@
+import type { CreateBudget } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { changeStanding } from '../../server/src/domain/accounts/standing.ts'
 import { startServer } from '../../sdk/test/server.ts'
-import { connectHere } from './client.ts'
+import { createBudget } from '../../server/src/domain/budgets/budgets.ts'
+import { newId } from '../../server/src/ids.ts'
+import { connectHere, textOf } from './client.ts'
 
 const server = await startServer({ after })
 const { baseUrl, key: apiKey } = server
@@ -37,6 +40,39 @@ test('usage of a machine is that of the machine alone', async (t) => {
   const text = await mcp.ok('usage', { machine })
   assert.match(text, /^first in this billing period:\ncompute_small_seconds: 2(\.\d+)? hours\n/)
   assert.match(text, /\nhot_storage_byte_seconds: 21\.\d+ GB-hours$/)
+})
+
+test('usage tells the budgets and what is left of them, and a refused start says which', async (t) => {
+  const budget = {
+    name: 'nightly',
+    limit: { type: 'standard_hours', value: '10' },
+    scope: { type: 'machine', machine_id: id as `mch_${string}` },
+    window: 'once',
+    thresholds: [],
+    action: 'stop',
+    minimum_run_seconds: 60,
+  } satisfies CreateBudget
+  const { id: budgetId } = await createBudget(
+    server.app,
+    await server.user('owner'),
+    newId('bud'),
+    budget,
+  )
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  const told = new RegExp(
+    `\\nbudget "nightly" \\(${budgetId}\\) of ${id}: [\\d.]+ of 10 standard-hours used, [\\d.]+ left in all; used up at 20\\S+ if what runs goes on; action stop`,
+  )
+  assert.match(await mcp.ok('usage'), told)
+  assert.match(await mcp.ok('usage', { machine }), told)
+  await mcp.ok('stop_machine', { machine })
+  await server.app.db.deleteFrom('budget_windows').execute()
+  const since = new Date(Date.now() - 10_800_000)
+  const change = { limit_micros: '1', created_at: since }
+  await server.app.db.updateTable('budgets').set(change).execute()
+  assert.match(await mcp.ok('usage', { machine }), /; used up; action stop/)
+  const refused = await mcp.call('start_machine', { machine })
+  assert.ok(refused.isError)
+  assert.match(textOf(refused), /^Budget "nightly" \(bud_\w+\) has no room/)
 })
 
 test('usage tells of a payment that is due, and a refusal says whom to ask', async (t) => {

@@ -1,5 +1,6 @@
 import { Auth } from './auth.ts'
 import { Billing, Plans, Usage } from './billing.ts'
+import { Budgets } from './budgets.ts'
 import { Client } from './client.ts'
 import { Events } from './events.ts'
 import { Machines } from './machines.ts'
@@ -44,6 +45,7 @@ export class Computer {
   readonly plans: Plans
   readonly usage: Usage
   readonly billing: Billing
+  readonly budgets: Budgets
   readonly auth: Auth
   readonly #client: Client
 
@@ -67,6 +69,7 @@ export class Computer {
     this.plans = new Plans(transport)
     this.usage = new Usage(transport)
     this.billing = new Billing(transport)
+    this.budgets = new Budgets(transport)
     this.auth = new Auth(transport)
   }
 

@@ -2,6 +2,7 @@ export { Computer } from './computer.ts'
 export { ApiError, type ClientErrorCode, type LeaseHolder } from './errors.ts'
 export type { Auth } from './auth.ts'
 export type { Billing, Plans, Usage } from './billing.ts'
+export type { Budgets } from './budgets.ts'
 export type { Clipboard, ClipboardOptions } from './clipboard.ts'
 export type { Display as MachineDisplay, Screenshot, ScreenshotOptions } from './display.ts'
 export type {

@@ -1,4 +1,4 @@
-import type { BillingAccount, Meter, UsageSummary } from '@computer/sdk'
+import type { BillingAccount, Budget, Meter, UsageSummary } from '@computer/sdk'
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
 import { readOnly, tool, type Tool, type ToolCall } from '../tool.ts'
@@ -10,8 +10,8 @@ export const usageTools: readonly Tool[] = [
     title: 'Show usage and limits',
     description:
       'Show what the organization used in the current billing period, what that costs, and how much of each ' +
-      'limit of its plan is in use; with a machine, what that machine used. Use it before you create ' +
-      'several machines, after a call was refused because of the plan, or if the user asks about costs. ' +
+      'limit of its plan and of each budget is in use; with a machine, what that machine used, and the budgets that it counts for. Use it before you create ' +
+      'several machines, after a call was refused because of the plan or a budget, or if the user asks about costs. ' +
       'stop_machine ends the use of compute.',
     input: z.strictObject({ machine: machine.optional() }),
     annotations: readOnly,
@@ -46,6 +46,7 @@ async function describeOrganization({ connection, signal }: ToolCall): Promise<s
         `adjustment (${reason}): ${formatCents(amountCents, currency)}`,
     ),
     `total: ${formatCents(summary.totalCents, summary.currency)}${account.collectsPayments ? '' : ' (for information: this server collects no payments)'}`,
+    ...(await describeBudgets({ connection, signal })),
   ].join('\n')
 }
 
@@ -74,9 +75,40 @@ async function describeMachine(
 ): Promise<string> {
   const { usage } = connection.computer
   const { data } = await usage.list({ machineId, groupBy: 'machine', limit: 100, signal })
-  if (data.length === 0) return `${name} has used nothing in this billing period.`
   const lines = data.map(({ meter, quantity }) => `${meter}: ${describe(meter, quantity)}`)
-  return [`${name} in this billing period:`, ...lines].join('\n')
+  const used =
+    data.length === 0
+      ? [`${name} has used nothing in this billing period.`]
+      : [`${name} in this billing period:`, ...lines]
+  return [...used, ...(await describeBudgets({ connection, signal }, machineId))].join('\n')
+}
+
+/** The budgets of the organization, or those that a machine counts for. */
+async function describeBudgets(
+  { connection, signal }: Pick<ToolCall, 'connection' | 'signal'>,
+  machineId?: string,
+): Promise<string[]> {
+  const budgets = await connection.computer.budgets.list({ machineId, limit: 100, signal }).all()
+  return budgets.map((budget) => {
+    const { name, id, scope, limit, used, remaining, currency, window, action } = budget
+    const isHours = limit.type === 'standard_hours'
+    const show = (value: string) =>
+      isHours ? String(Number(Number(value).toFixed(3))) : (Number(value) / 100).toFixed(2)
+    const unit = isHours ? 'standard-hours' : `${currency.toUpperCase()} at list price`
+    const whole = `${show(used)} of ${show(limit.value)} ${unit} used, ${show(remaining)} left`
+    const per = window === 'once' ? 'in all' : `this ${window}`
+    return `budget "${name}" (${id}) of ${describeScope(scope)}: ${whole} ${per}; ${describeEnd(budget)}; action ${action}`
+  })
+}
+
+function describeScope({ type, apiKeyId, machineId, label }: Budget['scope']): string {
+  if (label) return `label ${label.key}=${label.value}`
+  return type === 'organization' ? 'the organization' : (apiKeyId ?? machineId ?? type)
+}
+
+function describeEnd({ exhausted, exhaustsAt, windowEnd }: Budget): string {
+  if (exhausted) return windowEnd ? `used up until ${windowEnd}` : 'used up'
+  return exhaustsAt ? `used up at ${exhaustsAt} if what runs goes on` : 'not running out'
 }
 
 function describePeriod({ periodStart, periodEnd }: UsageSummary): string {

@@ -3,6 +3,10 @@
 import type {
   ApiKeyScope,
   AuditEventType,
+  BudgetAction,
+  BudgetLimitType,
+  BudgetScopeType,
+  BudgetWindow,
   ErrorCode,
   InvitationState,
   MachineEventType,
@@ -208,6 +212,19 @@ export const invitationStates: readonly InvitationState[] = [
   'expired',
 ]
 
+export const budgetScopeTypes: readonly BudgetScopeType[] = [
+  'organization',
+  'api_key',
+  'machine',
+  'label',
+]
+
+export const budgetLimitTypes: readonly BudgetLimitType[] = ['list_price_cents', 'standard_hours']
+
+export const budgetWindows: readonly BudgetWindow[] = ['day', 'week', 'month', 'once']
+
+export const budgetActions: readonly BudgetAction[] = ['notify', 'refuse', 'stop']
+
 export const previewAccesses: readonly PreviewAccess[] = ['private', 'public']
 
 export const errorCodes: readonly ErrorCode[] = [
@@ -262,6 +279,7 @@ export const limits = {
   templateName: { minLength: 1, maxLength: 255 },
   templateDescription: { maxLength: 1024 },
   apiKeyName: { minLength: 1, maxLength: 255 },
+  budgetName: { minLength: 1, maxLength: 100 },
   organizationName: { minLength: 1, maxLength: 100 },
   personName: { minLength: 1, maxLength: 100 },
   email: { maxLength: 254 },

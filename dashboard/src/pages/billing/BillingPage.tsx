@@ -3,6 +3,7 @@ import { accountQuery } from '../../api/billing.ts'
 import { Page } from '../../ui/Page.tsx'
 import { QueryView } from '../../ui/QueryView.tsx'
 import { Account } from './Account.tsx'
+import { Budgets } from './budgets/Budgets.tsx'
 import { Chosen } from './Chosen.tsx'
 import { Limits } from './Limits.tsx'
 import { Period } from './Period.tsx'
@@ -20,6 +21,7 @@ export function BillingPage() {
             <Account account={account} />
             <Limits account={account} />
             <Period />
+            <Budgets />
             <Plans account={account} />
           </div>
         )}

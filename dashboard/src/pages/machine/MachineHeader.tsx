@@ -11,6 +11,7 @@ import { Age } from '../../ui/Time.tsx'
 import { notifyError } from '../../ui/notify.ts'
 import { useRates } from '../sizes/rates.ts'
 import { CostSoFar } from './CostSoFar.tsx'
+import { useBudgetRefusal } from './MachineBudgets.tsx'
 import { MachineMenu } from './MachineMenu.tsx'
 import { MachineName } from './MachineName.tsx'
 import { whyNot } from './steps.ts'
@@ -58,6 +59,7 @@ export function MachineHeader({ machine }: { readonly machine: MachineRecord }) 
 function PowerButton({ machine }: { readonly machine: MachineRecord }) {
   const { name, state } = machine
   const denied = useDenial('machines:control')
+  const refusal = useBudgetRefusal(machine)
   const [isBusy, setBusy] = useState(false)
   const step =
     state === 'running' || state === 'stopping' || state === 'deleting' ? 'stop' : 'start'
@@ -76,7 +78,7 @@ function PowerButton({ machine }: { readonly machine: MachineRecord }) {
       look={step === 'start' ? 'primary' : 'secondary'}
       icon={step === 'start' ? <Play aria-hidden /> : <Power aria-hidden />}
       busy={isBusy}
-      disabledReason={denied ?? whyNot(step, machine)}
+      disabledReason={denied ?? whyNot(step, machine) ?? (step === 'start' ? refusal : undefined)}
       onClick={() => void run()}
     >
       {step === 'start' ? 'Start' : 'Stop'}

@@ -2,6 +2,7 @@ import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { useShownMachine } from '../../api/live.ts'
 import { useShortcut } from '../../keyboard/shortcuts.ts'
 import { useTitle } from '../../ui/Page.tsx'
+import { MachineBudgets } from './MachineBudgets.tsx'
 import { MachineFailure } from './MachineFailure.tsx'
 import { MachineHeader } from './MachineHeader.tsx'
 import { useMachine } from './use-machine.ts'
@@ -47,6 +48,7 @@ export function MachinePage() {
         </ul>
       </nav>
       {record.state === 'error' && <MachineFailure machine={record} />}
+      <MachineBudgets machine={record} />
       <div className="flex min-h-0 flex-1 flex-col">
         <Outlet />
       </div>

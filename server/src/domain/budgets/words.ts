@@ -1,7 +1,7 @@
-import type { BudgetLimitType, BudgetWindow } from '@computer/contract'
+import type { BudgetWindow } from '@computer/contract'
 import type { BudgetRow } from '../../db/database.ts'
 import { oneLine } from '../accounts/mails.ts'
-import { toDecimal } from '../rating-decimals.ts'
+import { toRounded } from '../rating-decimals.ts'
 import type { MeasuredBudget } from './use.ts'
 
 /* How budgets are named in errors, events and mails. */
@@ -18,13 +18,17 @@ export function nameBudget({ id, name }: Pick<BudgetRow, 'id' | 'name'>): string
   return `budget "${oneLine(name)}" (${id})`
 }
 
-/** Such as `9.5 of 10 standard-hours of this day`. */
+/** Such as `9.5 of 10 standard-hours of this day`, or `0.50 of 10.00 USD at list price of this week`. */
 export function describeUse(budget: MeasuredBudget): string {
   const { measure, currency, limit_type: type, window } = budget
-  const [used, limit] = [measure.used, measure.limit].map((units) =>
-    amount(type, units, measure.scale),
-  )
-  return `${used} of ${limit} ${unitOf(type, currency)} of ${windowWords[window]}`
+  const isHours = type === 'standard_hours'
+  const divisor = isHours ? measure.scale : measure.scale * 100n
+  const least = isHours ? 0 : 2
+  const limit = trim(toRounded(measure.limit, divisor, 8), least, 8)
+  // As exact as the limit, so that what is used up does not look like less.
+  const used = trim(toRounded(measure.used, divisor, 8), least, Math.max(3, decimalsOf(limit)))
+  const unit = isHours ? 'standard-hours' : `${currency.toUpperCase()} at list price`
+  return `${used} of ${limit} ${unit} of ${windowWords[window]}`
 }
 
 /** Such as `its next day begins at 2030-01-01T00:00:00.000Z`. */
@@ -32,15 +36,13 @@ export function describeEnd({ window, window_end: end }: MeasuredBudget): string
   return end ? `its next ${window} begins at ${end.toISOString()}` : 'it does not begin anew'
 }
 
-/** Amounts in whole currency units, as people read them; hours without zeros at the end. */
-function amount(type: BudgetLimitType, units: bigint, scale: bigint): string {
-  const divisor = type === 'standard_hours' ? scale : scale * 100n
-  const [whole, fraction = ''] = toDecimal(units, divisor).split('.')
-  const least = type === 'standard_hours' ? 0 : 2
-  const digits = fraction.replace(/0+$/, '').padEnd(least, '0').slice(0, Math.max(least, 3))
-  return digits ? `${whole}.${digits}` : whole!
+/** A decimal without zeros at its end, but for the least number of decimals. */
+function trim(decimal: string, least: number, most: number): string {
+  const [whole, fraction = ''] = decimal.split('.')
+  const kept = fraction.slice(0, most).replace(/0+$/, '').padEnd(least, '0')
+  return kept ? `${whole}.${kept}` : whole!
 }
 
-function unitOf(type: BudgetLimitType, currency: string): string {
-  return type === 'standard_hours' ? 'standard-hours' : `${currency.toUpperCase()} at list price`
+function decimalsOf(decimal: string): number {
+  return decimal.split('.')[1]?.length ?? 0
 }
