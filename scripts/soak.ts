@@ -33,6 +33,10 @@ const soaks: Readonly<
     ],
     hours: 6,
   },
+  races: {
+    files: ['server/test/budgets-last-cent.test.ts', 'server/test/budgets-last-hour.test.ts'],
+    hours: 0.5,
+  },
   leases: { files: ['e2e/leases/leases.test.ts'], hours: 6 },
 }
 

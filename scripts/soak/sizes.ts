@@ -14,6 +14,7 @@ const small = {
   full: { rounds: 2 },
   hostile: { rounds: 1_000 },
   billing: { cases: 1_000 },
+  races: { rounds: 40 },
 }
 export type SoakName = keyof typeof small
 
@@ -28,6 +29,7 @@ const full: typeof small = {
   full: { rounds: 10 },
   hostile: { rounds: 20_000 },
   billing: { cases: 100_000 },
+  races: { rounds: 200 },
 }
 
 /** Sizes of this run: COMPUTER_SOAK is `full` in `npm run soak`, COMPUTER_SOAK_SIZE overrides one, as JSON. */

@@ -2,6 +2,7 @@ import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
+import { soakSize } from '../../scripts/soak/sizes.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { startMachine } from '../src/domain/machines/machines.ts'
 import { ApiError } from '../src/errors.ts'
@@ -10,7 +11,7 @@ import { collide, holdOrganization } from './forced-race.ts'
 import { startTestServer } from './harness.ts'
 
 const starts = 50
-const rounds = 200
+const { rounds } = soakSize('races')
 
 /**
  * Tests that of starts that race for the last of a budget exactly one wins, in every round. All of them wait
