@@ -87,7 +87,7 @@ test('nothing that happens later changes a final period', async () => {
     .where('machine_id', '=', machineId)
     .where('started_at', '>=', end)
     .execute()
-  assert.ok(later.length > 10)
+  assert.notDeepEqual(later, [])
 })
 
 test('not even if what keeps later facts out of it is lost', async () => {
