@@ -8,15 +8,18 @@ import { databaseUrl } from '../server/src/host/postgres.ts'
 import { newId } from '../server/src/ids.ts'
 import type { BenchContext } from './row.ts'
 
-/** An organization that exists for a bench alone, with a whole month as its open period. */
+/** An organization that exists for a bench alone, whose open period began thirty days ago. */
 export type Billed = AsyncDisposable & {
   readonly organizationId: OrganizationId
   readonly userId: UserId
+  /** Of the period. */
+  readonly start: Date
   /** Of an API key that reads usage. */
   readonly secret: string
 }
 
 const machineCount = 20
+const hourMs = 3_600_000
 const tables = ['meter_intervals', 'machines', 'billing_periods', 'billing_accounts', 'api_keys']
 
 export function openBenchDatabase({ dataDir }: Pick<BenchContext, 'dataDir'>): Database {
@@ -25,11 +28,12 @@ export function openBenchDatabase({ dataDir }: Pick<BenchContext, 'dataDir'>): D
 }
 
 /**
- * Intervals of whole seconds, evenly over the month so far and one after the other: six of ten are compute of
+ * Intervals of whole seconds, evenly over the period so far and one after the other: six of ten are compute of
  * the three sizes in turn, three are disks and one is a capture.
  */
 export async function openBilled(db: Database, intervals: number): Promise<Billed> {
   const [organizationId, userId] = [newId('org'), newId('usr')]
+  const start = new Date(Math.floor(Date.now() / hourMs - 30 * 24) * hourMs)
   const secret = await db.transaction().execute(async (tx) => {
     await tx.insertInto('organizations').values({ id: organizationId, name: 'Bench' }).execute()
     const email = `${userId}@example.com`
@@ -40,9 +44,9 @@ export async function openBilled(db: Database, intervals: number): Promise<Bille
       .values({ ...membership, role: 'owner' })
       .execute()
     await openAccount(tx, organizationId, 'startup')
-    await sql`update billing_periods set starts_at = date_trunc('month', now(), 'UTC')
+    await sql`update billing_periods set starts_at = ${start}
       where organization_id = ${organizationId}`.execute(tx)
-    await insertIntervals(tx, organizationId, intervals)
+    await insertIntervals(tx, organizationId, start, intervals)
     const owner = { organizationId, userId }
     const key = { name: 'Bench', scopes: [ApiKeyScope.enum['usage:read']] }
     return (await insertApiKey(tx, owner, newId('key'), key)).secret
@@ -51,12 +55,13 @@ export async function openBilled(db: Database, intervals: number): Promise<Bille
   return {
     organizationId,
     userId,
+    start,
     secret,
     [Symbol.asyncDispose]: () => remove(db, organizationId, userId),
   }
 }
 
-async function insertIntervals(tx: Tx, organizationId: OrganizationId, count: number) {
+async function insertIntervals(tx: Tx, organizationId: OrganizationId, start: Date, count: number) {
   const machines = Array.from({ length: machineCount }, () => newId('mch'))
   // They are gone, so that no worker looks for them in the engine.
   await sql`
@@ -75,7 +80,7 @@ async function insertIntervals(tx: Tx, organizationId: OrganizationId, count: nu
       start + make_interval(secs => n * step), start + make_interval(secs => (n + 1) * step)
     from generate_series(0, ${count - 1}::int) as n, (
       select start, floor(extract(epoch from now() - start) / ${count}::int) as step
-      from (select date_trunc('month', now(), 'UTC') as start) as month
+      from (select ${start}::timestamptz as start) as period
     ) as each`.execute(tx)
 }
 

@@ -52,7 +52,7 @@ async function measure(
       return { ms, wrong: check(sorted(used.map((line) => [line.meter, line.quantity]))) }
     },
     async baseline() {
-      const { ms, result } = await time(() => selectSum(db, organizationId))
+      const { ms, result } = await time(() => selectSum(db, billed))
       return { ms, wrong: check(sorted(result)) }
     },
   }
@@ -70,13 +70,16 @@ async function measure(
 type Sums = readonly (readonly [meter: string, quantity: string])[]
 type Line = { readonly meter: string; readonly quantity: string }
 
-async function selectSum(db: Database, organizationId: string): Promise<[string, string][]> {
+async function selectSum(
+  db: Database,
+  { organizationId, start }: Billed,
+): Promise<[string, string][]> {
   const { rows } = await sql<{ meter: string; size: string | null; sum: string }>`
     select meter, size, sum(extract(epoch from ended_at - started_at) * coalesce(bytes, 1))::bigint::text
       as sum
     from meter_intervals
     where organization_id = ${organizationId}
-      and started_at >= date_trunc('month', now(), 'UTC') and ended_at <= now()
+      and started_at >= ${start} and ended_at <= now()
     group by meter, size`.execute(db)
   return rows.map(({ meter, size, sum }) => [
     size === null ? `${meter}_byte_seconds` : `${meter}_${size}_seconds`,
