@@ -23,6 +23,15 @@ const soaks: Readonly<
   hostile: { files: ['server/test/hostile-agent.test.ts'], hours: 1 },
   faults: { files: ['e2e/faults/faults.test.ts'], hours: 3 },
   leases: { files: ['e2e/leases/leases.test.ts'], hours: 6 },
+  billing: {
+    files: [
+      'server/src/domain/rating.test.ts',
+      'server/src/domain/rating-allocation.test.ts',
+      'server/test/usage-properties.test.ts',
+      'server/test/billing-life/life.test.ts',
+    ],
+    hours: 6,
+  },
 }
 
 process.chdir(fileURLToPath(new URL('../', import.meta.url)))

@@ -13,6 +13,8 @@ const small = {
   deep: { snapshots: 5 },
   full: { rounds: 2 },
   hostile: { rounds: 1_000 },
+  // Cases of each property, simulated years, and rounds of starts that race.
+  billing: { cases: 1_000, years: 1, rounds: 200 },
 }
 export type SoakName = keyof typeof small
 
@@ -26,6 +28,7 @@ const full: typeof small = {
   deep: { snapshots: 50 },
   full: { rounds: 10 },
   hostile: { rounds: 20_000 },
+  billing: { cases: 100_000, years: 50, rounds: 5_000 },
 }
 
 /** Sizes of this run: COMPUTER_SOAK is `full` in `npm run soak`, COMPUTER_SOAK_SIZE overrides one, as JSON. */

@@ -115,14 +115,18 @@ export function cutIntervals(
 ): RawBuilder<unknown> {
   const [, size = null] = /^compute_(.*)_seconds$/.exec(meter ?? '') ?? []
   const kind = size === null ? meter?.replace(/_byte_seconds$/, '') : 'compute'
+  // Events get no earlier time, so nothing that is open can end before it, even if the clock is set back.
+  const now = sql`(
+    select greatest(statement_timestamp(), closed_through) from billing_accounts
+    where organization_id = ${organizationId})`
   // Doubles have whole seconds and microseconds exactly until the year 2255, and are fast.
   return sql`
     select * from (
       select id, machine_id, meter, size, bytes, started_at,
         greatest(started_at, ${start}) as cut_start,
-        least(coalesce(ended_at, statement_timestamp()), ${end}) as cut_end,
+        least(coalesce(ended_at, ${now}), ${end}) as cut_end,
         ceil(date_part('epoch', greatest(started_at, ${start})))::bigint as first,
-        ceil(date_part('epoch', least(coalesce(ended_at, statement_timestamp()), ${end})))::bigint
+        ceil(date_part('epoch', least(coalesce(ended_at, ${now}), ${end})))::bigint
           as last
       from meter_intervals
       where organization_id = ${organizationId}

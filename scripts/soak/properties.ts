@@ -1,0 +1,19 @@
+import { randomInt } from 'node:crypto'
+import fc from 'fast-check'
+import { soakSeed, soakSize } from './sizes.ts'
+
+/*
+ * Properties of what usage costs. `npm test` tries each with a thousand cases and `npm run soak -- billing`
+ * with a hundred thousand. A failure prints its seed, with which `--seed` repeats the run.
+ */
+
+export const billingSeed = soakSeed(randomInt(2 ** 31))
+
+/** Tries a property. One whose cases are slow tries `share` of them. */
+export async function tryProperty<T>(
+  property: fc.IProperty<T> | fc.IAsyncProperty<T>,
+  { share = 1 }: { readonly share?: number } = {},
+): Promise<void> {
+  const numRuns = Math.ceil(soakSize('billing').cases * share)
+  await fc.assert(property as fc.IAsyncProperty<T>, { numRuns, seed: billingSeed })
+}
