@@ -30,6 +30,7 @@ const soaks: Readonly<
       'server/test/billing-final.test.ts',
       'server/test/billing-exact.test.ts',
       'server/test/meter-times.test.ts',
+      'server/test/billing-life/life.test.ts',
     ],
     hours: 6,
   },

@@ -13,7 +13,7 @@ const small = {
   deep: { snapshots: 5 },
   full: { rounds: 2 },
   hostile: { rounds: 1_000 },
-  billing: { cases: 1_000 },
+  billing: { cases: 1_000, years: 1 },
   races: { rounds: 40 },
 }
 export type SoakName = keyof typeof small
@@ -28,7 +28,7 @@ const full: typeof small = {
   deep: { snapshots: 50 },
   full: { rounds: 10 },
   hostile: { rounds: 20_000 },
-  billing: { cases: 100_000 },
+  billing: { cases: 100_000, years: 50 },
   races: { rounds: 200 },
 }
 
@@ -49,13 +49,4 @@ export function isSoak(env = process.env): boolean {
 /** The seed of this run, or the given one. A failure names it. */
 export function soakSeed(usual: number, env = process.env): number {
   return Number(env['COMPUTER_SOAK_SEED'] ?? usual)
-}
-
-/** How many cases fast-check tries of each property of billing, or a share of that if a case is slow. */
-export function billingCases(share = 1, env = process.env): { numRuns: number; seed?: number } {
-  const seed = env['COMPUTER_SOAK_SEED']
-  return {
-    numRuns: Math.ceil(soakSize('billing', env).cases * share),
-    ...(seed !== undefined && { seed: Number(seed) }),
-  }
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { billingCases } from '../../scripts/soak/sizes.ts'
+import { billingCases } from '../../scripts/soak/properties.ts'
 import {
   endPeriod,
   findOpenPeriod,

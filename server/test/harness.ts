@@ -56,6 +56,8 @@ export async function startTestServer(
     readonly timing?: Partial<Timing>
     /** Settings that differ from the defaults. */
     readonly env?: Readonly<Record<string, string>>
+    /** Changes the new database before anything connects to it. */
+    readonly prepare?: (databaseUrl: string) => Promise<void>
   } = {},
 ) {
   postgres ??= startMigratedPostgres()
@@ -63,6 +65,7 @@ export async function startTestServer(
   const name = `test_${randomBytes(6).toString('hex')}`
   await server.createDatabase(name)
   const url = server.url(name)
+  await options.prepare?.(url)
 
   const log = pino({ level: process.env['COMPUTER_LOG_LEVEL'] ?? 'silent' })
   const env = { ...previewEnv, COMPUTER_SECRETS_KEYRING: await keyringPath(), ...options.env }

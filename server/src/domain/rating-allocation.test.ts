@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Meter } from '@computer/contract'
 import fc from 'fast-check'
-import { billingCases } from '../../../scripts/soak/sizes.ts'
+import { tryProperty } from '../../../scripts/soak/properties.ts'
 import { allocate } from './rating-allocation.ts'
+import { rate, type Tariff } from './rating.ts'
 
 const quantity = fc.bigInt({ min: 0n, max: 10n ** 24n })
 const quantities = fc
   .array(fc.oneof(quantity, fc.bigInt({ min: 0n, max: 5n })), { minLength: 1, maxLength: 30 })
   .filter((all) => all.some((one) => one > 0n))
 
-test('shares add up to the amount, and each is within a unit of its part', () => {
+test('shares add up to the amount, and each is within a unit of its part', async () => {
   const property = fc.property(
     fc.bigInt({ min: 0n, max: 10n ** 12n }),
     quantities,
@@ -33,7 +35,32 @@ test('shares add up to the amount, and each is within a unit of its part', () =>
       }
     },
   )
-  fc.assert(property, billingCases())
+  await tryProperty(property)
+})
+
+test('what machines share of each line adds up to the bill', async () => {
+  const price = fc.record({
+    cents: fc.bigInt({ min: 0n, max: 100_000n }),
+    perUnits: fc.bigInt({ min: 1n, max: 10n ** 16n }),
+  })
+  const ofMachine = fc.record({
+    compute_small_seconds: quantity,
+    compute_large_seconds: quantity,
+    egress_bytes: quantity,
+  })
+  const machines = fc.array(ofMachine, { minLength: 1, maxLength: 20 })
+  const property = fc.property(price, price, machines, (compute, egress, all) => {
+    const meters = ['compute_small_seconds', 'compute_large_seconds', 'egress_bytes'] as const
+    const quantitiesOf = (meter: Meter) => all.map((one) => one[meter as 'egress_bytes'] ?? 0n)
+    const usage = new Map(meters.map((meter) => [meter, sumOf(quantitiesOf(meter))]))
+    const { lines, totalCents } = rate({ ...tariff, prices: { compute, egress } }, usage)
+    const shares = lines.map(({ meter, amountCents }) => allocate(amountCents, quantitiesOf(meter)))
+    for (const [index, { amountCents }] of lines.entries())
+      assert.equal(sumOf(shares[index]!), amountCents)
+    const ofMachines = all.map((_, machine) => sumOf(shares.map((share) => share[machine]!)))
+    assert.equal(sumOf(ofMachines), totalCents)
+  })
+  await tryProperty(property)
 })
 
 test('what is left goes to the largest remainders, the first of equal ones first', () => {
@@ -43,6 +70,24 @@ test('what is left goes to the largest remainders, the first of equal ones first
   assert.throws(() => allocate(1n, [0n]), RangeError)
   assert.throws(() => allocate(-1n, [1n]), RangeError)
 })
+
+const tariff: Tariff = {
+  sizes: [
+    { id: 'small', weightMilli: 500n },
+    { id: 'standard', weightMilli: 1_000n },
+    { id: 'large', weightMilli: 2_000n },
+  ],
+  prices: {},
+  includedStandardHours: 120n,
+  includedHotStorageBytes: 0n,
+  overageAllowed: true,
+  periodSeconds: 2_592_000n,
+  allowanceSeconds: 2_592_000n,
+}
+
+function sumOf(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((sum, amount) => sum + amount, 0n)
+}
 
 function byQuantity([a]: readonly [bigint, bigint], [b]: readonly [bigint, bigint]): number {
   return a < b ? -1 : Number(a > b)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Meter } from '@computer/contract'
 import fc from 'fast-check'
-import { billingCases } from '../../../scripts/soak/sizes.ts'
+import { tryProperty } from '../../../scripts/soak/properties.ts'
 import { endOfMonth, secondsBetween, startOfMonth } from './calendar.ts'
 import { computeAllowance } from './compute-allowance.ts'
 import { toDecimal, toStandardHours } from './rating-decimals.ts'
@@ -58,8 +58,8 @@ const tariff: fc.Arbitrary<Tariff> = fc
     allowanceSeconds: secondsBetween(month, endOfMonth(month)),
   }))
 
-test('included and billable add up, amounts are exact to half a cent, and the lines are the total', () => {
-  check(
+test('included and billable add up, amounts are exact to half a cent, and the lines are the total', async () => {
+  await tryProperty(
     fc.property(tariff, usage, (terms, used) => {
       const { lines, credits, totalCents } = rate(terms, used)
       assert.equal(lines.length, used.size)
@@ -89,17 +89,22 @@ test('included and billable add up, amounts are exact to half a cent, and the li
   )
 })
 
-test('more use never costs less, but for a cent of rounding', () => {
-  check(
+test('more use is never less to pay for, and never costs less but for a cent of rounding', async () => {
+  await tryProperty(
     fc.property(tariff, usage, usage, (terms, used, added) => {
       const more = new Map([...used].map(([meter, amount]) => [meter, amount + added.get(meter)!]))
-      assert.ok(rate(terms, more).totalCents >= rate(terms, used).totalCents - 1n)
+      const [after, before] = [rate(terms, more), rate(terms, used)]
+      assert.ok(after.totalCents >= before.totalCents - 1n)
+      // Of compute, all sizes together: more of one may leave another a rest of the pool that it can use.
+      const billedOf = ({ lines }: Rating) =>
+        sumOf(lines.map(({ meter, billable }) => billable * weightOf(terms, meter, 0n)))
+      assert.ok(billedOf(after) >= billedOf(before))
     }),
   )
 })
 
-test('the same use of a whole month has the same price in every month', () => {
-  check(
+test('the same use of a whole month has the same price in every month', async () => {
+  await tryProperty(
     fc.property(
       tariff,
       usage,
@@ -132,6 +137,26 @@ test('the same use of a whole month has the same price in every month', () => {
   )
 })
 
+test('the parts of a month include together what it includes, but for less than a unit each', async () => {
+  const cuts = fc.array(fc.integer({ min: 1, max: 671 }), { maxLength: 5 })
+  await tryProperty(
+    fc.property(tariff, monthStart, cuts, (terms, month, hours) => {
+      const allowanceSeconds = secondsBetween(month, endOfMonth(month))
+      const includedIn = (periodSeconds: bigint) =>
+        rate({ ...terms, periodSeconds, allowanceSeconds }, new Map()).credits.included
+      const ends = [...new Set(hours)]
+        .toSorted((a, b) => a - b)
+        .map((hour) => BigInt(hour) * 3_600n)
+      const edges = [0n, ...ends, allowanceSeconds]
+      const parts = edges.slice(1).map((end, index) => includedIn(end - edges[index]!))
+      const whole = includedIn(allowanceSeconds)
+      assert.equal(whole, terms.includedStandardHours * standardHour)
+      assert.ok(sumOf(parts) <= whole)
+      assert.ok(sumOf(parts) > whole - BigInt(parts.length))
+    }),
+  )
+})
+
 test('months have their lengths, also in a leap year and over the end of a year', () => {
   const days = (text: string) => {
     const start = new Date(text)
@@ -151,9 +176,9 @@ test('months have their lengths, also in a leap year and over the end of a year'
   )
 })
 
-test('quantities beyond 2^53 and 10^21 stay exact, as decimal strings', () => {
+test('quantities beyond 2^53 and 10^21 stay exact, as decimal strings', async () => {
   const large = fc.bigInt({ min: 2n ** 53n, max: huge })
-  check(
+  await tryProperty(
     fc.property(tariff, large, large, (terms, compute, egress) => {
       const used = new Map<Meter, bigint>([
         ['compute_large_seconds', compute],
@@ -175,9 +200,9 @@ test('quantities beyond 2^53 and 10^21 stay exact, as decimal strings', () => {
   )
 })
 
-test('what remains of the credits is the difference that is shown', () => {
+test('what remains of the credits is the difference that is shown', async () => {
   const credits = fc.record({ included: quantity, used: quantity })
-  check(
+  await tryProperty(
     fc.property(credits, (terms) => {
       const { included, used, remaining } = toStandardHours(terms)
       const scaled = (text: string) => {
@@ -246,8 +271,4 @@ function weightOf({ sizes }: Tariff, meter: Meter, other = 1n): bigint {
 
 function sumOf(amounts: readonly bigint[]): bigint {
   return amounts.reduce((sum, amount) => sum + amount, 0n)
-}
-
-function check<T>(property: fc.IProperty<T>): void {
-  fc.assert(property, billingCases())
 }

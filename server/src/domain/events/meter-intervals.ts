@@ -163,8 +163,12 @@ function clipIntervals(
   const [, size = null] = /^compute_(.*)_seconds$/.exec(meter ?? '') ?? []
   const kind = size === null ? meter?.replace(/_byte_seconds$/, '') : 'compute'
   const cutStart = sql`greatest(started_at, ${start})`
+  // Events get no earlier time, so nothing that is open can end before it, even if the clock is set back.
+  const now = sql`(
+    select greatest(statement_timestamp(), closed_through) from billing_accounts
+    where organization_id = ${organizationId})`
   // An open interval counts until now, or not at all if it or the window begins later.
-  const until = sql`coalesce(ended_at, greatest(statement_timestamp(), started_at, ${start}))`
+  const until = sql`coalesce(ended_at, greatest(${now}, started_at, ${start}))`
   const cutEnd = sql`least(${until}, ${end})`
   // Doubles have whole seconds and microseconds exactly until the year 2255, and are fast.
   return sql`
