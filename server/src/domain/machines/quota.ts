@@ -1,31 +1,31 @@
 import type { Actor } from '../../actor.ts'
 import type { Database, MachineRow, Tx } from '../../db/database.ts'
 import { getEntitlements, requireRoom, requireSize } from '../accounts/plans.ts'
-import { lockOrganization } from '../accounts/organizations.ts'
 import { requirePaid } from '../accounts/standing.ts'
 import { countsAsRunning } from '../running.ts'
 import { requireCompute } from './compute.ts'
 
 /**
  * Throws when another running machine would exceed the plan, a payment is due for too long, or the included
- * compute is used up on a plan that then refuses.
+ * compute is used up on a plan that then refuses. The organization is locked, so that concurrent callers
+ * cannot exceed the plan.
  */
 export async function requireRoomToRun(tx: Tx, actor: Actor): Promise<void> {
   const entitlements = await getEntitlements(tx, actor.organizationId)
-  const { running } = await countMachines(tx, actor)
+  const { running } = await readMachineCounts(tx, actor)
   requirePaid(entitlements, running)
   requireRoom(entitlements, 'running_machines', running)
   await requireCompute(tx, actor, entitlements, running)
 }
 
-/** Throws when a new machine would exceed the plan, as for one that is started. */
+/** Throws when a new machine would exceed the plan, as for one that is started. The organization is locked. */
 export async function requireRoomForMachine(
   tx: Tx,
   actor: Actor,
   machine: Pick<MachineRow, 'size' | 'wanted'>,
 ): Promise<void> {
   const entitlements = await getEntitlements(tx, actor.organizationId)
-  const { machines, running } = await countMachines(tx, actor)
+  const { machines, running } = await readMachineCounts(tx, actor)
   requirePaid(entitlements, running)
   requireSize(entitlements, machine.size)
   requireRoom(entitlements, 'machines', machines)
@@ -34,13 +34,7 @@ export async function requireRoomForMachine(
   await requireCompute(tx, actor, entitlements, running)
 }
 
-/** Counts under a lock on the organization, so that concurrent creations cannot exceed the plan. */
-export async function countMachines(tx: Tx, actor: Actor) {
-  await lockOrganization(tx, actor)
-  return readMachineCounts(tx, actor)
-}
-
-/** The same without the lock, for display. */
+/** What the limits of machines count. */
 export async function readMachineCounts(db: Database, actor: Pick<Actor, 'organizationId'>) {
   return db
     .selectFrom('machines')
