@@ -14,7 +14,7 @@ const small = {
   full: { rounds: 2 },
   hostile: { rounds: 1_000 },
   billing: { cases: 1_000, years: 1 },
-  races: { rounds: 40 },
+  races: { rounds: 10 },
 }
 export type SoakName = keyof typeof small
 

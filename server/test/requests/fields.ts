@@ -75,6 +75,8 @@ const fields = {
   from: ['a.txt', 'b.txt', 'no-such', 'd/e'],
   to: ['b.txt', 'c.txt', 'd/e', 'Desktop/a.txt'],
   env: [{}, { A: 'b' }],
+  // A budget that stops machines would stop the one that everything is sent to.
+  action: ['notify'],
   range: [
     'bytes=0-1',
     'bytes=0-',
@@ -125,6 +127,7 @@ const prefixes: Readonly<Record<string, string>> = {
   MachineId: 'mch',
   SnapshotId: 'snp',
   TemplateId: 'tpl',
+  BudgetId: 'bud',
   ApiKeyId: 'key',
   SessionId: 'ses',
   MembershipId: 'mem',

@@ -94,6 +94,10 @@ export async function tend(server: TestServer, place: Place): Promise<void> {
       else await call('POST', `${path}/signal`, { signal: 'SIGKILL' })
     }
   }
+  const budgets = await call('GET', '/v1/budgets?limit=100')
+  for (const { id } of budgets.body.data.slice(5)) await call('DELETE', `/v1/budgets/${id}`)
+  const limit = { type: 'list_price_cents', value: '100' }
+  await create(call, '/v1/budgets', { name: `${place.mark} budget ${Date.now()}`, limit })
   await restock(server, place)
   await refresh(server, place)
   await startPrograms(place)
@@ -157,6 +161,7 @@ const tables = {
   MachineId: 'machines',
   SnapshotId: 'snapshots',
   TemplateId: 'templates',
+  BudgetId: 'budgets',
   MembershipId: 'memberships',
   InvitationId: 'invitations',
   ApiKeyId: 'api_keys',
