@@ -1,15 +1,52 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { unmountEngine } from '../src/host/engine-mounts.ts'
+import { startTestServer } from './harness.ts'
 import { eventually } from './settled.ts'
 
 const run = promisify(execFile)
+
+test('a machine of the fake engine does not keep the disks of real ones in use', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'computer-mounts-'))
+  const mountPoint = join(dataDir, 'engine/a pool')
+  await mkdir(mountPoint, { recursive: true })
+  await run('mount', ['-t', 'tmpfs', 'tmpfs', mountPoint])
+  t.after(async () => {
+    await run('umount', [mountPoint])
+    await rm(dataDir, { recursive: true, force: true })
+  })
+  const server = await startTestServer(t)
+  const { id } = await server.machine()
+  const ran = await server.call('POST', `/v1/machines/${id}/exec`, { command: ['true'] })
+  assert.equal(ran.status, 200)
+  const seenBy = async (pid: string) => {
+    const mounts = await readFile(`/proc/${pid}/mounts`, 'utf8').catch(() => '')
+    const namespace = await readlink(`/proc/${pid}/ns/mnt`).catch(() => null)
+    return mounts.includes(dataDir) ? [namespace] : []
+  }
+  const own = await readlink('/proc/self/ns/mnt')
+  // Machines of other tests have the mount until they have begun.
+  await eventually(async () => {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+    const namespaces = (await Promise.all(pids.map(seenBy))).flat()
+    return namespaces.every((namespace) => namespace === own || namespace === null) || undefined
+  })
+})
 
 test('a disk is unmounted only when no process of the host has it mounted', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'computer-mounts-'))

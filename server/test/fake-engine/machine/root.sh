@@ -4,6 +4,12 @@
 set -e
 root=$1 repository=$2 node=$3 cache=$4
 shift 4
+# The pools of real engines on this host: each would stay in use for as long as this machine runs.
+while read -r _ path _; do
+  case $path in
+    */engine/*) umount --lazy "$(printf %b "$path")" || true ;;
+  esac
+done </proc/mounts
 mount --bind "$root" "$root"
 cd "$root"
 mount --bind -o ro /usr usr
