@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createApi } from '../../src/api/server.ts'
+import { setLabelKeys } from '../../src/domain/billing/labels.ts'
 import { verifyPeriods } from '../../src/domain/billing/verification.ts'
 import { callWith } from '../call.ts'
 import { openClockedDatabase } from '../database-clock.ts'
@@ -43,6 +44,7 @@ test('a year is billed as an independent program bills it, to the cent', async (
 
 /** Everything happens in its order, and the worker makes its rounds between. */
 async function live(): Promise<void> {
+  await setLabelKeys(app, actor, ['team'])
   const doToMachine = livingMachines(app, actor)
   const doToAccount = livingAccount(clock.db, organizationId)
   const happenings = [

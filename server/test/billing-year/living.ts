@@ -3,7 +3,7 @@ import type { Actor } from '../../src/actor.ts'
 import type { App } from '../../src/app.ts'
 import { moveMachine } from '../../src/domain/events/machine-states.ts'
 import { lockAnyMachine } from '../../src/domain/find-machine.ts'
-import { completeCapture } from '../../src/domain/disks/capture-outcome.ts'
+import { completeCapture, failCapture } from '../../src/domain/disks/capture-outcome.ts'
 import { getCapture } from '../../src/domain/disks/captures.ts'
 import { deleteSnapshot } from '../../src/domain/disks/snapshot-deletion.ts'
 import { createSnapshot } from '../../src/domain/disks/snapshots.ts'
@@ -53,6 +53,10 @@ export function livingMachines(
         const count = { machineId: id, organizationId, bytes: happening.bytes }
         return addEgress(db, String(flushes++), [count])
       }
+      case 'relabeled':
+        return updateMachine(app, actor, id, { metadata: { team: happening.team } })
+      case 'not copied':
+        return failToCopy(id)
       case 'copied':
         return copyDisk(id, happening)
       case 'named':
@@ -88,6 +92,12 @@ export function livingMachines(
     snapshots.set(copy, snapshotId)
     const snapshot = await createSnapshot(app, actor, snapshotId, { machine_id: id })
     await completeCapture(app, await getCapture(db, snapshot.capture_id), bytes)
+  }
+
+  async function failToCopy(id: MachineId): Promise<void> {
+    const snapshot = await createSnapshot(app, actor, newId('snp'), { machine_id: id })
+    const failure = { reason: 'The pool was full.', isDiskGone: false }
+    await failCapture(app, await getCapture(db, snapshot.capture_id), failure)
   }
 
   async function nameCopy({ copy }: Happening<'named'>): Promise<void> {

@@ -8,7 +8,7 @@ export type MachineHappening = { readonly at: string; readonly machine: string }
   | { readonly what: 'created' | 'resized'; readonly size: MachineSize }
   | { readonly what: 'starting' | 'running' | 'stopping' | 'stopped' | 'failed' | 'deleted' }
   | { readonly what: 'served'; readonly bytes: number }
-  /** A disk was copied, for a snapshot; then a template names the copy as well; then one of them no more. */
+  /** A disk was copied, for a snapshot; a template names the copy as well; one of them does no more. */
   | {
       readonly what: 'copied'
       readonly copy: string
@@ -17,6 +17,9 @@ export type MachineHappening = { readonly at: string; readonly machine: string }
     }
   | { readonly what: 'named'; readonly copy: string; readonly as: 'template' }
   | { readonly what: 'dropped'; readonly copy: string; readonly as: 'snapshot' | 'template' }
+  /** These must cost nothing. */
+  | { readonly what: 'not copied' }
+  | { readonly what: 'relabeled'; readonly team: string }
 )
 
 const day = 86_400_000
@@ -65,6 +68,8 @@ function live(random: Random, machine: string, told: MachineHappening[]): void {
     pass(duration(18))
     if (random.chance(0.4)) serve()
     if (random.chance(0.2)) copyDisk()
+    if (random.chance(0.05)) say({ what: 'not copied' })
+    if (random.chance(0.2)) say({ what: 'relabeled', team: `team ${random.below(4)}` })
     const copy = random.chance(0.3) ? copies.pop() : undefined
     if (copy !== undefined) {
       pass(random.below(day))
@@ -113,10 +118,13 @@ function live(random: Random, machine: string, told: MachineHappening[]): void {
   function copyDisk(): void {
     const copy = `${machine} copy ${told.length}`
     say({ what: 'copied', copy, bytes: random.below(2 ** 34), as: 'snapshot' })
-    copies.push(copy)
-    if (!random.chance(0.4)) return
+    if (!random.chance(0.4)) return void copies.push(copy)
     say({ what: 'named', copy, as: 'template' })
-    pass(random.below(30 * day))
+    const isSnapshotFirst = random.chance(0.5)
+    pass(random.below(15 * day))
+    say({ what: 'dropped', copy, as: isSnapshotFirst ? 'snapshot' : 'template' })
+    if (!isSnapshotFirst) return void copies.push(copy)
+    pass(random.below(15 * day))
     say({ what: 'dropped', copy, as: 'template' })
   }
 
