@@ -12,9 +12,9 @@ import type { BenchContext } from './row.ts'
 export type Billed = AsyncDisposable & {
   readonly organizationId: OrganizationId
   readonly userId: UserId
-  /** Of the period. */
+  /** The time at which the period begins. */
   readonly start: Date
-  /** Of an API key that reads usage. */
+  /** The secret of an API key that reads usage. */
   readonly secret: string
 }
 

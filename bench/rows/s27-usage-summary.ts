@@ -87,7 +87,7 @@ async function selectSum(
   ])
 }
 
-/** What was inserted, summed here from the rows. */
+/** The inserted rows, summed here. */
 async function inserted(db: Database, organizationId: string): Promise<Sums> {
   const { rows } = await sql<{ meter: string; seconds: string; bytes: string | null }>`
     select coalesce('compute_' || size || '_seconds', meter || '_byte_seconds') as meter,

@@ -9,7 +9,7 @@ import { pairUp, runRounds, time } from '../rounds.ts'
 import type { Bench, FigureRow } from '../row.ts'
 
 /**
- * What a start's check of the plan adds to its transaction, after a month of usage: compared with a
+ * The time that a start's check of the plan adds to its transaction, after a month of usage: compared with a
  * transaction that reads nothing.
  */
 export const bench: Bench = {

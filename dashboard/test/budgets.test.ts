@@ -28,7 +28,7 @@ test('an owner makes, changes and deletes a budget; a member is told who may', a
   await page.getByRole('option', { name: 'Refuse starts and stop machines' }).click()
   await dialog.getByLabel('Mail at percent').fill('50, 90')
   await dialog.getByRole('button', { name: 'Create the budget' }).click()
-  // What is wrong is told at its field, and what was typed stays.
+  // The message stands at the field that is wrong, and the typed text stays.
   await dialog.getByText(/must be a decimal string/).waitFor()
   await dialog.getByLabel('Amount').fill('12.505')
   await dialog.getByRole('button', { name: 'Create the budget' }).click()

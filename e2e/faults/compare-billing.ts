@@ -3,7 +3,7 @@ import type { Database } from '../../server/src/db/database.ts'
 import { listOrganizationIds } from '../../server/src/domain/billing/periods.ts'
 import { verifyPeriods } from '../../server/src/domain/billing/verification.ts'
 
-/** What is billed, until now, must follow from the log alone, as `computer admin billing verify` finds out. */
+/** The bill until now must follow from the log alone, as `computer admin billing verify` finds out. */
 export async function compareBilling(db: Database): Promise<string[]> {
   const { rows } = await sql<{ now: Date }>`
     select date_trunc('second', clock_timestamp()) as now`.execute(db)

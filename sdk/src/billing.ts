@@ -71,7 +71,7 @@ export class Usage {
     })
   }
 
-  /** What was used since the organization was created, as OpenMetrics text. */
+  /** The usage since the organization was created, as OpenMetrics text. */
   async metrics(options: CallOptions = {}): Promise<string> {
     const type = 'application/openmetrics-text'
     return this.#transport.bytes('GET /v1/usage/metrics', {}, type, readText, options)

@@ -60,7 +60,7 @@ test('a label is the value of a key that the organization chose; a change ends o
   await server.call('PATCH', path, { metadata: { task: '2' } })
   assert.deepEqual((await labelsOf(labeled.id)).slice(2), Array(2).fill('{"task":"2"}'))
 
-  // What is counted while it is stopped is its disk alone.
+  // The meters count only its disk while it is stopped.
   await disks.move(labeled.id, 'stop')
   await server.call('PATCH', path, { size: 'standard', metadata: { task: '3' } })
   assert.deepEqual((await labelsOf(labeled.id)).slice(4), ['{"task":"3"}'])

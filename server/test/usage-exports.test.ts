@@ -112,7 +112,7 @@ test('FOCUS has a row for each machine, meter and day, whose costs add up to the
   assert.equal(Number(days[10]!['ListCost']), 1.1)
 })
 
-/** What FOCUS 1.2 demands of every row (specification/columns of FOCUS_Spec, v1.2). */
+/** Checks that FOCUS 1.2 demands of every row (specification/columns of FOCUS_Spec, v1.2). */
 function checkFocus(rows: readonly Record<string, string>[]): void {
   assert.ok(rows.length > 0)
   for (const row of rows) {

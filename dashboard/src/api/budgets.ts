@@ -30,7 +30,7 @@ export function machineBudgetsQuery(machineId: string) {
   })
 }
 
-/** What a budget can be for: the machines, the keys that are not revoked, and the labels. */
+/** The choices for the scope of a budget: the machines, the keys that are not revoked, and the labels. */
 export const scopeChoicesQuery = queryOptions({
   queryKey: ['budgets', 'scopes'] as const,
   queryFn: async ({ signal }) => {

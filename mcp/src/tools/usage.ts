@@ -50,7 +50,7 @@ async function describeOrganization({ connection, signal }: ToolCall): Promise<s
   ].join('\n')
 }
 
-/** What is unusual about the account, and what happens when. */
+/** The states of the account that are unusual, and the times of their consequences. */
 function describeStanding(account: BillingAccount): string[] {
   const { pastDueSince, startingRefusedAt, trialEndsAt, machinesStopAt, nextPlanId } = account
   const next =

@@ -16,7 +16,7 @@ export function pageToWire<Row, Wire>(page: Page<Row>, toWire: (row: Row) => Wir
   return { ...page, data: page.data.map((row) => toWire(row)) }
 }
 
-/** What a row refers to, if it does. */
+/** The reference in the columns of a row, or null. */
 export function referenceToWire<Type extends string>(
   type: Type | null,
   id: string | null,

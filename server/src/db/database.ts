@@ -61,9 +61,12 @@ export function openDatabase(
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
 }
 
+/** After this long, every transaction that had begun is over. */
+export const transactionsEndWithinMs = 10 * 60_000
+
 /**
- * No transaction lasts longer than nine minutes, on which the closing of billing periods depends
- * (domain/accounts/periods.ts). Postgres before 17 lacks the limit of whole transactions; ours have few
+ * No transaction lasts longer than nine minutes: what is counted, closed or labeled once all transactions of a
+ * time are over depends on it. Postgres before 17 lacks the limit of whole transactions; ours have few
  * statements, and none waits for anything but the database.
  */
 const limitTransactions = `

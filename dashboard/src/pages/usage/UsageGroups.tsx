@@ -13,7 +13,7 @@ import { groupOf, readGrouping, writeGrouping, type Grouping } from './groups.ts
 import { sharesOf } from './shares.ts'
 import type { Window } from './window.ts'
 
-/** What each machine, caller or label used of a meter and, of a billing period, what all that it used costs. */
+/** The usage of a meter by machine, caller or label and, for a billing period, the cost of each. */
 export function UsageGroups({
   meter,
   window,

@@ -13,7 +13,7 @@ import { Series } from './Series.tsx'
 import { UsageGroups } from './UsageGroups.tsx'
 import { isWindowName, usePeriod, windowOf, windowWords, type WindowName } from './window.ts'
 
-/** What the organization used: each meter over time, and by who used it. */
+/** The usage of the organization: each meter over time, and by who used it. */
 export function UsagePage() {
   const { window: named } = useSearch({ from: '/app/usage' })
   const name = isWindowName(named) ? named : 'current'

@@ -1,6 +1,6 @@
 import type { UsageRecord } from '@computer/sdk'
 
-/** What usage is summed by: machines, callers, or the values of a label. */
+/** The groups that usage is summed by: machines, callers, or the values of a label. */
 export type Grouping = { readonly by: 'machine' | 'key' } | { readonly by: 'label'; key: string }
 
 /** As in the address: `machine`, `key`, or `label:KEY`. Anything else is by machine. */

@@ -2,7 +2,7 @@ import type { UsageLine, UsageRecord } from '@computer/sdk'
 import { groupOf } from './groups.ts'
 
 /**
- * What each group of the records costs, in whole cents by its key. Each amount is rounded with what was left of those
+ * The cost of each group of the records, in whole cents by its key. Each amount is rounded with what was left of those
  * before it, so that the groups add up to the lines exactly once all records are here.
  */
 export function sharesOf(

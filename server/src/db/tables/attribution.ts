@@ -7,9 +7,9 @@ export type ActorRef = { readonly type: ActorType; readonly id: string }
 /** The part of a machine's metadata that its organization counts usage by. */
 export type Labels = Readonly<Record<string, string>>
 
-/** What an event records beside what users see, so that the log alone determines the meters. */
+/** The facts that an event records beside those that users see. The log alone determines the meters. */
 export type EventFacts = {
-  /** Of the machine. */
+  /** The size of the machine. */
   readonly size?: MachineSize
   readonly disk_bytes?: number
   readonly created_by?: ActorRef
@@ -17,7 +17,7 @@ export type EventFacts = {
   readonly labels?: Labels
   /** The labels changed, and nothing else that is counted. */
   readonly relabeled?: true
-  /** Of a capture that is kept from now on, or no longer named. */
+  /** The capture that is kept from now on, or no longer named. */
   readonly capture_id?: CaptureId
   readonly bytes?: number
   readonly captured_by?: ActorRef

@@ -85,14 +85,22 @@ export async function lockOrganization(
   tx: Tx,
   { organizationId }: Pick<Actor, 'organizationId'>,
 ): Promise<void> {
-  const organization = await tx
+  const organization = await lockAnyOrganization(tx, organizationId)
+  // The caller was authorized before the deletion.
+  if (organization?.deleted_at) throw notFound(`organization ${organizationId}`)
+}
+
+/** The same for callers without an actor, who may find a deleted one. */
+export async function lockAnyOrganization(
+  tx: Tx,
+  organizationId: OrganizationId,
+): Promise<OrganizationRow | undefined> {
+  return tx
     .selectFrom('organizations')
-    .select('deleted_at')
+    .selectAll()
     .where('id', '=', organizationId)
     .forNoKeyUpdate()
     .executeTakeFirst()
-  // The caller was authorized before the deletion.
-  if (organization?.deleted_at) throw notFound(`organization ${organizationId}`)
 }
 
 /** Locks a user who is about to join or own an organization, so that their deletion waits or went first. */

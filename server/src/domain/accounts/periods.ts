@@ -1,6 +1,12 @@
 import type { OrganizationId } from '@computer/contract'
-import { sql } from 'kysely'
-import type { Database, PeriodRow, Tx } from '../../db/database.ts'
+import { sql, type UpdateObject } from 'kysely'
+import {
+  transactionsEndWithinMs,
+  type Database,
+  type PeriodRow,
+  type Schema,
+  type Tx,
+} from '../../db/database.ts'
 import type { Terms } from '../../db/tables/billing.ts'
 import { endOfMonth, startOfHour } from '../calendar.ts'
 
@@ -12,9 +18,6 @@ import { endOfMonth, startOfHour } from '../calendar.ts'
  * transaction that may still add to it is over. From its end on, `closed_through` of the account keeps
  * later events and bytes out of it, even if the clock is set back.
  */
-
-/** Longer than any transaction lasts: the connections' timeouts see to that (db/database.ts). */
-const closeAfterMs = 10 * 60_000
 
 /** Gives a new organization its account, and a period with the plan until the end of the month. */
 export async function openAccount(
@@ -84,11 +87,7 @@ export async function rollPeriod(tx: Tx, organizationId: OrganizationId): Promis
     const start = period.ends_at
     const terms = await findTerms(tx, organizationId, start)
     await openPeriod(tx, { organizationId, planId: nextPlanId ?? period.plan_id, terms, start })
-    await tx
-      .updateTable('billing_accounts')
-      .set({ next_plan_id: null })
-      .where('organization_id', '=', organizationId)
-      .execute()
+    await updateAccount(tx, organizationId, { next_plan_id: null })
   }
 }
 
@@ -102,6 +101,18 @@ export async function lockAccount(tx: Tx, organizationId: OrganizationId) {
     .where('a.organization_id', '=', organizationId)
     .forUpdate('a')
     .executeTakeFirstOrThrow()
+}
+
+export async function updateAccount(
+  tx: Tx,
+  organizationId: OrganizationId,
+  values: UpdateObject<Schema, 'billing_accounts'>,
+): Promise<void> {
+  await tx
+    .updateTable('billing_accounts')
+    .set(values)
+    .where('organization_id', '=', organizationId)
+    .execute()
 }
 
 /** The open period, and the time of the database. */
@@ -132,15 +143,13 @@ export async function endPeriod(
     .set({
       status: 'closing',
       ends_at: end,
-      closes_at: new Date(period.now.getTime() + closeAfterMs),
+      closes_at: new Date(period.now.getTime() + transactionsEndWithinMs),
     })
     .where('id', '=', period.id)
     .execute()
-  await tx
-    .updateTable('billing_accounts')
-    .set({ closed_through: sql`greatest(closed_through, ${end})` })
-    .where('organization_id', '=', period.organization_id)
-    .execute()
+  await updateAccount(tx, period.organization_id, {
+    closed_through: sql`greatest(closed_through, ${end})`,
+  })
 }
 
 /** Opens a period until the end of the month. The account is locked, or new. */

@@ -10,6 +10,7 @@ import {
   lockAccount,
   openPeriod,
   rollPeriod,
+  updateAccount,
   versionFor,
 } from './periods.ts'
 import { currentVersion } from './plans.ts'
@@ -30,11 +31,7 @@ export async function changePlan(
   const from = period.plan_id
   await dropWaitingChange(tx, period)
   if (!immediate && (await isLower(tx, planId, from))) {
-    await tx
-      .updateTable('billing_accounts')
-      .set({ next_plan_id: planId })
-      .where('organization_id', '=', organizationId)
-      .execute()
+    await updateAccount(tx, organizationId, { next_plan_id: planId })
     await storeTerms(tx, organizationId, period.ends_at, terms)
     return { from, effectiveAt: period.ends_at }
   }
@@ -74,11 +71,7 @@ export async function dropWaitingChange(
 ): Promise<void> {
   const organizationId = period.organization_id
   await lockAccount(tx, organizationId)
-  await tx
-    .updateTable('billing_accounts')
-    .set({ next_plan_id: null })
-    .where('organization_id', '=', organizationId)
-    .execute()
+  await updateAccount(tx, organizationId, { next_plan_id: null })
   await tx
     .deleteFrom('organization_terms')
     .where('organization_id', '=', organizationId)

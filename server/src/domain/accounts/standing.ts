@@ -6,7 +6,7 @@ import type { PeriodRow, Schema, Tx } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
 import { countsAsRunning } from '../running.ts'
 import { noteAudit } from './audit-events.ts'
-import { findOpenPeriod, lockAccount, rollPeriod } from './periods.ts'
+import { findOpenPeriod, lockAccount, rollPeriod, updateAccount } from './periods.ts'
 import { dropWaitingChange } from './plan-changes.ts'
 import { getEntitlements, type Entitlements } from './plans.ts'
 
@@ -56,11 +56,7 @@ export async function changeStanding(
   if (isSame(account, next)) return
   // The change to the sign-up plan was that of the canceled account.
   if (account.state === 'canceled' && next.state !== 'canceled') await dropWaitingChange(tx, period)
-  await tx
-    .updateTable('billing_accounts')
-    .set({ ...next, standing_due_at: sql`clock_timestamp()` })
-    .where('organization_id', '=', organizationId)
-    .execute()
+  await updateAccount(tx, organizationId, { ...next, standing_due_at: sql`clock_timestamp()` })
   await noteStanding(tx, organizationId, account.state, next, change.by)
 }
 

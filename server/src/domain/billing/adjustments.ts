@@ -68,7 +68,7 @@ export async function listAdjustments(
     .execute()
 }
 
-/** What adjustments come to. */
+/** The sum of adjustments, in cents. */
 export function sumAdjustments(adjustments: readonly Adjustment[]): bigint {
   return adjustments.reduce((sum, { amount_cents }) => sum + BigInt(amount_cents), 0n)
 }

@@ -1,24 +1,19 @@
 import type { MachineId, Meter, OrganizationId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
-import type { ActorType, Labels } from '../../db/tables/attribution.ts'
 import { cutIntervals, type UsageWindow } from '../events/meter-intervals.ts'
 import { egressHours } from '../previews/egress.ts'
-import { withNames } from './usage-names.ts'
+import { withNames, type UsageRecord } from './usage-names.ts'
 
-export type DailyUsage = {
+export type DailyUsage = Pick<UsageRecord, 'actor_type' | 'actor_id' | 'actor_name' | 'labels'> & {
   /** The first moment of the day in UTC, which may be before the window. */
   readonly day: Date
   readonly machine_id: MachineId
   readonly machine_name: string
-  readonly actor_type: ActorType | null
-  readonly actor_id: string | null
-  readonly actor_name: string | null
-  readonly labels: Labels
   readonly quantity: bigint
 }
 
-/** What each machine used of a meter on each day, by caller and labels. The sum is the usage of the window. */
+/** The usage of a meter by each machine on each day, by caller and labels. The sum is the usage of the window. */
 export async function readDailyUsage(
   db: Database,
   organizationId: OrganizationId,

@@ -9,7 +9,6 @@ import { readDailyUsage, type DailyUsage } from './daily-usage.ts'
 import type { Adjustment } from './adjustments.ts'
 import { findPeriod } from './periods.ts'
 import { summarize } from './summary.ts'
-import { readTariff } from './tariff.ts'
 
 /*
  * The costs of a billing period in the format FOCUS 1.2 of the FinOps Foundation (focus.finops.org): a row for
@@ -31,7 +30,6 @@ export async function* readFocus(
 ): AsyncGenerator<readonly string[]> {
   const period = await findPeriod(db, organizationId, time)
   const summary = await summarize(db, period)
-  const tariff = await readTariff(db, period)
   const { starts_at: start, ends_at: end } = period
   const shared = {
     ...(await readAccount(db, organizationId)),
@@ -53,7 +51,7 @@ export async function* readFocus(
       const row: Row = {
         ...meterFields,
         ...fieldsOfDay(usage, { start, end }),
-        ...costs(tariff, meter, usage.quantity, shares[index]!),
+        ...costs(summary.tariff, meter, usage.quantity, shares[index]!),
       }
       yield columns.map((column) => row[column] ?? '')
     }

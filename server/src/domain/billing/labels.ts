@@ -3,9 +3,10 @@ import { sql } from 'kysely'
 import { isDeepStrictEqual } from 'node:util'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
-import type { Database } from '../../db/database.ts'
+import { transactionsEndWithinMs, type Database } from '../../db/database.ts'
 import { auditedBy, noteAudit } from '../accounts/audit-events.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
+import { inMs } from '../claims.ts'
 import { labelsOf } from '../events/attribution.ts'
 import { appendEvent } from '../events/events.ts'
 import { lockAnyMachine } from '../find-machine.ts'
@@ -16,8 +17,6 @@ import { lockAnyMachine } from '../find-machine.ts'
  * change, a pass of the worker gives every machine its labels.
  */
 
-/** Longer than any transaction lasts that may have read the keys before (db/database.ts). */
-const relabelFor = sql`interval '10 minutes'`
 const batchSize = 100
 
 export async function getLabelKeys(
@@ -44,7 +43,8 @@ export async function setLabelKeys(
     if (isDeepStrictEqual(before, keys)) return before
     const { label_keys: stored, name } = await tx
       .updateTable('organizations')
-      .set({ label_keys: [...keys], relabel_until: sql<Date>`now() + ${relabelFor}` })
+      // A transaction that is not over yet may have read the keys before.
+      .set({ label_keys: [...keys], relabel_until: inMs(transactionsEndWithinMs) })
       .where('id', '=', actor.organizationId)
       .returning(['label_keys', 'name'])
       .executeTakeFirstOrThrow()

@@ -1,8 +1,15 @@
 import type { MachineId, OrganizationId } from '@computer/contract'
-import { sql, type Updateable } from 'kysely'
+import { sql } from 'kysely'
 import type { App } from '../../app.ts'
-import type { Schema, Tx } from '../../db/database.ts'
-import { findOpenPeriod, forEachOf, lockAccount, rollPeriod } from '../accounts/periods.ts'
+import type { Tx } from '../../db/database.ts'
+import { lockAnyOrganization } from '../accounts/organizations.ts'
+import {
+  findOpenPeriod,
+  forEachOf,
+  lockAccount,
+  rollPeriod,
+  updateAccount,
+} from '../accounts/periods.ts'
 import { changePlan, isLower } from '../accounts/plan-changes.ts'
 import { currentVersion, getEntitlements, graceDays } from '../accounts/plans.ts'
 import { giveNotice, isGiven, type Notice } from '../accounts/standing-notices.ts'
@@ -79,15 +86,10 @@ async function advanceStanding(
 
 /** Locks the organization and its account. False if another worker was faster. */
 async function lockDue(tx: Tx, organizationId: OrganizationId): Promise<boolean> {
-  await tx
-    .selectFrom('organizations')
-    .select('id')
-    .where('id', '=', organizationId)
-    .forNoKeyUpdate()
-    .execute()
+  await lockAnyOrganization(tx, organizationId)
   const { is_deleted: isDeleted } = await lockAccount(tx, organizationId)
   if (isDeleted) {
-    await change(tx, organizationId, { standing_due_at: null })
+    await updateAccount(tx, organizationId, { standing_due_at: null })
     return false
   }
   const due = await tx
@@ -139,7 +141,7 @@ async function followPlan(step: Step, account: Account): Promise<void> {
     trial_ends_at: null,
     plan_ends_at: null,
   } as const
-  await change(tx, organizationId, active)
+  await updateAccount(tx, organizationId, active)
   await noteStanding(tx, organizationId, state, active)
 }
 
@@ -151,13 +153,13 @@ async function stopBeyond(step: Step, account: Account): Promise<MachineId[]> {
   const excess = await findExcess(step, account)
   if (excess.machines.length === 0) {
     const isOver = account.plan_ends_at === null && !(await isAnyStopping(tx, organizationId))
-    if (isOver) await change(tx, organizationId, { machines_stop_at: null })
+    if (isOver) await updateAccount(tx, organizationId, { machines_stop_at: null })
     return []
   }
   const notice = { organizationId, kind: 'machines_stop', occasion: stopAt } as const
   if (!(await isGiven(tx, notice))) {
     const occasion = now < after(stopAt, -stopNoticeMs) ? stopAt : after(now, stopNoticeMs)
-    await change(tx, organizationId, { machines_stop_at: occasion })
+    await updateAccount(tx, organizationId, { machines_stop_at: occasion })
     const text = machinesWillStop(occasion, excess)
     await giveNotice(tx, config, { ...notice, occasion, ...text })
     return []
@@ -167,7 +169,7 @@ async function stopBeyond(step: Step, account: Account): Promise<MachineId[]> {
   const stopped = await stopRunning(tx, excess.machines, message)
   const text = machinesStopped(excess)
   await giveNotice(tx, config, { ...notice, kind: 'machines_stopped', ...text })
-  return stopped.map(({ id }) => id)
+  return stopped
 }
 
 /** The machines that run beyond the plan that has followed, or will. */
@@ -213,7 +215,7 @@ async function schedule(step: Step, account: Account): Promise<void> {
   const [next = null] = times
     .filter((time) => time !== null && time > now)
     .toSorted((a, b) => a!.getTime() - b!.getTime())
-  await change(tx, organizationId, { standing_due_at: next })
+  await updateAccount(tx, organizationId, { standing_due_at: next })
 }
 
 /** An hour early, so that a busy worker is not late. */
@@ -223,16 +225,4 @@ function announcedAt(stopAt: Date): Date {
 
 function after(time: Date, ms: number): Date {
   return new Date(time.getTime() + ms)
-}
-
-async function change(
-  tx: Tx,
-  organizationId: OrganizationId,
-  columns: Updateable<Schema['billing_accounts']>,
-): Promise<void> {
-  await tx
-    .updateTable('billing_accounts')
-    .set(columns)
-    .where('organization_id', '=', organizationId)
-    .execute()
 }

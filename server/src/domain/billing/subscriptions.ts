@@ -1,10 +1,11 @@
 import type { OrganizationId } from '@computer/contract'
-import { sql, type Selectable, type UpdateObject } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Database, Schema, Tx } from '../../db/database.ts'
 import type { CustomerReading, Subscription } from '../../payments/provider.ts'
 import { noteAudit } from '../accounts/audit-events.ts'
-import { findOpenPeriod, lockAccount, rollPeriod } from '../accounts/periods.ts'
+import { lockAnyOrganization } from '../accounts/organizations.ts'
+import { findOpenPeriod, lockAccount, rollPeriod, updateAccount } from '../accounts/periods.ts'
 import { changePlan, isLower } from '../accounts/plan-changes.ts'
 import { changeStanding } from '../accounts/standing.ts'
 import { endOfMonth } from '../calendar.ts'
@@ -45,10 +46,10 @@ export async function refreshSubscription(
     app.log.error(fields, 'a customer has more than one subscription; cancel these at the provider')
   }
   await app.db.transaction().execute(async (tx) => {
-    const organization = await lockFor(tx, organizationId)
+    const organization = (await lockAnyOrganization(tx, organizationId))!
     const account = await lockAccount(tx, organizationId)
     if (account.applied_reading >= ticket.number) return
-    await setAccount(tx, organizationId, { applied_reading: ticket.number })
+    await updateAccount(tx, organizationId, { applied_reading: ticket.number })
     await applyReading(tx, app, { organization, account, reading })
   })
 }
@@ -71,7 +72,7 @@ async function applyReading(
   // The account may have another state since then: it is not canceled again.
   const isKnownToBeOver = isOver && account.subscription_ended_at !== null
   if (isKnownToBeOver && account.subscription_id === subscription.id) return
-  await setAccount(tx, id, {
+  await updateAccount(tx, id, {
     subscription_id: subscription.id,
     subscription_ended_at: isOver
       ? (account.subscription_ended_at ?? subscription.endedAt ?? sql<Date>`clock_timestamp()`)
@@ -126,7 +127,7 @@ async function applyPlan(
     log.warn(fields, 'the price of a subscription belongs to no plan of the catalog')
     return
   }
-  await setAccount(tx, id, { subscription_plan_id: planId })
+  await updateAccount(tx, id, { subscription_plan_id: planId })
   await rollPeriod(tx, id)
   const period = await findOpenPeriod(tx, id)
   // Nobody is given more for ending a subscription.
@@ -153,26 +154,4 @@ async function isKnown(db: Database, planId: string): Promise<boolean> {
     .limit(1)
     .executeTakeFirst()
   return plan !== undefined
-}
-
-/** In the order of locks, the organization comes before its account. */
-async function lockFor(tx: Tx, organizationId: OrganizationId) {
-  return tx
-    .selectFrom('organizations')
-    .select(['id', 'name'])
-    .where('id', '=', organizationId)
-    .forNoKeyUpdate()
-    .executeTakeFirstOrThrow()
-}
-
-async function setAccount(
-  tx: Tx,
-  organizationId: OrganizationId,
-  values: UpdateObject<Schema, 'billing_accounts'>,
-): Promise<void> {
-  await tx
-    .updateTable('billing_accounts')
-    .set(values)
-    .where('organization_id', '=', organizationId)
-    .execute()
 }

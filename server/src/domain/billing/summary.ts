@@ -3,13 +3,14 @@ import type { Actor } from '../../actor.ts'
 import type { Database, PeriodRow } from '../../db/database.ts'
 import { usageOf } from '../events/meter-intervals.ts'
 import { egressOf } from '../previews/egress.ts'
-import { rate, type RatedLine, type Rating, type Usage } from '../rating.ts'
+import { rate, type RatedLine, type Rating, type Tariff, type Usage } from '../rating.ts'
 import { listAdjustments, sumAdjustments, type Adjustment } from './adjustments.ts'
 import { findPeriod } from './periods.ts'
-import { readTariff } from './tariff.ts'
+import { readTariff, type PeriodTariff } from './tariff.ts'
 
 export type Summary = Rating & {
   readonly period: PeriodRow
+  readonly tariff: PeriodTariff
   readonly currency: string
   readonly adjustments: readonly Adjustment[]
 }
@@ -28,26 +29,22 @@ export async function getSummary(
  * the adjustments.
  */
 export async function summarize(db: Database, period: PeriodRow): Promise<Summary> {
-  const rating = await ratePeriod(db, period)
+  const tariff = await readTariff(db, period)
+  const rating = await ratePeriod(db, period, tariff)
   const adjustments = await listAdjustments(db, period)
   const totalCents = rating.totalCents + sumAdjustments(adjustments)
-  return { ...rating, totalCents, adjustments, period }
+  return { ...rating, totalCents, adjustments, period, tariff, currency: tariff.currency }
 }
 
-async function ratePeriod(
-  db: Database,
-  period: PeriodRow,
-): Promise<Rating & { readonly currency: string }> {
-  const tariff = await readTariff(db, period)
-  const { currency } = tariff
+async function ratePeriod(db: Database, period: PeriodRow, tariff: Tariff): Promise<Rating> {
   if (period.status !== 'final') {
     const usage = await readUsage(db, period.organization_id, period)
-    return { ...rate(tariff, usage), currency }
+    return rate(tariff, usage)
   }
   const lines = await readLines(db, period)
   const usage = new Map(lines.map(({ meter, quantity }) => [meter, quantity]))
   const totalCents = lines.reduce((sum, { amountCents }) => sum + amountCents, 0n)
-  return { ...rate(tariff, usage), lines, totalCents, currency }
+  return { ...rate(tariff, usage), lines, totalCents }
 }
 
 /** Everything that an organization used in a period. */

@@ -9,11 +9,10 @@ type TariffPeriod = Pick<
   'plan_id' | 'catalog_version' | 'terms' | 'has_whole_allowance' | 'starts_at' | 'ends_at'
 >
 
+export type PeriodTariff = Tariff & { readonly currency: string }
+
 /** What a period is priced under: its own version of the catalog, and the terms it began with. */
-export async function readTariff(
-  db: Database,
-  period: TariffPeriod,
-): Promise<Tariff & { readonly currency: string }> {
+export async function readTariff(db: Database, period: TariffPeriod): Promise<PeriodTariff> {
   const { catalog_version: version, terms } = period
   const plan = await getPlan(db, version, period.plan_id)
   const sizes = await listSizes(db, version)

@@ -7,7 +7,7 @@ import { unitOf } from '../rating.ts'
 import { readUsage } from './summary.ts'
 
 /**
- * What an organization used since it was created, as OpenMetrics text: a counter for each meter. The sums of
+ * The usage of an organization since it was created, as OpenMetrics text: a counter for each meter. The sums of
  * final periods are stored, so a scrape costs as much as a summary.
  */
 export async function readUsageMetrics(

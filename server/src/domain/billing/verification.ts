@@ -5,7 +5,6 @@ import { egressOf } from '../previews/egress.ts'
 import { rate, type RatedLine } from '../rating.ts'
 import { sumAdjustments } from './adjustments.ts'
 import { summarize } from './summary.ts'
-import { readTariff } from './tariff.ts'
 
 export type Difference = {
   readonly organizationId: OrganizationId
@@ -37,8 +36,8 @@ export async function verifyPeriods(
     const usage = usages[index]!
     const window = { start: period.starts_at, end: period.ends_at }
     usage.set('egress_bytes', await egressOf(db, organizationId, window))
-    const { lines: recomputed } = rate(await readTariff(db, period), usage)
-    const { lines: billed, adjustments } = await summarize(db, period)
+    const { lines: billed, adjustments, tariff } = await summarize(db, period)
+    const { lines: recomputed } = rate(tariff, usage)
     differences.push(
       ...compare(period, billed, recomputed),
       ...compareAdjustments(period, sumAdjustments(adjustments)),

@@ -4,8 +4,7 @@ import type { App } from '../../app.ts'
 import type { Database, Tx } from '../../db/database.ts'
 import { forEachOf } from '../accounts/periods.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
-import { moveMachine } from '../events/machine-states.ts'
-import { lockAnyMachine } from '../find-machine.ts'
+import { stopForReason } from '../events/machine-states.ts'
 import { mailOwners } from './mails.ts'
 import { hasReached, isExhausted, reachesAt } from './measure.ts'
 import { isMachineInScope } from './scope.ts'
@@ -125,13 +124,10 @@ async function work(
 }
 
 async function stopSome(tx: Tx, budget: MeasuredBudget): Promise<MachineId[]> {
+  const message = `stopped by ${nameBudget(budget)}: ${describeUse(budget)} used`
   const stopped: MachineId[] = []
   for (const { id } of await findRunning(tx, budget)) {
-    const machine = await lockAnyMachine(tx, id)
-    if (machine.state !== 'running') continue
-    const message = `stopped by ${nameBudget(budget)}: ${describeUse(budget)} used`
-    await moveMachine(tx, machine, 'stopping', { wanted: 'stopped', stop_by_force: false, message })
-    stopped.push(id)
+    if (await stopForReason(tx, id, message)) stopped.push(id)
   }
   return stopped
 }

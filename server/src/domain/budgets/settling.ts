@@ -1,6 +1,6 @@
 import type { BudgetId } from '@computer/contract'
 import { sql } from 'kysely'
-import type { Database, Tx } from '../../db/database.ts'
+import { transactionsEndWithinMs, type Database, type Tx } from '../../db/database.ts'
 import { findBudgets, readUse, type BudgetState, type UseRow } from './use.ts'
 
 /*
@@ -9,8 +9,7 @@ import { findBudgets, readUse, type BudgetState, type UseRow } from './use.ts'
  * bytes of the gateway are summed up by.
  */
 
-/** Longer than any transaction lasts (db/database.ts). */
-const settleAfter = sql`interval '10 minutes'`
+const settleAfter = sql`${transactionsEndWithinMs} * interval '1 millisecond'`
 /** Windows that are over are of no use, unless the clock is set back. */
 const keptFor = sql`interval '62 days'`
 

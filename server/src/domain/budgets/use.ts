@@ -1,6 +1,7 @@
 import type { BudgetId, MachineSize } from '@computer/contract'
 import { sql, type RawBuilder } from 'kysely'
 import type { BudgetRow, Database } from '../../db/database.ts'
+import { countsAsRunning } from '../running.ts'
 import { measure, type Measure, type PricedQuantity, type WaitingRun } from './measure.ts'
 import { isMachineInScope, isUsageInScope } from './scope.ts'
 import { windowEnd, windowStart } from './windows.ts'
@@ -167,8 +168,7 @@ export async function readRuns(
         ) else 0 end as ran_seconds
       from asked b
       join machines m on m.organization_id = b.organization_id and ${isMachineInScope}
-      where m.deleted_at is null and m.wanted = 'running'
-        and m.state not in ('stopped', 'error', 'deleting')
+      where m.deleted_at is null and ${countsAsRunning}
       union all
       select id, minimum_run_seconds, version, currency, 'compute', ${newSize}, 0 from asked
     )

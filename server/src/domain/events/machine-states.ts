@@ -1,7 +1,13 @@
-import { machineTransitions, type MachineEventType, type MachineState } from '@computer/contract'
+import {
+  machineTransitions,
+  type MachineEventType,
+  type MachineId,
+  type MachineState,
+} from '@computer/contract'
 import { sql, type Updateable } from 'kysely'
 import type { MachineRow, Schema, Tx } from '../../db/database.ts'
 import { conflict, illegalMove } from '../../errors.ts'
+import { lockAnyMachine } from '../find-machine.ts'
 import { insertEvent } from './events.ts'
 
 /** The event that entering a state emits. */
@@ -68,4 +74,15 @@ export async function moveMachine(
     message: message ?? null,
   })
   return moved
+}
+
+/**
+ * Requests an ordinary stop of a machine of any organization, for a reason that its event says. A machine that
+ * does not run is left alone. Returns whether it was running; the caller publishes it after the commit.
+ */
+export async function stopForReason(tx: Tx, id: MachineId, message: string): Promise<boolean> {
+  const machine = await lockAnyMachine(tx, id)
+  if (machine.state !== 'running') return false
+  await moveMachine(tx, machine, 'stopping', { wanted: 'stopped', stop_by_force: false, message })
+  return true
 }

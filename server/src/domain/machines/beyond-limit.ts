@@ -1,7 +1,6 @@
-import type { OrganizationId } from '@computer/contract'
+import type { MachineId, OrganizationId } from '@computer/contract'
 import type { MachineRow, Tx } from '../../db/database.ts'
-import { moveMachine } from '../events/machine-states.ts'
-import { lockAnyMachine } from '../find-machine.ts'
+import { stopForReason } from '../events/machine-states.ts'
 import { countsAsRunning } from '../running.ts'
 
 export type RunningMachine = Pick<MachineRow, 'id' | 'name' | 'state'>
@@ -43,13 +42,10 @@ export async function stopRunning(
   tx: Tx,
   machines: readonly RunningMachine[],
   message: string,
-): Promise<RunningMachine[]> {
-  const stopped: RunningMachine[] = []
+): Promise<MachineId[]> {
+  const stopped: MachineId[] = []
   for (const { id } of machines.filter(({ state }) => state === 'running')) {
-    const machine = await lockAnyMachine(tx, id)
-    if (machine.state !== 'running') continue
-    const change = { wanted: 'stopped', stop_by_force: false, message } as const
-    stopped.push(await moveMachine(tx, machine, 'stopping', change))
+    if (await stopForReason(tx, id, message)) stopped.push(id)
   }
   return stopped
 }

@@ -34,7 +34,7 @@ export async function requireRoomForMachine(
   await requireCompute(tx, actor, entitlements, running)
 }
 
-/** What the limits of machines count. */
+/** The machines of an organization, and those that run, as the limits count them. */
 export async function readMachineCounts(db: Database, actor: Pick<Actor, 'organizationId'>) {
   return db
     .selectFrom('machines')

@@ -2,6 +2,7 @@ import type { MachineId, OrganizationId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Tx } from '../../db/database.ts'
+import { lockAnyOrganization } from '../accounts/organizations.ts'
 import { findOpenPeriod, forEachOf } from '../accounts/periods.ts'
 import { getEntitlements } from '../accounts/plans.ts'
 import { countsAsRunning } from '../running.ts'
@@ -34,12 +35,7 @@ export async function stopUsedUp(app: Pick<App, 'db' | 'changes'>): Promise<void
 }
 
 async function checkCompute(tx: Tx, organizationId: OrganizationId): Promise<MachineId[]> {
-  await tx
-    .selectFrom('organizations')
-    .select('id')
-    .where('id', '=', organizationId)
-    .forNoKeyUpdate()
-    .execute()
+  await lockAnyOrganization(tx, organizationId)
   const entitlements = await getEntitlements(tx, organizationId)
   if (entitlements.whenUsedUp !== 'stop') {
     await checkComputeAt(tx, await findOpenPeriod(tx, organizationId), null)
@@ -58,8 +54,7 @@ async function checkCompute(tx: Tx, organizationId: OrganizationId): Promise<Mac
   await checkComputeAt(tx, period, new Date(period.now.getTime() + Math.max(ms, lookAgainMs)))
   if (remaining > 0n) return []
   const message = `stopped because the compute that plan ${entitlements.planId} includes is used up`
-  const stopped = await stopRunning(tx, machines, message)
-  return stopped.map(({ id }) => id)
+  return stopRunning(tx, machines, message)
 }
 
 /** The machines that use compute, or are about to. */

@@ -8,7 +8,7 @@ import type { FormState } from '../../../ui/use-form.ts'
 /** `organization`, `machine:ID`, `key:ID` or `label:KEY`. */
 export type ScopeChoice = string
 
-/** What a budget counts, and the value of a label. */
+/** The fields for the scope of a budget, and for the value of a label. */
 export function ScopeFields({
   form,
   scope,

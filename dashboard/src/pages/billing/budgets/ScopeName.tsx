@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { scopeChoicesQuery } from '../../../api/budgets.ts'
 import { MachineLink } from '../../machine/MachineLink.tsx'
 
-/** What a budget counts. */
+/** The scope of a budget, in words. */
 export function ScopeName({
   scope: { machineId, apiKeyId, label },
 }: {
