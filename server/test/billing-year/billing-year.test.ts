@@ -2,12 +2,10 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createApi } from '../../src/api/server.ts'
 import { setLabelKeys } from '../../src/domain/billing/labels.ts'
 import { verifyPeriods } from '../../src/domain/billing/verification.ts'
-import { callWith } from '../call.ts'
-import { openClockedDatabase } from '../database-clock.ts'
 import { startTestServer } from '../harness.ts'
+import { simulateClock } from '../simulated-clock.ts'
 import { accountStory, founded, over } from './account-story.ts'
 import { doRounds, livingAccount } from './accounting.ts'
 import { catalogs } from './catalogs.ts'
@@ -20,15 +18,12 @@ import { tellMachines } from './machine-story.ts'
  * with it (year.mjs) bills the same story. Every number must be the same.
  */
 
-const server = await startTestServer({ after }, { worker: false })
+const clock = simulateClock(new Date(founded))
+const server = await startTestServer({ after }, { worker: false, prepare: clock.prepare })
+after(() => clock[Symbol.asyncDispose]())
+const { app, call } = server
 const actor = await server.user('owner')
 const { organizationId } = actor
-const clock = await openClockedDatabase(server.databaseUrl, new Date(founded))
-after(() => clock.db.destroy())
-const app = { ...server.app, db: clock.db }
-const http = createApi(app)
-after(() => http.close())
-const call = callWith(http, { authorization: `Bearer ${server.key}` })
 
 const machineStory = tellMachines(2028)
 
@@ -38,7 +33,7 @@ test('a year is billed as an independent program bills it, to the cent', async (
   const billed = await readBills()
   assert.equal(billed.length, expected.length)
   for (const [index, bill] of billed.entries()) assert.deepEqual(bill, expected[index])
-  const { periods, differences } = await verifyPeriods(clock.db, organizationId)
+  const { periods, differences } = await verifyPeriods(app.db, organizationId)
   assert.deepEqual([periods, differences], [expected.length, []])
 })
 
@@ -46,11 +41,11 @@ test('a year is billed as an independent program bills it, to the cent', async (
 async function live(): Promise<void> {
   await setLabelKeys(app, actor, ['team'])
   const doToMachine = livingMachines(app, actor)
-  const doToAccount = livingAccount(clock.db, organizationId)
+  const doToAccount = livingAccount(app.db, organizationId)
   const happenings = [
     ...machineStory.map((it) => ({ at: it.at, happen: () => doToMachine(it) })),
     ...accountStory.map((it) => ({ at: it.at, happen: () => doToAccount(it) })),
-    ...roundsOfWorker().map((at) => ({ at, happen: () => doRounds(clock.db) })),
+    ...roundsOfWorker().map((at) => ({ at, happen: () => doRounds(app.db) })),
   ].toSorted((a, b) => a.at.localeCompare(b.at))
   for (const { at, happen } of happenings) {
     await clock.set(new Date(at))

@@ -1,6 +1,6 @@
 import type { MachineSize } from '@computer/contract'
 import { founded, over } from './account-story.ts'
-import { createRandom, type Random } from './random.ts'
+import { createRandom, type Random } from '../../../e2e/harness/random.ts'
 
 /* The lives of fifty machines in the simulated year: the same for the same seed. */
 
@@ -40,15 +40,15 @@ export function tellMachines(seed: number): MachineHappening[] {
 }
 
 function live(random: Random, machine: string, told: MachineHappening[]): void {
-  const isOld = random.chance(0.4)
+  const isOld = random.fraction() < 0.4
   let now = yearStart + 3_600_000 + random.below(isOld ? 9 * day : 300 * day)
   if (now >= noBirths[0] && now < noBirths[1]) now = noBirths[1] + random.below(day)
-  const isKept = random.chance(0.3)
+  const isKept = random.fraction() < 0.3
   const death = Math.min(now + random.below(isKept ? 900 * day : 160 * day), yearEnd - 12 * day)
   let size = random.below(3)
   const copies: string[] = []
   say({ what: 'created', size: sizes[size]! })
-  const isStarted = random.chance(0.8)
+  const isStarted = random.fraction() < 0.8
   pass(random.below(40_000))
   say({ what: isStarted ? 'running' : 'stopped' })
   let isRunning = isStarted
@@ -66,27 +66,27 @@ function live(random: Random, machine: string, told: MachineHappening[]): void {
 
   function run(): void {
     pass(duration(18))
-    if (random.chance(0.4)) serve()
-    if (random.chance(0.2)) copyDisk()
-    if (random.chance(0.05)) say({ what: 'not copied' })
-    if (random.chance(0.2)) say({ what: 'relabeled', team: `team ${random.below(4)}` })
-    const copy = random.chance(0.3) ? copies.pop() : undefined
+    if (random.fraction() < 0.4) serve()
+    if (random.fraction() < 0.2) copyDisk()
+    if (random.fraction() < 0.05) say({ what: 'not copied' })
+    if (random.fraction() < 0.2) say({ what: 'relabeled', team: `team ${random.below(4)}` })
+    const copy = random.fraction() < 0.3 ? copies.pop() : undefined
     if (copy !== undefined) {
       pass(random.below(day))
       say({ what: 'dropped', copy, as: 'snapshot' })
     }
-    if (random.chance(0.1)) return fail()
+    if (random.fraction() < 0.1) return fail()
     pass(random.below(90_000))
     say({ what: 'stopping' })
     pass(random.below(60_000))
     // A guest may refuse to shut down.
-    isRunning = random.chance(0.1)
+    isRunning = random.fraction() < 0.1
     say({ what: isRunning ? 'running' : 'stopped' })
   }
 
   function rest(): void {
     pass(duration(9))
-    if (size < 2 && random.chance(0.15)) {
+    if (size < 2 && random.fraction() < 0.15) {
       size += 1
       say({ what: 'resized', size: sizes[size]! })
       pass(random.below(3_000))
@@ -110,7 +110,7 @@ function live(random: Random, machine: string, told: MachineHappening[]): void {
   function serve(): void {
     // The last moment of the month, or any.
     const last = Date.UTC(2028, new Date(now).getUTCMonth() + 1) - 1
-    const isLast = random.chance(0.3) && last > now && last < death && now < Date.UTC(2029, 0)
+    const isLast = random.fraction() < 0.3 && last > now && last < death && now < Date.UTC(2029, 0)
     if (isLast) now = last
     say({ what: 'served', bytes: 1 + random.below(2 ** 36) })
   }
@@ -118,9 +118,9 @@ function live(random: Random, machine: string, told: MachineHappening[]): void {
   function copyDisk(): void {
     const copy = `${machine} copy ${told.length}`
     say({ what: 'copied', copy, bytes: random.below(2 ** 34), as: 'snapshot' })
-    if (!random.chance(0.4)) return void copies.push(copy)
+    if (random.fraction() >= 0.4) return void copies.push(copy)
     say({ what: 'named', copy, as: 'template' })
-    const isSnapshotFirst = random.chance(0.5)
+    const isSnapshotFirst = random.fraction() < 0.5
     pass(random.below(15 * day))
     say({ what: 'dropped', copy, as: isSnapshotFirst ? 'snapshot' : 'template' })
     if (!isSnapshotFirst) return void copies.push(copy)
@@ -130,13 +130,13 @@ function live(random: Random, machine: string, told: MachineHappening[]): void {
 
   /** Most are days, and some are shorter than a second. */
   function duration(days: number): number {
-    return random.below(random.chance(0.15) ? 1_500 : days * day)
+    return random.below(random.fraction() < 0.15 ? 1_500 : days * day)
   }
 
   /** Time passes. Every fourth moment is a whole second. */
   function pass(ms: number): void {
     now += ms
-    if (random.chance(0.25)) now = Math.ceil(now / 1_000) * 1_000
+    if (random.fraction() < 0.25) now = Math.ceil(now / 1_000) * 1_000
   }
 
   function say(happening: Untold): void {
