@@ -183,6 +183,8 @@ function periodIn(month: string, hours: number | null): PeriodRow {
     closed_at: null,
     adjustments_cents: null,
     compute_check_at: null,
+    compute_settled: {},
+    compute_settled_through: null,
     invoice_state: null,
     invoice_id: null,
     invoice_attempts: 0,

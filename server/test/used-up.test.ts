@@ -1,8 +1,11 @@
-import type { OrganizationId } from '@computer/contract'
+import type { MachineId, OrganizationId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { rollPeriods } from '../src/domain/accounts/periods.ts'
+import { nextSettling, settledHour } from '../src/domain/events/settled-hour.ts'
+import { readCompute } from '../src/domain/machines/compute.ts'
 import { stopUsedUp } from '../src/domain/machines/used-up.ts'
 import { hoursAgo, monthStart, moveOpenPeriod, periodsOf } from './billing-clock.ts'
 import { collide, holdOrganization } from './forced-race.ts'
@@ -47,17 +50,23 @@ test('stop: a start sets the time of the check, and all is stopped when the comp
   const { call, organizationId: id } = await usedUp('stop', { included: 3 })
   const { id: second } = await newest(id)
   assert.equal((await call('POST', `/v1/machines/${second}/start`)).status, 202)
+  await sql`update meter_intervals set started_at = now() - interval '5 hours 56 minutes'
+    where organization_id = ${id} and meter = 'compute'`.execute(db)
   await stopUsedUp(server.app)
   const before = await checkOf(id)
-  // 3 standard-hours less 2 that were used; two machines of half a standard-hour each use one in an hour.
-  const left = before!.getTime() - Date.now()
-  assert.ok(Math.abs(left - 3_600_000) < 60_000, String(left))
+  // Of 3 standard-hours, two machines have used all but 2 minutes, and need a second for a second of it. An
+  // hour may be settled before.
+  const left =
+    before!.getTime() - Math.min(Date.now() + 120_000, nextSettling(new Date()).getTime())
+  assert.ok(Math.abs(left) < 10_000, String(left))
   await stopUsedUp(server.app)
   assert.deepEqual(await checkOf(id), before)
   assert.deepEqual(await statesOf(id), ['running', 'starting'])
 
   await sql`update meter_intervals set started_at = started_at - interval '2 hours'
     where organization_id = ${id} and meter = 'compute'`.execute(db)
+  await sql`update billing_periods set compute_settled = '{}', compute_settled_through = null
+    where organization_id = ${id}`.execute(db)
   await checkNow(id)
   await collide(db, holdOrganization(id), [check, check])
   assert.deepEqual(await statesOf(id), ['stopping', 'starting'])
@@ -73,7 +82,8 @@ test('stop: a start sets the time of the check, and all is stopped when the comp
     await moveTo(machine.id, 'stopped')
   await checkNow(id)
   await check()
-  assert.equal(await checkOf(id), null)
+  // What they used until now is to be settled, and nothing else.
+  assert.ok((await checkOf(id))! > new Date())
 })
 
 test('stop: the next period begins with a check, and has its own compute', async () => {
@@ -85,6 +95,54 @@ test('stop: the next period begins with a check, and has its own compute', async
   await check()
   const checkAt = await checkOf(id)
   assert.ok(checkAt === null || checkAt.getTime() > Date.now() - 5_000)
+})
+
+test('refuse: every hour of use is settled, and a start counts what came after it', async () => {
+  await untilNothingSettles()
+  const { call, organizationId: id } = await usedUp('refuse', { included: 9 })
+  const { id: second } = await newest(id)
+  assert.equal((await call('POST', `/v1/machines/${second}/start`)).status, 202)
+  await moveTo(second, 'running')
+  const counted = await readCompute(db, id)
+  await check()
+  const hour = settledHour(new Date())
+  const settled = await openPeriod(id)
+  assert.deepEqual(settled.compute_settled_through, hour)
+  assert.deepEqual(settled.compute_check_at, nextSettling(new Date()))
+  const after = await readCompute(db, id)
+  const seconds = Math.ceil(after.period.now.getTime() / 1000 - counted.period.now.getTime() / 1000)
+  const grown = after.used - counted.used
+  assert.ok(grown >= 0n && grown <= BigInt(seconds) * 2n * 500n, `${grown} in ${seconds} s`)
+  assert.deepEqual([after.isUnsettled, after.included], [true, counted.included])
+
+  // A second check finds nothing to settle, and another start nothing to change.
+  await checkNow(id)
+  await check()
+  assert.deepEqual(await openPeriod(id), settled)
+  await halt(second)
+  assert.equal((await call('POST', `/v1/machines/${second}/start`)).status, 202)
+  assert.deepEqual(await openPeriod(id), settled)
+
+  // Once nothing runs and all is settled, there is nothing to look at until the next start.
+  await moveTo(second, 'running')
+  for (const machine of (await call('GET', '/v1/machines')).body.data) await halt(machine.id)
+  await sql`delete from meter_intervals where organization_id = ${id} and meter = 'compute'
+    and started_at >= ${hour}`.execute(db)
+  await sql`update meter_intervals set ended_at = ${hour}
+    where organization_id = ${id} and meter = 'compute'`.execute(db)
+  const before = await readCompute(db, id)
+  await checkNow(id)
+  await check()
+  assert.equal(await checkOf(id), null)
+  assert.equal((await call('POST', `/v1/machines/${second}/start`)).status, 202)
+  assert.ok((await checkOf(id))!.getTime() <= Date.now())
+
+  // It is not read again.
+  await sql`delete from meter_intervals where organization_id = ${id} and meter = 'compute'`.execute(
+    db,
+  )
+  assert.equal((await readCompute(db, id)).used, before.used)
+  assert.ok(before.used > 3_600_000n)
 })
 
 const check = () => stopUsedUp(server.app)
@@ -113,12 +171,13 @@ async function usedUp(whenUsedUp: string, { included = 1 }: { included?: number 
 async function back(id: OrganizationId): Promise<void> {
   const { id: machine, state } = await newest(id)
   if (state === 'starting') await moveTo(machine, 'running')
-  await server.app.db
-    .updateTable('machines')
-    .set({ wanted: 'stopped' })
-    .where('id', '=', machine)
-    .execute()
-  await sql`update machines set state = 'stopping' where id = ${machine}`.execute(db)
+  await halt(machine)
+}
+
+async function halt(machine: MachineId): Promise<void> {
+  await sql`update machines set wanted = 'stopped', state = 'stopping' where id = ${machine}`.execute(
+    db,
+  )
   await moveTo(machine, 'stopped')
 }
 
@@ -133,12 +192,22 @@ async function newest(id: OrganizationId) {
 }
 
 async function checkOf(id: OrganizationId): Promise<Date | null> {
-  return (await periodsOf(db, id)).at(-1)!.compute_check_at
+  return (await openPeriod(id)).compute_check_at
+}
+
+async function openPeriod(id: OrganizationId) {
+  return (await periodsOf(db, id)).at(-1)!
 }
 
 async function checkNow(id: OrganizationId): Promise<void> {
   await sql`update billing_periods set compute_check_at = now()
     where organization_id = ${id} and status = 'open'`.execute(db)
+}
+
+/** Another hour is not to be settled within the next seconds. */
+async function untilNothingSettles(): Promise<void> {
+  const ms = nextSettling(new Date()).getTime() - Date.now()
+  if (ms < 10_000) await sleep(ms)
 }
 
 async function setWhenUsedUp(value: string): Promise<void> {

@@ -6,6 +6,11 @@ export function startOfHour(time: Date): Date {
   return new Date(Math.floor(time.getTime() / hourMs) * hourMs)
 }
 
+/** The first moment of the next hour. */
+export function endOfHour(time: Date): Date {
+  return new Date(startOfHour(time).getTime() + hourMs)
+}
+
 /** The first moment of the month. */
 export function startOfMonth(time: Date): Date {
   return new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth(), 1))

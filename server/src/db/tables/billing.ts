@@ -49,6 +49,9 @@ export type BillingTables = {
     closed_at: Date | null
     adjustments_cents: Generated<string | null>
     compute_check_at: Generated<Date | null>
+    /** Seconds by meter. */
+    compute_settled: Generated<Record<string, string>>
+    compute_settled_through: Generated<Date | null>
     invoice_state: Generated<'none' | 'due' | 'drafted' | 'filled' | 'sent' | null>
     invoice_id: Generated<string | null>
     invoice_attempts: Generated<number>

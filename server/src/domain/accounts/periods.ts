@@ -192,11 +192,11 @@ export function versionFor(planId: string, at: Date) {
   )`
 }
 
-/** When the compute of a period is first checked: from its start on, if its plan stops machines. */
+/** When the compute of a period is first checked: from its start on, if its plan limits it. */
 export function checkFrom(planId: string, start: Date) {
   return sql<Date | null>`(
     select ${start}::timestamptz from catalog_plans
-    where catalog_version = ${versionFor(planId, start)} and id = ${planId} and when_used_up = 'stop'
+    where catalog_version = ${versionFor(planId, start)} and id = ${planId} and when_used_up <> 'allow'
   )`
 }
 

@@ -1,7 +1,7 @@
 import type { OrganizationId } from '@computer/contract'
 import type { Config } from '../../config.ts'
 import type { Schema, Tx } from '../../db/database.ts'
-import { oneLine, sendMail } from './mails.ts'
+import { mailOwners } from './owner-mails.ts'
 
 type Kind = Schema['billing_notices']['kind']
 
@@ -44,30 +44,8 @@ export async function giveNotice(
     .returning('kind')
     .executeTakeFirst()
   if (!inserted || smtpUrl === null) return
-  const organization = await tx
-    .selectFrom('organizations')
-    .select('name')
-    .where('id', '=', organizationId)
-    .executeTakeFirstOrThrow()
-  const name = oneLine(organization.name)
-  const subject = notice.subject(name)
-  const body = [...notice.body(name), `Plan and billing: ${dashboardUrl}/billing`].join('\n\n')
-  for (const recipient of await findOwners(tx, organizationId)) {
-    await sendMail(tx, { recipient, subject, body: `${body}\n` })
-  }
-}
-
-/** The addresses of the owners who can sign in. The owner that the first start made has none. */
-async function findOwners(tx: Tx, organizationId: OrganizationId): Promise<string[]> {
-  const owners = await tx
-    .selectFrom('memberships as m')
-    .innerJoin('users as u', 'u.id', 'm.user_id')
-    .select('u.email')
-    .where('m.organization_id', '=', organizationId)
-    .where('m.role', '=', 'owner')
-    .where('u.disabled_at', 'is', null)
-    .where('u.password_hash', 'is not', null)
-    .orderBy('m.id')
-    .execute()
-  return owners.map(({ email }) => email)
+  await mailOwners(tx, organizationId, (name) => {
+    const paragraphs = [...notice.body(name), `Plan and billing: ${dashboardUrl}/billing`]
+    return { subject: notice.subject(name), body: `${paragraphs.join('\n\n')}\n` }
+  })
 }

@@ -5,7 +5,7 @@ import type { Database, Tx } from '../../db/database.ts'
 import { forEachOf } from '../accounts/periods.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { stopForReason } from '../events/machine-states.ts'
-import { mailOwners } from './mails.ts'
+import { mailThreshold } from './mails.ts'
 import { hasReached, isExhausted, reachesAt } from './measure.ts'
 import { isMachineInScope } from './scope.ts'
 import { settleBudget } from './settling.ts'
@@ -118,7 +118,7 @@ async function work(
     )
     .execute()
   const highest = fresh.at(-1)
-  if (highest !== undefined) await mailOwners(tx, app.config, budget, highest)
+  if (highest !== undefined) await mailThreshold(tx, app.config, budget, highest)
   const stopped = await stopSome(tx, budget)
   return { after: { ...budget, notified, exhausted_at: exhaustedAt }, stopped }
 }

@@ -1,35 +1,23 @@
 import type { Config } from '../../config.ts'
 import type { Tx } from '../../db/database.ts'
-import { sendMail } from '../accounts/mails.ts'
+import { mailOwners } from '../accounts/owner-mails.ts'
 import { isExhausted } from './measure.ts'
 import type { MeasuredBudget } from './use.ts'
 import { describeEnd, describeUse, nameBudget } from './words.ts'
 
 /** Tells the owners of a budget's organization that a threshold was reached. */
-export async function mailOwners(
+export async function mailThreshold(
   tx: Tx,
   { smtpUrl, dashboardUrl }: Pick<Config, 'smtpUrl' | 'dashboardUrl'>,
   budget: MeasuredBudget,
   percent: number,
 ): Promise<void> {
   if (smtpUrl === null) return
-  const owners = await tx
-    .selectFrom('memberships as m')
-    .innerJoin('users as u', 'u.id', 'm.user_id')
-    .innerJoin('organizations as o', 'o.id', 'm.organization_id')
-    .select(['u.email', 'o.name'])
-    .where('m.organization_id', '=', budget.organization_id)
-    .where('m.role', '=', 'owner')
-    .where('u.disabled_at', 'is', null)
-    .orderBy('u.id')
-    .execute()
-  for (const { email, name } of owners) {
-    await sendMail(tx, {
-      recipient: email,
-      subject: `${percent} % of the budget ${budget.name} is used`,
-      body: bodyOf(budget, name, new URL('/billing', dashboardUrl)),
-    })
-  }
+  const page = new URL('/billing', dashboardUrl)
+  await mailOwners(tx, budget.organization_id, (organization) => ({
+    subject: `${percent} % of the budget ${budget.name} is used`,
+    body: bodyOf(budget, organization, page),
+  }))
 }
 
 function bodyOf(budget: MeasuredBudget, organization: string, page: URL): string {

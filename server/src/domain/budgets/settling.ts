@@ -1,6 +1,7 @@
 import type { BudgetId } from '@computer/contract'
 import { sql } from 'kysely'
-import { transactionsEndWithinMs, type Database, type Tx } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
+import { settledHour } from '../events/settled-hour.ts'
 import { findBudgets, readUse, type BudgetState, type UseRow } from './use.ts'
 
 /*
@@ -9,18 +10,13 @@ import { findBudgets, readUse, type BudgetState, type UseRow } from './use.ts'
  * bytes of the gateway are summed up by.
  */
 
-const settleAfter = sql`${transactionsEndWithinMs} * interval '1 millisecond'`
 /** Windows that are over are of no use, unless the clock is set back. */
 const keptFor = sql`interval '62 days'`
 
 /** Counts the part of the present window that can no longer change, unless that was done this hour. */
 export async function settleBudget(db: Database, budget: BudgetState): Promise<void> {
-  const { rows } = await sql<{ through: Date }>`
-    select greatest(${budget.window_start},
-      date_trunc('hour', ${budget.now}::timestamptz - ${settleAfter}, 'UTC')) as through`.execute(
-    db,
-  )
-  const { through } = rows[0]!
+  const hour = settledHour(budget.now)
+  const through = hour > budget.window_start ? hour : budget.window_start
   if (budget.settled_through && through <= budget.settled_through) return
   const settled = JSON.stringify(sumUp(await readUse(db, [budget], through))) as never
   if (budget.settled_through === null) {

@@ -5,14 +5,16 @@ import type { Tx } from '../../db/database.ts'
 import { lockAnyOrganization } from '../accounts/organizations.ts'
 import { findOpenPeriod, forEachOf } from '../accounts/periods.ts'
 import { getEntitlements } from '../accounts/plans.ts'
+import { nextSettling } from '../events/settled-hour.ts'
 import { countsAsRunning } from '../running.ts'
 import { stopRunning } from './beyond-limit.ts'
-import { checkComputeAt, readCompute } from './compute.ts'
+import { checkComputeAt, readCompute, settleCompute, type Compute } from './compute.ts'
 
 /*
- * Plans that stop machines once the included compute is used up. Machines use it at a known rate, so the time
- * at which that is can be computed: `compute_check_at` of the open period, which every start sets anew. The
- * worker looks at a period only then.
+ * Plans that refuse to start machines once the included compute is used up, or also stop those that run.
+ * Machines use it at a known rate, so the time at which it is used up can be computed. The worker looks at a
+ * period then, and every hour in which compute was used, to settle it: `compute_check_at` of the open period,
+ * which a start sets.
  */
 
 /** Machines on their way to running are stopped once they run. */
@@ -29,6 +31,7 @@ export async function stopUsedUp(app: Pick<App, 'db' | 'changes'>): Promise<void
     .limit(100)
     .execute()
   await forEachOf(due, async ({ organization_id: organizationId }) => {
+    await settleCompute(app.db, organizationId)
     const stopped = await app.db.transaction().execute((tx) => checkCompute(tx, organizationId))
     for (const id of stopped) app.changes.publish(id)
   })
@@ -36,25 +39,32 @@ export async function stopUsedUp(app: Pick<App, 'db' | 'changes'>): Promise<void
 
 async function checkCompute(tx: Tx, organizationId: OrganizationId): Promise<MachineId[]> {
   await lockAnyOrganization(tx, organizationId)
-  const entitlements = await getEntitlements(tx, organizationId)
-  if (entitlements.whenUsedUp !== 'stop') {
+  const { planId, whenUsedUp } = await getEntitlements(tx, organizationId)
+  if (whenUsedUp === 'allow') {
     await checkComputeAt(tx, await findOpenPeriod(tx, organizationId), null)
     return []
   }
   const compute = await readCompute(tx, organizationId)
-  const { period, included, used } = compute
   const machines = await listBurning(tx, organizationId)
   const perSecond = machines.reduce((sum, { size }) => sum + compute.weights.get(size)!, 0n)
-  if (perSecond === 0n) {
-    await checkComputeAt(tx, period, null)
-    return []
-  }
-  const remaining = included - used
-  const ms = remaining > 0n ? Number((remaining * 1_000n) / perSecond) : 0
-  await checkComputeAt(tx, period, new Date(period.now.getTime() + Math.max(ms, lookAgainMs)))
-  if (remaining > 0n) return []
-  const message = `stopped because the compute that plan ${entitlements.planId} includes is used up`
-  return stopRunning(tx, machines, message)
+  const stopsAt = whenUsedUp === 'stop' ? usedUpAt(compute, perSecond) : null
+  const isToSettle = perSecond > 0n || compute.isUnsettled
+  const settlesAt = isToSettle ? nextSettling(compute.period.now) : null
+  const isStoppedFirst = stopsAt !== null && settlesAt !== null && stopsAt < settlesAt
+  await checkComputeAt(tx, compute.period, isStoppedFirst ? stopsAt : settlesAt)
+  if (stopsAt === null || compute.used < compute.included) return []
+  return stopRunning(
+    tx,
+    machines,
+    `stopped because the compute that plan ${planId} includes is used up`,
+  )
+}
+
+/** Null: machines do not use any. */
+function usedUpAt({ included, used, period }: Compute, perSecond: bigint): Date | null {
+  if (perSecond === 0n) return null
+  const ms = Number(((included - used) * 1_000n) / perSecond)
+  return new Date(period.now.getTime() + Math.max(ms, lookAgainMs))
 }
 
 /** The machines that use compute, or are about to. */
