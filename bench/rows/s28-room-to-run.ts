@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Actor } from '../../server/src/actor.ts'
 import type { Database, Tx } from '../../server/src/db/database.ts'
+import { getEntitlements } from '../../server/src/domain/accounts/plans.ts'
 import { requireRoomToRun } from '../../server/src/domain/machines/quota.ts'
 import { readCompute, settleCompute } from '../../server/src/domain/machines/compute.ts'
 import { openBenchDatabase, openBilled } from '../billed.ts'
@@ -42,7 +43,7 @@ export const bench: Bench = {
     await settleCompute(db, organizationId)
     rows.push(await measure('the check, refused when compute is used up', null))
     // Which shows that it counts what was inserted: one standard-hour less is refused.
-    const { used } = await readCompute(db, organizationId)
+    const { used } = await readCompute(db, await getEntitlements(db, organizationId))
     await setIncluded(db, organizationId, used / 3_600_000n)
     rows.push(await measure('the check that refuses', 'quota_exceeded'))
     return rows

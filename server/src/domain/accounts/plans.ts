@@ -1,7 +1,9 @@
 import type { MachineSize, OrganizationId, QuotaLimit, WhenUsedUp } from '@computer/contract'
-import { sql } from 'kysely'
-import type { Database } from '../../db/database.ts'
+import { sql, type Selectable } from 'kysely'
+import type { Database, PeriodRow, Schema } from '../../db/database.ts'
 import { ApiError, invalid } from '../../errors.ts'
+import { computeAllowance } from '../compute-allowance.ts'
+import type { ComputeAllowance } from '../rating.ts'
 
 /** An account is due this long before starting is refused. */
 export const graceDays = 7
@@ -13,10 +15,13 @@ const sizeOrder: readonly MachineSize[] = ['small', 'standard', 'large']
 
 export type Entitlements = {
   readonly planId: string
+  /** The open period, and the time of the database. */
+  readonly period: PeriodRow & { readonly now: Date }
   readonly largestSize: MachineSize
   /** Since when a payment is due, if for so long that no machine can be started (standing.ts). */
   readonly startingRefusedSince: Date | null
   readonly whenUsedUp: WhenUsedUp
+  readonly allowance: ComputeAllowance
   /** Null if no number was agreed. */
   find(key: QuotaLimit): number | null
   /** Refuses if no number was agreed. */
@@ -42,31 +47,35 @@ export async function getEntitlements(
   db: Database,
   organizationId: OrganizationId,
 ): Promise<Entitlements> {
-  const plan = await db
+  const { plan, refused_since, ...period } = await db
     .selectFrom('billing_periods as b')
     .innerJoin('catalog_plans as p', (join) =>
       join.onRef('p.id', '=', 'b.plan_id').onRef('p.catalog_version', '=', 'b.catalog_version'),
     )
     .innerJoin('billing_accounts as a', 'a.organization_id', 'b.organization_id')
-    .selectAll('p')
-    .select('b.terms')
-    .select(
+    .selectAll('b')
+    .select([
+      sql<Selectable<Schema['catalog_plans']>>`to_jsonb(p)`.as('plan'),
+      sql<Date>`clock_timestamp()`.as('now'),
       sql<Date | null>`case when ${startingRefusedAt} <= clock_timestamp() then a.past_due_since end`.as(
         'refused_since',
       ),
-    )
+    ])
     .where('b.organization_id', '=', organizationId)
     .where('b.status', '=', 'open')
     .executeTakeFirstOrThrow()
+  const { terms } = period
   const find = (key: QuotaLimit): number | null => {
-    const value = plan.terms[key] ?? plan[key]
+    const value = terms[key] ?? plan[key]
     return typeof value === 'number' ? value : null
   }
   return {
     planId: plan.id,
-    startingRefusedSince: plan.refused_since,
+    period,
+    allowance: computeAllowance(period, plan),
+    startingRefusedSince: refused_since,
     whenUsedUp: plan.when_used_up,
-    largestSize: (plan.terms['largest_size'] ?? plan.largest_size ?? 'small') as MachineSize,
+    largestSize: (terms['largest_size'] ?? plan.largest_size ?? 'small') as MachineSize,
     find,
     limit(key) {
       const value = find(key)

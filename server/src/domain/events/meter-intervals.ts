@@ -111,29 +111,39 @@ export type UsageWindow = UsageScope & {
 
 export type UsageMeter = `compute_${MachineSize}_seconds` | `${'hot' | 'cold'}_storage_byte_seconds`
 
-/**
- * The usage of an organization in a window, to the second and the byte; unused meters are absent.
- *
- * A whole second counts for an interval if it begins within it. So every second of a machine counts in
- * exactly one window, whatever the windows are, and the sums of adjacent windows add up exactly. Open
- * intervals count until now.
- */
+/** The usage of an organization in a window, to the second and the byte; unused meters are absent. */
 export async function usageOf(
   db: Database,
   organizationId: OrganizationId,
   window: UsageWindow,
 ): Promise<ReadonlyMap<UsageMeter, bigint>> {
   const { rows } = await sql<{ meter: UsageMeter; quantity: string }>`
-    select ${meterName} as meter, quantity::text
-    from (
-      select meter, size, case meter
-        when 'compute' then sum(last - first) else sum((last - first)::numeric * bytes)
-      end as quantity
-      from (${clipIntervals(organizationId, window)}) as clipped
-      group by meter, size
-    ) as sums
-    where quantity > 0`.execute(db)
-  return new Map(rows.map((row) => [row.meter, BigInt(row.quantity)]))
+    select * from (${sumUsage(organizationId, window)}) as sums where quantity <> '0'`.execute(db)
+  return new Map(rows.map(({ meter, quantity }) => [meter, BigInt(quantity)]))
+}
+
+/**
+ * The `meter`s of an organization in a window, and the `quantity` of each as a decimal string.
+ *
+ * A whole second counts for an interval if it begins within it. So every second of a machine counts in
+ * exactly one window, whatever the windows are, and the sums of adjacent windows add up exactly. Open
+ * intervals count until now.
+ */
+export function sumUsage(
+  organizationId: OrganizationId,
+  window: UsageWindow,
+): RawBuilder<{ meter: UsageMeter; quantity: string }> {
+  // Postgres takes longer to plan the sum of both than to add up a few intervals.
+  const quantity =
+    window.meter === 'compute'
+      ? sql`sum(last - first)`
+      : sql`case meter
+          when 'compute' then sum(last - first) else sum((last - first)::numeric * bytes)
+        end`
+  return sql`
+    select ${meterName} as meter, (${quantity})::text as quantity
+    from (${clipIntervals(organizationId, window)}) as clipped
+    group by meter, size`
 }
 
 /** The name of the meter that a row of `cutIntervals` counts for. */
@@ -164,9 +174,7 @@ function clipIntervals(
   const kind = size === null ? meter?.replace(/_byte_seconds$/, '') : 'compute'
   const cutStart = sql`greatest(started_at, ${start})`
   // Events get no earlier time, so nothing that is open can end before it, even if the clock is set back.
-  const now = sql`(
-    select greatest(statement_timestamp(), closed_through) from billing_accounts
-    where organization_id = ${organizationId})`
+  const now = sql`greatest(statement_timestamp(), account.closed_through)`
   // An open interval counts until now, or not at all if it or the window begins later.
   const until = sql`coalesce(ended_at, greatest(${now}, started_at, ${start}))`
   const cutEnd = sql`least(${until}, ${end})`
@@ -176,8 +184,8 @@ function clipIntervals(
       ${cutStart} as cut_start, ${cutEnd} as cut_end,
       ceil(date_part('epoch', ${cutStart}))::bigint as first,
       ceil(date_part('epoch', ${cutEnd}))::bigint as last
-    from meter_intervals
-    where organization_id = ${organizationId}
+    from meter_intervals i join billing_accounts account using (organization_id)
+    where i.organization_id = ${organizationId}
       and started_at < ${end}
       and (ended_at is null or ended_at > ${start})
       and ${isInScope(scope)}

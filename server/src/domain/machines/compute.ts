@@ -1,13 +1,11 @@
 import type { MachineSize, OrganizationId } from '@computer/contract'
 import { sql } from 'kysely'
-import type { Actor } from '../../actor.ts'
 import type { Database, PeriodRow, Tx } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
 import { findOpenPeriod } from '../accounts/periods.ts'
 import type { Entitlements } from '../accounts/plans.ts'
 import { describeTime } from '../accounts/standing.ts'
-import { computeAllowance } from '../compute-allowance.ts'
-import { usageOf, type UsageMeter } from '../events/meter-intervals.ts'
+import { sumUsage, usageOf } from '../events/meter-intervals.ts'
 import { settledHour } from '../events/settled-hour.ts'
 import { includedCompute } from '../rating.ts'
 
@@ -18,7 +16,6 @@ import { includedCompute } from '../rating.ts'
 
 /** Compute is in thousandths of a standard-second. */
 export type Compute = {
-  readonly period: PeriodRow & { readonly now: Date }
   readonly included: bigint
   readonly used: bigint
   /** Whether a part of it is still to be settled. */
@@ -28,41 +25,34 @@ export type Compute = {
 }
 
 /** The included compute of the open period, and what is used of it. */
-export async function readCompute(db: Database, organizationId: OrganizationId): Promise<Compute> {
-  const period = await db
-    .selectFrom('billing_periods as b')
-    .innerJoin('catalog_plans as p', (join) =>
-      join.onRef('p.id', '=', 'b.plan_id').onRef('p.catalog_version', '=', 'b.catalog_version'),
-    )
-    .selectAll('b')
-    .select('p.included_standard_hours')
-    .select(sql<Date>`clock_timestamp()`.as('now'))
-    .select(
-      sql<Record<MachineSize, number>>`(
-        select jsonb_object_agg(id, weight_milli) from catalog_sizes
-        where catalog_version = b.catalog_version)`.as('weights'),
-    )
-    .where('b.organization_id', '=', organizationId)
-    .where('b.status', '=', 'open')
-    .executeTakeFirstOrThrow()
-  const unsettled = await usageOf(db, organizationId, {
+export async function readCompute(
+  db: Database,
+  { period, allowance }: Entitlements,
+): Promise<Compute> {
+  const unsettled = sumUsage(period.organization_id, {
     start: unsettledSince(period),
     end: period.ends_at,
     meter: 'compute',
   })
-  const weights = new Map(
-    Object.entries(period.weights).map(([size, weight]) => [size as MachineSize, BigInt(weight)]),
-  )
-  const seconds = addSettled(period, unsettled)
-  const used = [...weights].reduce((sum, [size, weight]) => {
-    return sum + (seconds.get(`compute_${size}_seconds`) ?? 0n) * weight
+  const { rows } = await sql<{
+    sums: Record<string, string> | null
+    weights: Record<MachineSize, number>
+  }>`
+    select
+      (select jsonb_object_agg(meter, quantity) from (${unsettled}) as u where quantity <> '0') as sums,
+      (select jsonb_object_agg(id, weight_milli) from catalog_sizes
+        where catalog_version = ${period.catalog_version}) as weights`.execute(db)
+  const [{ sums, weights }] = rows as [(typeof rows)[0]]
+  const seconds = addUp(period.compute_settled, sums ?? {})
+  const sizes = Object.entries(weights) as [MachineSize, number][]
+  const used = sizes.reduce((sum, [size, weight]) => {
+    return sum + (seconds.get(`compute_${size}_seconds`) ?? 0n) * BigInt(weight)
   }, 0n)
   return {
-    period,
-    included: includedCompute(computeAllowance(period, period)),
+    included: includedCompute(allowance),
     used,
-    isUnsettled: unsettled.size > 0,
-    weights,
+    isUnsettled: sums !== null,
+    weights: new Map(sizes.map(([size, weight]) => [size, BigInt(weight)])),
   }
 }
 
@@ -74,9 +64,8 @@ export async function settleCompute(db: Database, organizationId: OrganizationId
   const end = hour < period.ends_at ? hour : period.ends_at
   if (end <= start) return
   const usage = await usageOf(db, organizationId, { start, end, meter: 'compute' })
-  const settled = Object.fromEntries(
-    [...addSettled(period, usage)].map(([meter, seconds]) => [meter, String(seconds)]),
-  )
+  const sums = addUp(period.compute_settled, Object.fromEntries(usage))
+  const settled = Object.fromEntries([...sums].map(([meter, sum]) => [meter, String(sum)]))
   // Another worker may have been faster.
   await db
     .updateTable('billing_periods')
@@ -91,13 +80,12 @@ function unsettledSince({ compute_settled_through: through, starts_at: start }: 
   return through ?? start
 }
 
-function addSettled(
-  { compute_settled: settled }: PeriodRow,
-  unsettled: ReadonlyMap<UsageMeter, bigint>,
-): ReadonlyMap<UsageMeter, bigint> {
-  const sums = new Map(unsettled)
-  for (const [meter, seconds] of Object.entries(settled) as [UsageMeter, string][])
-    sums.set(meter, (sums.get(meter) ?? 0n) + BigInt(seconds))
+function addUp(
+  ...parts: readonly Readonly<Record<string, string | bigint>>[]
+): ReadonlyMap<string, bigint> {
+  const sums = new Map<string, bigint>()
+  for (const [meter, quantity] of parts.flatMap((part) => Object.entries(part)))
+    sums.set(meter, (sums.get(meter) ?? 0n) + BigInt(quantity))
   return sums
 }
 
@@ -107,16 +95,15 @@ function addSettled(
  */
 export async function requireCompute(
   tx: Tx,
-  { organizationId }: Pick<Actor, 'organizationId'>,
   entitlements: Entitlements,
   running: number,
 ): Promise<void> {
   if (entitlements.whenUsedUp === 'allow') return
-  const { included, used, period } = await readCompute(tx, organizationId)
-  if (used < included) return expectUse(tx, entitlements, period)
+  const { included, used } = await readCompute(tx, entitlements)
+  if (used < included) return expectUse(tx, entitlements)
   throw new ApiError(
     'quota_exceeded',
-    `the compute that plan ${entitlements.planId} includes is used up, so no machine can be started before ${describeTime(period.ends_at)}`,
+    `the compute that plan ${entitlements.planId} includes is used up, so no machine can be started before ${describeTime(entitlements.period.ends_at)}`,
     {
       quota: {
         limit: 'running_machines',
@@ -129,12 +116,8 @@ export async function requireCompute(
 }
 
 /** A plan that refuses needs no earlier check than the one that settles, if there is to be one. */
-async function expectUse(
-  tx: Tx,
-  { whenUsedUp }: Entitlements,
-  { now, ...period }: Compute['period'],
-): Promise<void> {
-  const next = period.compute_check_at
+async function expectUse(tx: Tx, { whenUsedUp, period }: Entitlements): Promise<void> {
+  const { compute_check_at: next, now } = period
   if (next !== null && (whenUsedUp === 'refuse' || next <= now)) return
   await checkComputeAt(tx, period, now)
 }

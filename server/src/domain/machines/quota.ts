@@ -15,7 +15,7 @@ export async function requireRoomToRun(tx: Tx, actor: Actor): Promise<void> {
   const { running } = await readMachineCounts(tx, actor)
   requirePaid(entitlements, running)
   requireRoom(entitlements, 'running_machines', running)
-  await requireCompute(tx, actor, entitlements, running)
+  await requireCompute(tx, entitlements, running)
 }
 
 /** Throws when a new machine would exceed the plan, as for one that is started. The organization is locked. */
@@ -31,7 +31,7 @@ export async function requireRoomForMachine(
   requireRoom(entitlements, 'machines', machines)
   if (machine.wanted !== 'running') return
   requireRoom(entitlements, 'running_machines', running)
-  await requireCompute(tx, actor, entitlements, running)
+  await requireCompute(tx, entitlements, running)
 }
 
 /** The machines of an organization, and those that run, as the limits count them. */

@@ -3,8 +3,8 @@ import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Tx } from '../../db/database.ts'
 import { lockAnyOrganization } from '../accounts/organizations.ts'
-import { findOpenPeriod, forEachOf } from '../accounts/periods.ts'
-import { getEntitlements } from '../accounts/plans.ts'
+import { forEachOf } from '../accounts/periods.ts'
+import { getEntitlements, type Entitlements } from '../accounts/plans.ts'
 import { nextSettling } from '../events/settled-hour.ts'
 import { countsAsRunning } from '../running.ts'
 import { stopRunning } from './beyond-limit.ts'
@@ -39,19 +39,20 @@ export async function stopUsedUp(app: Pick<App, 'db' | 'changes'>): Promise<void
 
 async function checkCompute(tx: Tx, organizationId: OrganizationId): Promise<MachineId[]> {
   await lockAnyOrganization(tx, organizationId)
-  const { planId, whenUsedUp } = await getEntitlements(tx, organizationId)
+  const entitlements = await getEntitlements(tx, organizationId)
+  const { planId, whenUsedUp, period } = entitlements
   if (whenUsedUp === 'allow') {
-    await checkComputeAt(tx, await findOpenPeriod(tx, organizationId), null)
+    await checkComputeAt(tx, period, null)
     return []
   }
-  const compute = await readCompute(tx, organizationId)
+  const compute = await readCompute(tx, entitlements)
   const machines = await listBurning(tx, organizationId)
   const perSecond = machines.reduce((sum, { size }) => sum + compute.weights.get(size)!, 0n)
-  const stopsAt = whenUsedUp === 'stop' ? usedUpAt(compute, perSecond) : null
+  const stopsAt = whenUsedUp === 'stop' ? usedUpAt(compute, period, perSecond) : null
   const isToSettle = perSecond > 0n || compute.isUnsettled
-  const settlesAt = isToSettle ? nextSettling(compute.period.now) : null
+  const settlesAt = isToSettle ? nextSettling(period.now) : null
   const isStoppedFirst = stopsAt !== null && settlesAt !== null && stopsAt < settlesAt
-  await checkComputeAt(tx, compute.period, isStoppedFirst ? stopsAt : settlesAt)
+  await checkComputeAt(tx, period, isStoppedFirst ? stopsAt : settlesAt)
   if (stopsAt === null || compute.used < compute.included) return []
   return stopRunning(
     tx,
@@ -61,10 +62,14 @@ async function checkCompute(tx: Tx, organizationId: OrganizationId): Promise<Mac
 }
 
 /** Null: machines do not use any. */
-function usedUpAt({ included, used, period }: Compute, perSecond: bigint): Date | null {
+function usedUpAt(
+  { included, used }: Compute,
+  { now }: Entitlements['period'],
+  perSecond: bigint,
+): Date | null {
   if (perSecond === 0n) return null
   const ms = Number(((included - used) * 1_000n) / perSecond)
-  return new Date(period.now.getTime() + Math.max(ms, lookAgainMs))
+  return new Date(now.getTime() + Math.max(ms, lookAgainMs))
 }
 
 /** The machines that use compute, or are about to. */
