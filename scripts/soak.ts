@@ -31,6 +31,7 @@ const soaks: Readonly<
       'server/test/billing-exact.test.ts',
       'server/test/meter-times.test.ts',
       'server/test/billing-life/life.test.ts',
+      'server/test/billing-life/kills.test.ts',
     ],
     hours: 6,
   },
