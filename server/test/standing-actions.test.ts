@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
+import { getEntitlements } from '../src/domain/accounts/plans.ts'
 import {
   changeStanding,
-  requireGoodStanding,
+  requirePaid,
   type StandingChange,
 } from '../src/domain/accounts/standing.ts'
 import { onDisksOf } from './disks.ts'
@@ -95,7 +96,7 @@ for (const [name, { changes, hours = 0, isRefused = false }] of Object.entries(s
     }
     const refusal = await db
       .transaction()
-      .execute((tx) => requireGoodStanding(tx, { organizationId: home }))
+      .execute(async (tx) => requirePaid(await getEntitlements(tx, home), 0))
       .then(
         () => null,
         (error: { quota: { limit: string } }) => error.quota.limit,

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { rollPeriods } from '../src/domain/accounts/periods.ts'
 import { getEntitlements } from '../src/domain/accounts/plans.ts'
-import { nextSettling, settledHour } from '../src/domain/events/settled-hour.ts'
+import { nextSettling, settledHour } from '../src/domain/events/settling.ts'
 import { readCompute } from '../src/domain/machines/compute.ts'
 import { stopUsedUp } from '../src/domain/machines/used-up.ts'
 import { hoursAgo, monthStart, moveOpenPeriod, periodsOf } from './billing-clock.ts'
@@ -55,8 +55,8 @@ test('stop: a start sets the time of the check, and all is stopped when the comp
     where organization_id = ${id} and meter = 'compute'`.execute(db)
   await stopUsedUp(server.app)
   const before = await checkOf(id)
-  // Of 3 standard-hours, two machines have used all but 2 minutes, and need a second for a second of it. An
-  // hour may be settled before.
+  // The machines have used all of 3 standard-hours but 2 minutes. Two of them use a standard-second in a
+  // second. The worker may settle an hour before.
   const left =
     before!.getTime() - Math.min(Date.now() + 120_000, nextSettling(new Date()).getTime())
   assert.ok(Math.abs(left) < 10_000, String(left))
@@ -83,7 +83,7 @@ test('stop: a start sets the time of the check, and all is stopped when the comp
     await moveTo(machine.id, 'stopped')
   await checkNow(id)
   await check()
-  // What they used until now is to be settled, and nothing else.
+  // The worker looks again only to settle the use until now.
   assert.ok((await checkOf(id))! > new Date())
 })
 

@@ -90,7 +90,7 @@ async function killWorkers(living: Promise<unknown>, random: Random): Promise<nu
   return deaths
 }
 
-/** What workers do for machines and captures. A write has no effect of its own before its commit. */
+/** The steps of workers on machines and captures. A write has no effect of its own before its commit. */
 const mortalSteps = [
   'driver.create',
   'driver.start',

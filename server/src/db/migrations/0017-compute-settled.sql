@@ -1,4 +1,5 @@
--- The compute of an open period that can no longer change, until compute_settled_through: seconds by size.
+-- The compute of an open period that can no longer change, until compute_settled_through: seconds by
+-- meter, as decimal strings.
 alter table billing_periods
   add column compute_settled jsonb not null default '{}',
   add column compute_settled_through timestamptz;

@@ -1,16 +1,19 @@
 import type { OrganizationId } from '@computer/contract'
+import type { Config } from '../../config.ts'
 import type { Tx } from '../../db/database.ts'
 import { oneLine, sendMail } from './mails.ts'
 
 /**
  * Mails the owners of an organization who can sign in: the owner that the first start made has no address.
- * The mail is made with the organization's name on one line.
+ * The mail is made with the organization's name on one line. Without a mail server none is queued.
  */
 export async function mailOwners(
   tx: Tx,
+  { smtpUrl }: Pick<Config, 'smtpUrl'>,
   organizationId: OrganizationId,
   make: (organizationName: string) => { readonly subject: string; readonly body: string },
 ): Promise<void> {
+  if (smtpUrl === null) return
   const owners = await tx
     .selectFrom('memberships as m')
     .innerJoin('users as u', 'u.id', 'm.user_id')

@@ -19,6 +19,9 @@ import { endOfMonth, startOfHour } from '../calendar.ts'
  * later events and bytes out of it, even if the clock is set back.
  */
 
+/** An open period, and the time of the database. */
+export type OpenPeriod = PeriodRow & { readonly now: Date }
+
 /** Gives a new organization its account, and a period with the plan until the end of the month. */
 export async function openAccount(
   tx: Tx,
@@ -34,10 +37,7 @@ export async function openAccount(
 }
 
 /** The open period. One whose time is over is ended first. */
-export async function getPeriod(
-  db: Database,
-  organizationId: OrganizationId,
-): Promise<PeriodRow & { readonly now: Date }> {
+export async function getPeriod(db: Database, organizationId: OrganizationId): Promise<OpenPeriod> {
   const period = await findOpenPeriod(db, organizationId)
   if (period.ends_at > period.now) return period
   await db.transaction().execute((tx) => rollPeriod(tx, organizationId))
@@ -115,11 +115,10 @@ export async function updateAccount(
     .execute()
 }
 
-/** The open period, and the time of the database. */
 export async function findOpenPeriod(
   db: Database,
   organizationId: OrganizationId,
-): Promise<PeriodRow & { readonly now: Date }> {
+): Promise<OpenPeriod> {
   return selectOpenPeriod(db, organizationId).executeTakeFirstOrThrow()
 }
 
@@ -133,11 +132,7 @@ function selectOpenPeriod(db: Database, organizationId: OrganizationId) {
 }
 
 /** Ends an open period at a time that has come. The account is locked. */
-export async function endPeriod(
-  tx: Tx,
-  period: PeriodRow & { readonly now: Date },
-  end: Date,
-): Promise<void> {
+export async function endPeriod(tx: Tx, period: OpenPeriod, end: Date): Promise<void> {
   await tx
     .updateTable('billing_periods')
     .set({

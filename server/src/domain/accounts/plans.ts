@@ -1,9 +1,10 @@
 import type { MachineSize, OrganizationId, QuotaLimit, WhenUsedUp } from '@computer/contract'
 import { sql, type Selectable } from 'kysely'
-import type { Database, PeriodRow, Schema } from '../../db/database.ts'
+import type { Database, Schema } from '../../db/database.ts'
 import { ApiError, invalid } from '../../errors.ts'
 import { computeAllowance } from '../compute-allowance.ts'
 import type { ComputeAllowance } from '../rating.ts'
+import type { OpenPeriod } from './periods.ts'
 
 /** An account is due this long before starting is refused. */
 export const graceDays = 7
@@ -15,13 +16,13 @@ const sizeOrder: readonly MachineSize[] = ['small', 'standard', 'large']
 
 export type Entitlements = {
   readonly planId: string
-  /** The open period, and the time of the database. */
-  readonly period: PeriodRow & { readonly now: Date }
+  readonly period: OpenPeriod
   readonly largestSize: MachineSize
   /** Since when a payment is due, if for so long that no machine can be started (standing.ts). */
   readonly startingRefusedSince: Date | null
   readonly whenUsedUp: WhenUsedUp
-  readonly allowance: ComputeAllowance
+  /** The compute that the period includes. */
+  allowance(): ComputeAllowance
   /** Null if no number was agreed. */
   find(key: QuotaLimit): number | null
   /** Refuses if no number was agreed. */
@@ -72,7 +73,7 @@ export async function getEntitlements(
   return {
     planId: plan.id,
     period,
-    allowance: computeAllowance(period, plan),
+    allowance: () => computeAllowance(period, plan),
     startingRefusedSince: refused_since,
     whenUsedUp: plan.when_used_up,
     largestSize: (terms['largest_size'] ?? plan.largest_size ?? 'small') as MachineSize,

@@ -33,7 +33,7 @@ export async function isGiven(
 /** Mails a notice to the owners, unless it was given before. Without a mail server it counts as given. */
 export async function giveNotice(
   tx: Tx,
-  { smtpUrl, dashboardUrl }: Pick<Config, 'smtpUrl' | 'dashboardUrl'>,
+  config: Pick<Config, 'smtpUrl' | 'dashboardUrl'>,
   notice: Notice,
 ): Promise<void> {
   const { organizationId, kind, occasion } = notice
@@ -43,9 +43,9 @@ export async function giveNotice(
     .onConflict((given) => given.doNothing())
     .returning('kind')
     .executeTakeFirst()
-  if (!inserted || smtpUrl === null) return
-  await mailOwners(tx, organizationId, (name) => {
-    const paragraphs = [...notice.body(name), `Plan and billing: ${dashboardUrl}/billing`]
+  if (!inserted) return
+  await mailOwners(tx, config, organizationId, (name) => {
+    const paragraphs = [...notice.body(name), `Plan and billing: ${config.dashboardUrl}/billing`]
     return { subject: notice.subject(name), body: `${paragraphs.join('\n\n')}\n` }
   })
 }

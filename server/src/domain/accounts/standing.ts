@@ -1,14 +1,12 @@
 import type { BillingState, OrganizationId } from '@computer/contract'
 import { sql, type Selectable } from 'kysely'
 import { isDeepStrictEqual } from 'node:util'
-import type { Actor } from '../../actor.ts'
 import type { PeriodRow, Schema, Tx } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
-import { countsAsRunning } from '../running.ts'
 import { noteAudit } from './audit-events.ts'
 import { findOpenPeriod, lockAccount, rollPeriod, updateAccount } from './periods.ts'
 import { dropWaitingChange } from './plan-changes.ts'
-import { getEntitlements, type Entitlements } from './plans.ts'
+import type { Entitlements } from './plans.ts'
 
 /*
  * The state of an account, and what it allows. A trial and an active account allow everything. If a payment
@@ -79,23 +77,6 @@ export async function noteStanding(
 }
 
 /** Refuses a caller whose organization can start no machine, because a payment is due. */
-export async function requireGoodStanding(
-  tx: Tx,
-  { organizationId }: Pick<Actor, 'organizationId'>,
-): Promise<void> {
-  const entitlements = await getEntitlements(tx, organizationId)
-  if (entitlements.startingRefusedSince === null) return
-  const { running } = await tx
-    .selectFrom('machines')
-    .select((eb) => eb.fn.countAll<number>().as('running'))
-    .where('organization_id', '=', organizationId)
-    .where('deleted_at', 'is', null)
-    .where(countsAsRunning)
-    .executeTakeFirstOrThrow()
-  requirePaid(entitlements, running)
-}
-
-/** The same, of entitlements that were read and machines that were counted. */
 export function requirePaid(entitlements: Entitlements, running: number): void {
   const { startingRefusedSince: since, planId } = entitlements
   if (since === null) return

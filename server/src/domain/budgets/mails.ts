@@ -8,13 +8,12 @@ import { describeEnd, describeUse, nameBudget } from './words.ts'
 /** Tells the owners of a budget's organization that a threshold was reached. */
 export async function mailThreshold(
   tx: Tx,
-  { smtpUrl, dashboardUrl }: Pick<Config, 'smtpUrl' | 'dashboardUrl'>,
+  config: Pick<Config, 'smtpUrl' | 'dashboardUrl'>,
   budget: MeasuredBudget,
   percent: number,
 ): Promise<void> {
-  if (smtpUrl === null) return
-  const page = new URL('/billing', dashboardUrl)
-  await mailOwners(tx, budget.organization_id, (organization) => ({
+  const page = new URL('/billing', config.dashboardUrl)
+  await mailOwners(tx, config, budget.organization_id, (organization) => ({
     subject: `${percent} % of the budget ${budget.name} is used`,
     body: bodyOf(budget, organization, page),
   }))

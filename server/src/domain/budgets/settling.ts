@@ -1,7 +1,7 @@
 import type { BudgetId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Database, Tx } from '../../db/database.ts'
-import { settledHour } from '../events/settled-hour.ts'
+import { settledHour, sumUp } from '../events/settling.ts'
 import { findBudgets, readUse, type BudgetState, type UseRow } from './use.ts'
 
 /*
@@ -18,7 +18,7 @@ export async function settleBudget(db: Database, budget: BudgetState): Promise<v
   const hour = settledHour(budget.now)
   const through = hour > budget.window_start ? hour : budget.window_start
   if (budget.settled_through && through <= budget.settled_through) return
-  const settled = JSON.stringify(sumUp(await readUse(db, [budget], through))) as never
+  const settled = JSON.stringify(sumRows(await readUse(db, [budget], through))) as never
   if (budget.settled_through === null) {
     await insertWindow(db, budget, through, settled)
     return
@@ -39,7 +39,7 @@ export async function settleNewBudget(tx: Tx, id: BudgetId): Promise<void> {
   if (budget!.window !== 'once') return settleBudget(tx, budget!)
   const { created_at: createdAt } = budget!
   const before = await readUse(tx, [budget!], createdAt)
-  const settled = sumUp(
+  const settled = sumRows(
     before
       .filter(({ item }) => item === 'egress')
       .map((row) => ({ ...row, quantity: String(-BigInt(row.quantity)) })),
@@ -71,11 +71,11 @@ async function insertWindow(
     .execute()
 }
 
-function sumUp(rows: readonly UseRow[]): Record<string, string> {
-  const sums = new Map<string, bigint>()
-  for (const { version, currency, item, size, quantity } of rows) {
-    const key = `${version} ${currency} ${item} ${size ?? ''}`
-    sums.set(key, (sums.get(key) ?? 0n) + BigInt(quantity))
-  }
-  return Object.fromEntries([...sums].map(([key, sum]) => [key, String(sum)]))
+function sumRows(rows: readonly UseRow[]): Record<string, string> {
+  return sumUp(
+    rows.map(({ version, currency, item, size, quantity }) => [
+      `${version} ${currency} ${item} ${size ?? ''}`,
+      quantity,
+    ]),
+  )
 }

@@ -111,19 +111,20 @@ export type UsageWindow = UsageScope & {
 
 export type UsageMeter = `compute_${MachineSize}_seconds` | `${'hot' | 'cold'}_storage_byte_seconds`
 
-/** The usage of an organization in a window, to the second and the byte; unused meters are absent. */
+/** The usage of an organization in a window, to the second and the byte (sumUsage). */
 export async function usageOf(
   db: Database,
   organizationId: OrganizationId,
   window: UsageWindow,
 ): Promise<ReadonlyMap<UsageMeter, bigint>> {
   const { rows } = await sql<{ meter: UsageMeter; quantity: string }>`
-    select * from (${sumUsage(organizationId, window)}) as sums where quantity <> '0'`.execute(db)
+    ${sumUsage(organizationId, window)}`.execute(db)
   return new Map(rows.map(({ meter, quantity }) => [meter, BigInt(quantity)]))
 }
 
 /**
- * The `meter`s of an organization in a window, and the `quantity` of each as a decimal string.
+ * The `meter`s of an organization in a window, and the `quantity` of each as a decimal string; unused meters
+ * are absent.
  *
  * A whole second counts for an interval if it begins within it. So every second of a machine counts in
  * exactly one window, whatever the windows are, and the sums of adjacent windows add up exactly. Open
@@ -141,9 +142,11 @@ export function sumUsage(
           when 'compute' then sum(last - first) else sum((last - first)::numeric * bytes)
         end`
   return sql`
-    select ${meterName} as meter, (${quantity})::text as quantity
-    from (${clipIntervals(organizationId, window)}) as clipped
-    group by meter, size`
+    select * from (
+      select ${meterName} as meter, (${quantity})::text as quantity
+      from (${clipIntervals(organizationId, window)}) as clipped
+      group by meter, size
+    ) as sums where quantity <> '0'`
 }
 
 /** The name of the meter that a row of `cutIntervals` counts for. */

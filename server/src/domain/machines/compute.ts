@@ -6,12 +6,12 @@ import { findOpenPeriod } from '../accounts/periods.ts'
 import type { Entitlements } from '../accounts/plans.ts'
 import { describeTime } from '../accounts/standing.ts'
 import { sumUsage, usageOf } from '../events/meter-intervals.ts'
-import { settledHour } from '../events/settled-hour.ts'
+import { settledHour, sumUp } from '../events/settling.ts'
 import { includedCompute } from '../rating.ts'
 
 /*
- * How much of its included compute an organization has used. A start has to know it, so what can no longer
- * change of the open period is counted by the worker, and a start counts the rest.
+ * The included compute of an organization, and its use. A start has to know both, so the worker settles the
+ * open period, and a start counts the rest (events/settling.ts).
  */
 
 /** Compute is in thousandths of a standard-second. */
@@ -39,17 +39,17 @@ export async function readCompute(
     weights: Record<MachineSize, number>
   }>`
     select
-      (select jsonb_object_agg(meter, quantity) from (${unsettled}) as u where quantity <> '0') as sums,
+      (select jsonb_object_agg(meter, quantity) from (${unsettled}) as u) as sums,
       (select jsonb_object_agg(id, weight_milli) from catalog_sizes
         where catalog_version = ${period.catalog_version}) as weights`.execute(db)
-  const [{ sums, weights }] = rows as [(typeof rows)[0]]
-  const seconds = addUp(period.compute_settled, sums ?? {})
+  const { sums, weights } = rows[0]!
+  const seconds = sumUp([...Object.entries(period.compute_settled), ...Object.entries(sums ?? {})])
   const sizes = Object.entries(weights) as [MachineSize, number][]
   const used = sizes.reduce((sum, [size, weight]) => {
-    return sum + (seconds.get(`compute_${size}_seconds`) ?? 0n) * BigInt(weight)
+    return sum + BigInt(seconds[`compute_${size}_seconds`] ?? 0) * BigInt(weight)
   }, 0n)
   return {
-    included: includedCompute(allowance),
+    included: includedCompute(allowance()),
     used,
     isUnsettled: sums !== null,
     weights: new Map(sizes.map(([size, weight]) => [size, BigInt(weight)])),
@@ -64,8 +64,7 @@ export async function settleCompute(db: Database, organizationId: OrganizationId
   const end = hour < period.ends_at ? hour : period.ends_at
   if (end <= start) return
   const usage = await usageOf(db, organizationId, { start, end, meter: 'compute' })
-  const sums = addUp(period.compute_settled, Object.fromEntries(usage))
-  const settled = Object.fromEntries([...sums].map(([meter, sum]) => [meter, String(sum)]))
+  const settled = sumUp([...Object.entries(period.compute_settled), ...usage])
   // Another worker may have been faster.
   await db
     .updateTable('billing_periods')
@@ -80,18 +79,9 @@ function unsettledSince({ compute_settled_through: through, starts_at: start }: 
   return through ?? start
 }
 
-function addUp(
-  ...parts: readonly Readonly<Record<string, string | bigint>>[]
-): ReadonlyMap<string, bigint> {
-  const sums = new Map<string, bigint>()
-  for (const [meter, quantity] of parts.flatMap((part) => Object.entries(part)))
-    sums.set(meter, (sums.get(meter) ?? 0n) + BigInt(quantity))
-  return sums
-}
-
 /**
  * Throws if the included compute is used up on a plan that then starts no machine. Otherwise the worker looks
- * at the period: what the machine that is about to start uses is to be settled, and may be the last of it.
+ * at the period: the use by the machine that is about to start is to be settled, and may be the last of it.
  */
 export async function requireCompute(
   tx: Tx,
