@@ -3,7 +3,19 @@ import type { Pair, Sample } from './measure.ts'
 /** One run. It times itself, because its preparation and its checks do not count. */
 type Side = (round: number) => Promise<Sample>
 
-export type Plan = { readonly rounds: number; readonly warmups: number; readonly budgetMs: number }
+export type Plan = {
+  readonly rounds: number
+  readonly warmups: number
+  readonly budgetMs: number
+  /** Called for each run that counts and timed itself with `time`. */
+  readonly onRun?: ((run: Run) => void) | undefined
+}
+
+/** When a run was timed, in milliseconds since 1970. */
+export type Run = { readonly side: string; readonly startMs: number; readonly ms: number }
+
+/** The calls of `time` within the present run. Runs never overlap. */
+let timed: Omit<Run, 'side'>[] = []
 
 /**
  * Runs every side once per round, in alternating order (A B, B A), so that no side profits from its
@@ -23,7 +35,13 @@ export async function runRounds<Name extends string>(
     say(round < 0 ? `warming up (${-round} to go)` : `${round + 1} of ${plan.rounds}`)
     const order = round % 2 === 0 ? forwards : forwards.toReversed()
     const result = {} as Record<Name, Sample>
-    for (const name of order) result[name] = await attempt(sides[name], round + plan.warmups)
+    for (const name of order) {
+      timed = []
+      const sample = await attempt(sides[name], round + plan.warmups)
+      const run = timed.find(({ ms }) => ms === sample.ms)
+      if (run && round >= 0) plan.onRun?.({ side: name, ...run })
+      result[name] = sample
+    }
     results.push(round < 0 ? withoutTimes(result) : result)
   }
   return results
@@ -41,7 +59,9 @@ export function pairUp<Name extends string>(
 export async function time<T>(work: () => Promise<T>): Promise<{ ms: number; result: T }> {
   const start = performance.now()
   const result = await work()
-  return { ms: performance.now() - start, result }
+  const ms = performance.now() - start
+  timed.push({ startMs: performance.timeOrigin + start, ms })
+  return { ms, result }
 }
 
 function withoutTimes<Name extends string>(result: Record<Name, Sample>): Record<Name, Sample> {

@@ -30,8 +30,10 @@ import { bench as pictureAfterAction } from './rows/s25-picture-after-action.ts'
 import { bench as usageSummary } from './rows/s27-usage-summary.ts'
 import { bench as roomToRun } from './rows/s28-room-to-run.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
+import type { Run } from './rounds.ts'
 import { openServer } from './server.ts'
 import { formatTable } from './table.ts'
+import { describeRuns } from './trace.ts'
 
 /*
  * `npm run bench` runs all benchmarks, `npm run bench -- NAME…` some of them. Each compares ours with the
@@ -39,6 +41,7 @@ import { formatTable } from './table.ts'
  *
  *   --pairs N     the number of pairs, instead of 30 (300 for operations below 50 ms)
  *   --quick       a few pairs, to check that it works; too few for a verdict
+ *   --trace       prints where the time of the median run went, for benches that time calls to the server
  *   --json FILE   writes the rows as JSON
  */
 const benches: readonly Bench[] = [
@@ -76,6 +79,7 @@ const { values: options, positionals: names } = parseArgs({
   options: {
     pairs: { type: 'string' },
     quick: { type: 'boolean', default: false },
+    trace: { type: 'boolean', default: false },
     json: { type: 'string' },
   },
 })
@@ -84,6 +88,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   // Rounds check it, so that everything made for the bench is removed before the exit.
   process.once(signal, () => interrupted.abort(new Error('interrupted')))
 }
+if (options.trace) process.env['COMPUTER_TRACE'] = '1'
 const chosen = names.length === 0 ? benches : names.map(findBench)
 const results = await runBenches(chosen)
 
@@ -117,11 +122,17 @@ async function runBenches(list: readonly Bench[]): Promise<Result[]> {
   for (const { name, title, run } of list) {
     if (interrupted.signal.aborted) break
     const before = loadavg()[0]!
+    const runs: Run[] = []
+    const onRun = options.trace ? (run: Run) => void runs.push(run) : undefined
     const context: BenchContext = {
       api: server.api,
       dataDir: server.dataDir,
       incus,
-      plan: { slow: plan(30, 5), fast: plan(300, 20), restMs: options.quick ? 5_000 : 60_000 },
+      plan: {
+        slow: { ...plan(30, 5), onRun },
+        fast: { ...plan(300, 20), onRun },
+        restMs: options.quick ? 5_000 : 60_000,
+      },
       say(progress) {
         interrupted.signal.throwIfAborted()
         say(`${name} (${title}): ${progress}`)
@@ -130,6 +141,7 @@ async function runBenches(list: readonly Bench[]): Promise<Result[]> {
     try {
       const measured = await run(context)
       found.push({ name, rows: measured, load: [before, loadavg()[0]!] })
+      for (const tree of await describeRuns(server.dataDir, runs)) console.log(`\n${name}, ${tree}`)
     } catch (error) {
       found.push({ name, rows: [], error: String(error), load: [before, loadavg()[0]!] })
     }

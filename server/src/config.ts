@@ -44,6 +44,8 @@ export type Config = {
   /** Null: the embedded Postgres of the data folder. */
   readonly databaseUrl: string | null
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
+  /** Spans are written to the log. */
+  readonly trace: boolean
 }
 
 /** How previews are served. */
@@ -110,6 +112,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     keyringPath: values.COMPUTER_SECRETS_KEYRING ?? `${values.COMPUTER_DATA}/secrets.keyring`,
     databaseUrl: values.DATABASE_URL ?? null,
     logLevel: values.COMPUTER_LOG_LEVEL,
+    trace: values.COMPUTER_TRACE === '1',
   }
 }
 

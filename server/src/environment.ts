@@ -153,6 +153,10 @@ export const environment = z.object({
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')
     .meta({ description: '`debug`, `info`, `warn` or `error`' }),
+  COMPUTER_TRACE: z.enum(['0', '1']).default('0').meta({
+    description:
+      '`1`: the services write to their logs [where the time of each request goes](self-hosting.md#see-where-time-goes)',
+  }),
   COMPUTER_SECRETS_KEYRING: path.optional().meta({
     description: 'The keys that encrypt secrets. Servers that share a database share the keyring',
     unset: '`secrets.keyring` in the data folder',

@@ -14,6 +14,9 @@ import { databaseUrl } from './host/postgres.ts'
 import { createPrincipalCache } from './http/principal-cache.ts'
 import { createPayments } from './payments/payments.ts'
 import { timing } from './timing.ts'
+import { traceDriver } from './trace/driver.ts'
+import { writeSpans } from './trace/lines.ts'
+import { detectTracing } from './trace/span.ts'
 
 /** Starts one service of the server; the result stops it. */
 export type Service = (app: App) => Promise<{ stop(): Promise<void> }>
@@ -26,6 +29,8 @@ export async function runService(name: string, service: Service): Promise<void> 
     log.fatal({ err: error }, 'unhandled promise rejection')
     process.exit(1)
   })
+  if (config.trace) await writeSpans(name)
+  else detectTracing()
   const app = await createApp(config, log)
   const { stop } = await service(app)
   log.info('up')
@@ -45,7 +50,7 @@ async function createApp(config: Config, log: Logger): Promise<App> {
   const db = openDatabase(url, { log, maxConnections: 20 })
   const changes = new Changes({ db, databaseUrl: url, log })
   await changes.listen()
-  const driver = await createDriver(config, log)
+  const driver = traceDriver(await createDriver(config, log))
   const principals = createPrincipalCache(changes)
   const guests = createGuestClient(driver)
   const payments = createPayments(config)

@@ -7,6 +7,7 @@ import { requirePermission } from '../domain/accounts/permissions.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { parse, withoutNulls } from '../http/parse.ts'
+import { annotate, isTracing, span } from '../trace/span.ts'
 import type { NewId, RunOnce, WireResponse } from './idempotency.ts'
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
@@ -118,7 +119,7 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
     }
     const onRequest = endpoint.method === 'GET' ? [keepPrivate] : [keepPrivate, admitBeforeBody]
 
-    const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+    const answer = async (request: FastifyRequest, reply: FastifyReply) => {
       if (endpoint.requires === 'public') {
         const caller = hooks.admit(request)
         const input = { ...readInput(endpoint, request, reply), newId }
@@ -137,11 +138,21 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
       })
     }
 
+    const title = `${endpoint.method} ${endpoint.path}`
+    const handler = (request: FastifyRequest, reply: FastifyReply) =>
+      span(title, rowOf(request.params), () => answer(request, reply))
+
     for (const url of urlsOf(endpoint.path)) {
       const bodyLimit = bodyLimitOf(endpoint)
       http.route({ method: endpoint.method, url, bodyLimit, onRequest, handler })
     }
   }
+}
+
+/** The row that a request is about: the first id in its path. */
+function rowOf(params: unknown): { readonly id?: string } {
+  const id = isTracing() ? Object.values(params as Readonly<Record<string, string>>)[0] : undefined
+  return id === undefined ? {} : { id }
 }
 
 type AnyHandler = (caller: Caller, input: object) => Promise<unknown>
@@ -243,7 +254,14 @@ function send(reply: FastifyReply, endpoint: Endpoint, result: unknown) {
 function toWireResponse(endpoint: Endpoint, result: unknown): WireResponse {
   const { body, status } =
     result instanceof JsonResponse ? result : { body: result, status: undefined }
+  if (endpoint.creates) annotate(idOf(body))
   return { status: status ?? endpoint.status, body: endpoint.response.parse(body) }
+}
+
+/** The row that a call created. */
+function idOf(body: unknown): { readonly id?: string } {
+  const { id } = (body ?? {}) as { id?: unknown }
+  return typeof id === 'string' ? { id } : {}
 }
 
 const nothing = z.strictObject({})

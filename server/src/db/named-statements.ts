@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
+import { isTracing, span } from '../trace/span.ts'
 
 const names = new Map<string, string>()
 
@@ -12,6 +13,15 @@ export class NamingClient extends pg.Client {
   // The signatures of pg's overloads cannot be restated; only (text, values) is changed.
   // oxlint-disable-next-line typescript/no-explicit-any
   override query(...args: any[]): any {
+    const [text, ...others] = args
+    // With a callback there is no promise to follow; the pool's own queries have one.
+    const isTraced = isTracing() && typeof text === 'string' && typeof args.at(-1) !== 'function'
+    if (!isTraced) return this.#query(text, ...others)
+    return span(describe(text), {}, () => this.#query(text, ...others))
+  }
+
+  // oxlint-disable-next-line typescript/no-explicit-any
+  #query(...args: any[]): any {
     const [text, values, ...rest] = args
     if (typeof text !== 'string' || !Array.isArray(values) || values.length === 0) {
       return super.query(...(args as [string]))
@@ -19,6 +29,13 @@ export class NamingClient extends pg.Client {
     // oxlint-disable-next-line typescript/no-explicit-any
     return (super.query as any).call(this, { name: nameOf(text), text, values }, ...rest)
   }
+}
+
+/** Such as `select machines`: the verb and the first table. The values are no part of it. */
+function describe(text: string): string {
+  const [, verb = '', table = ''] =
+    /^\s*(\w+)(?:.*?\b(?:from|into|update)\s+"?(\w+))?/is.exec(text) ?? []
+  return `query ${verb} ${table}`.trim()
 }
 
 function nameOf(text: string): string {

@@ -1,5 +1,6 @@
 import type { MachineDriver, MachineRef } from '../drivers/machine-driver.ts'
 import { GuestChannel, type GuestAnswer, type GuestRequest } from './channel.ts'
+import { span } from '../trace/span.ts'
 import { GuestUnavailable } from './errors.ts'
 import { Openings, type OpeningLimit } from './openings.ts'
 
@@ -51,7 +52,18 @@ export class GuestChannels implements AsyncDisposable {
   }
 
   /** `consume` is part of the retry: if the channel dies during it, it may run again. */
-  async request<T>(
+  request<T>(
+    ref: GuestRef,
+    request: GuestRequest,
+    consume: (answer: GuestAnswer) => Promise<T>,
+  ): Promise<T> {
+    const route = request.path.split('?', 1)[0]!
+    return span(`guest ${request.method} ${route}`, { id: ref.id }, () =>
+      this.#request(ref, request, consume),
+    )
+  }
+
+  async #request<T>(
     ref: GuestRef,
     request: GuestRequest,
     consume: (answer: GuestAnswer) => Promise<T>,
@@ -93,7 +105,7 @@ export class GuestChannels implements AsyncDisposable {
       if (this.#channels.get(key) === known) this.#channels.delete(key)
       return this.#channel(ref, signal)
     }
-    const opening = this.#open(ref, key)
+    const opening = span('guest channel', { id: ref.id }, () => this.#open(ref, key))
     this.#channels.set(key, opening)
     const forget = () => {
       if (this.#channels.get(key) === opening) this.#channels.delete(key)

@@ -13,6 +13,7 @@ import { DriverError, ImageMissing } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
 import { guestRef } from '../domain/guests/calls.ts'
 import { backoffMs } from '../timing.ts'
+import { span } from '../trace/span.ts'
 import { awaitBoot } from './boot.ts'
 import { takeCapture } from './captures.ts'
 import { reasonOf, StepFailed } from './failures.ts'
@@ -41,14 +42,17 @@ export function machineQueue(app: WorkerApp): Queue<MachineRow> {
     claim: (workerId, limit) => claimMachines(app, workerId, limit),
     renew: (workerId, ids) => renewClaims(app, 'machines', workerId, ids),
     release: (workerId, id) => releaseClaim(app, 'machines', workerId, id),
-    work: (machine, slot) => advance(app, machine, slot),
+    work: (machine, slot) =>
+      span(`step ${machine.state}`, { id: machine.id }, () => advance(app, machine, slot)),
     againAfterMs: app.timing.desktopPollMs,
   }
 }
 
 async function advance(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
   const capture = await findNextCapture(app, machine.id)
-  if (capture?.isDue) return takeCapture(app, machine, capture, slot)
+  if (capture?.isDue) {
+    return span('capture', {}, () => takeCapture(app, machine, capture, slot))
+  }
   // The machine moved as it was claimed, and a capture from before that move still waits for a retry.
   if (capture && machine.state !== 'running') return
   try {
@@ -62,7 +66,7 @@ async function advance(app: WorkerApp, machine: MachineRow, slot: Slot): Promise
 
 async function step(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
   const { driver } = app
-  if (isRestoring(machine)) return swapDisk(app, machine)
+  if (isRestoring(machine)) return span('restore', {}, () => swapDisk(app, machine))
   switch (machine.state) {
     case 'creating':
       await makeDisk(app, machine)
@@ -113,7 +117,8 @@ async function makeDisk(app: WorkerApp, machine: MachineRow): Promise<void> {
 async function finishBoot(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
   // Callers that wait for the machine open their channel to the guest while it boots.
   app.changes.publish(machine.id)
-  if (await slot.away(() => awaitBoot(app, machine))) await finish(app, machine, 'running')
+  const boot = () => span('boot', {}, () => awaitBoot(app, machine))
+  if (await slot.away(boot)) await finish(app, machine, 'running')
 }
 
 async function finish(

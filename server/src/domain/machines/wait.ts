@@ -4,6 +4,7 @@ import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
 import { getMachine } from '../find-machine.ts'
 import { guestRef } from '../guests/calls.ts'
+import { span } from '../../trace/span.ts'
 
 /** Bounds the delay when a notification is lost. */
 const pollMs = 500
@@ -26,7 +27,7 @@ export async function waitForRest(
       const leftMs = deadline - performance.now()
       if (isAtRest(machine) || leftMs <= 0) return machine
       if (machine.wanted === 'running') warmUpChannel(app, machine)
-      await changed.within(Math.min(leftMs, pollMs))
+      await span('wait for a change', { id }, () => changed.within(Math.min(leftMs, pollMs)))
     } finally {
       changed.unsubscribe()
     }

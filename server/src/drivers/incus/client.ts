@@ -5,6 +5,7 @@ import { connect as netConnect } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { connect as tlsConnect, type SecureContextOptions } from 'node:tls'
 import { WebSocket } from 'ws'
+import { span } from '../../trace/span.ts'
 import { EngineError, readReply, readText, unreachable, type Operation } from './replies.ts'
 
 /** Certificates and key are PEM text. Without `serverCertificate`, the system's authorities are used. */
@@ -138,7 +139,9 @@ export class IncusClient implements Disposable {
   #call(method: string, path: string, call: Call): Promise<unknown> {
     const body = call.body === undefined ? undefined : JSON.stringify(call.body)
     const headers = body === undefined ? {} : { 'content-type': 'application/json' }
-    return this.#exchange(method, path, call, headers, async (out) => void out.end(body), readReply)
+    return span(`engine ${method} ${path}`, {}, () =>
+      this.#exchange(method, path, call, headers, async (out) => void out.end(body), readReply),
+    )
   }
 
   async #exchange<T>(
