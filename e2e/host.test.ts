@@ -31,6 +31,7 @@ type Running = { readonly child: ChildProcess; readonly api: ApiClient; output()
 
 before(async () => {
   ;({ dataDir, env } = await prepareServer('host'))
+  env['COMPUTER_TRACE'] = '1'
   server = await up()
   id = (await server.api.ok('POST', '/v1/machines', {})).id
 })
@@ -132,7 +133,7 @@ test('a start prints the command for a sign-in link, which leads to the first ac
 })
 
 test('a backup made and restored as the guide tells has the machines and their disks', async (t) => {
-  const [check, backUp, restore] = await readGuide('docs/self-hosting.md')
+  const [check, , backUp, restore] = await readGuide('docs/self-hosting.md')
   const terminal = await openOperatorTerminal(t)
   t.after(() => rm(`${dataDir}.before-restore`, { recursive: true, force: true }))
   assert.match(await terminal.paste([check!]), /This host can run the server/)
@@ -157,6 +158,16 @@ test('a backup made and restored as the guide tells has the machines and their d
   assert.ok(!data.some(({ name }: { name: string }) => name === 'later'))
   await server.api.ok('POST', `/v1/machines/${id}/start?wait=60`)
   assert.equal(await server.api.run(id, ['cat', 'note']), 'kept\n')
+})
+
+test('the logs show where time went, as the guide tells', async (t) => {
+  const [readSpans] = await readGuide('docs/self-hosting.md', { from: '## Logs' })
+  const terminal = await openOperatorTerminal(t)
+  await server.api.run(id, ['true'])
+  const lines = (await terminal.paste([readSpans!])).trim().split('\n')
+  const spans = lines.map((line) => JSON.parse(line))
+  assert.ok(spans.some(({ name, span }) => name === 'api' && span === 'guest POST /exec'))
+  assert.ok(spans.every(({ ms, start_ms }) => ms >= 0 && start_ms <= Date.now()))
 })
 
 /** The operator's, with the host's Node. */

@@ -37,6 +37,8 @@ export type Config = {
     readonly key: string
     readonly serverCert: string | null
   } | null
+  /** Machines on this host are reached past the engine. */
+  readonly directAgents: boolean
   readonly poolSizeGb: number | null
   readonly poolSource: string | null
   readonly networkCidr: string | null
@@ -106,6 +108,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     uidBase: values.COMPUTER_UID_BASE,
     engine:
       url && cert && key ? { url, cert, key, serverCert: values.ENGINE_SERVER_CERT ?? null } : null,
+    directAgents: values.COMPUTER_DIRECT_AGENTS === '1',
     poolSizeGb: values.COMPUTER_POOL_SIZE_GB ?? null,
     poolSource: values.COMPUTER_POOL_SOURCE ?? null,
     networkCidr: values.COMPUTER_NETWORK ?? null,

@@ -157,6 +157,10 @@ export const environment = z.object({
     description:
       '`1`: the services write to their logs [where the time of each request goes](self-hosting.md#see-where-time-goes)',
   }),
+  COMPUTER_DIRECT_AGENTS: z.enum(['0', '1']).default('1').meta({
+    description:
+      '`0`: the server reaches the agents in machines through the engine even on its own host, which is slower',
+  }),
   COMPUTER_SECRETS_KEYRING: path.optional().meta({
     description: 'The keys that encrypt secrets. Servers that share a database share the keyring',
     unset: '`secrets.keyring` in the data folder',

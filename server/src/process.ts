@@ -70,6 +70,7 @@ export async function createDriver(config: Config, log: Logger): Promise<Machine
     log.warn(fields, message)
   const shared = {
     guestDir: guestDir(config),
+    directAgents: config.directAgents,
     poolSource: config.poolSource ?? undefined,
     poolSizeGib: config.poolSizeGb ?? undefined,
     subnet: config.networkCidr ?? undefined,

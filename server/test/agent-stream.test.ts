@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { IncusClient } from '../src/drivers/incus/client.ts'
-import { openAgentStream } from '../src/drivers/incus/stream.ts'
+import { openAgentStream } from '../src/drivers/incus/agent/engine-stream.ts'
 
 /** An engine whose machine stops between the beginning of an exec and the opening of its sockets. */
 async function startEngine(t: { after: (end: () => Promise<void>) => void }): Promise<string> {

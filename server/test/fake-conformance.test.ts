@@ -34,6 +34,8 @@ describeMachineDriver('the fake engine', async (): Promise<DriverHarness> => {
       }, 1)
       writers.add(writing)
     },
+    // It is part of the fake machine.
+    startAgent: async () => {},
     async talk(_ref, stream) {
       const channel = channels.get(stream) ?? (await GuestChannel.open(stream, 10_000))
       channels.set(stream, channel)

@@ -6,14 +6,17 @@ import { runInGuest, runWhenBooted } from '../../e2e/guest/exec.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
 import { captureNameOf, nameOf } from '../src/drivers/incus/instance.ts'
 import type { MachineRef } from '../src/drivers/machine-driver.ts'
-import { describeMachineDriver } from './conformance/machine-driver.ts'
+import { describeMachineDriver, describeStreams } from './conformance/machine-driver.ts'
 import type { DriverHarness } from './conformance/suite.ts'
 
-describeMachineDriver('the Incus driver', makeHarness)
+describeMachineDriver('the Incus driver', () => makeHarness())
+describeStreams('the Incus driver that reaches agents through the engine', () =>
+  makeHarness({ directAgents: false }),
+)
 
-async function makeHarness(): Promise<DriverHarness> {
+async function makeHarness(ways: { directAgents?: boolean } = {}): Promise<DriverHarness> {
   const engine = await startTestEngine()
-  const options = engine.optionsOf('conformance')
+  const options = { ...engine.optionsOf('conformance'), ...ways }
   const driver = createIncusDriver(options)
   const other = createIncusDriver(options)
   const { client } = engine
@@ -67,8 +70,8 @@ async function makeHarness(): Promise<DriverHarness> {
       await freeze(ref)
     },
     keepWriting: async (ref) => void (await run(ref, writer)),
-    async talk(ref, stream) {
-      await run(ref, echoAgent)
+    startAgent: async (ref) => void (await run(ref, echoAgent)),
+    async talk(_ref, stream) {
       const sent = randomBytes(20_000)
       stream.write(sent)
       assert.ok(sent.equals(await read(stream, sent.length)))
@@ -101,6 +104,6 @@ const writer = `mkdir /home/writing 2>/dev/null || exit 0
 setsid sh -c 'number=0; while :; do number=$((number + 1))
 echo $number >> /home/first; echo $number >> /home/second; done' </dev/null >/dev/null 2>&1 &`
 
-/** Stands in for the agent by echoing its input. If started again, the first keeps the socket. */
+/** Stands in for the agent by echoing its input. Once it runs, starting it again does nothing. */
 const echoAgent = `mkdir -p /run/computer; cd /run/computer; mkdir echo 2>/dev/null || exit 0
 setsid socat UNIX-LISTEN:agent.sock,fork EXEC:cat </dev/null >/dev/null 2>&1 &`

@@ -29,10 +29,9 @@ export type DriverHarness = AsyncDisposable & {
   run(ref: MachineRef, script: string): Promise<string>
   /** From now on the guest adds lines to /home/first and then to /home/second, in turn. */
   keepWriting(ref: MachineRef): Promise<void>
-  /**
-   * Exchanges a message with the agent over the stream. Waits for an agent that is still booting, and
-   * fails if the stream ends first.
-   */
+  /** The guest has an agent soon, unless it has one already. */
+  startAgent(ref: MachineRef): Promise<void>
+  /** Exchanges a message with the agent over the stream. Fails if the stream ends first. */
   talk(ref: MachineRef, stream: Duplex): Promise<void>
   /** Leaves a running machine frozen. */
   freeze(ref: MachineRef): Promise<void>

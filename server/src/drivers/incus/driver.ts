@@ -1,5 +1,7 @@
 import type { EngineMachine, EngineState, MachineDriver, MachineRef } from '../machine-driver.ts'
 import { DriverError } from '../machine-driver.ts'
+import { createDirectStreams } from './agent/direct-stream.ts'
+import { openAgentStream } from './agent/engine-stream.ts'
 import { captureMachine, listCaptures } from './captures.ts'
 import { IncusClient, type EngineAccess } from './client.ts'
 import { createMachine } from './create.ts'
@@ -24,12 +26,14 @@ import { readLog, resizeMachine, startMachine, stopMachine } from './lifecycle.t
 import type { EngineConfig } from './engine-config.ts'
 import { checkPool, prepareEngine } from './prepare.ts'
 import { measureCapacity } from './disks/capacity.ts'
-import { openAgentStream } from './stream.ts'
+import { storageName } from './disks/host-pool.ts'
 import { sweepEngine } from './sweep.ts'
 
 export type IncusOptions = { readonly access: EngineAccess } & Partial<EngineConfig> & {
     /** The host's folder with the guest agent. Without it machines get none. */
     readonly guestDir?: string | undefined
+    /** False: agents are reached through the engine even on its own host. */
+    readonly directAgents?: boolean | undefined
   }
 
 /**
@@ -54,6 +58,14 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
   const engine = createEngine(client, config, options.guestDir)
   const limits = createDiskLimits(engine)
   const measureDisk = createDiskUsage(engine)
+  const openDirectly = createDirectStreams()
+  const isDirect = engine.isOnHost && options.directAgents !== false
+
+  const connectAgent = async (ref: MachineRef) => {
+    const name = nameOf(ref)
+    const direct = isDirect ? await openDirectly(storageName(config.project, name)) : undefined
+    return direct ?? openAgentStream(client, name, config.project)
+  }
 
   return {
     async prepare() {
@@ -83,7 +95,7 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     list: () => listMachines(engine),
     watch: (signal) => watchMachines(client, config.project, signal),
     sweep: () => sweepEngine(engine),
-    connect: (ref) => explainAbsent(ref, openAgentStream(client, nameOf(ref), config.project)),
+    connect: (ref) => explainAbsent(ref, connectAgent(ref)),
     [Symbol.asyncDispose]: async () => client[Symbol.dispose](),
   }
 }

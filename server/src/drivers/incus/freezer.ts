@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,6 +14,7 @@ import {
   type Instances,
 } from './instances.ts'
 import { storageName } from './disks/host-pool.ts'
+import { findPayloadGroup, readEvents } from './payload-group.ts'
 import { describeUnfrozen } from './unfrozen.ts'
 
 /**
@@ -110,21 +110,6 @@ export async function thawMachine(engine: FreezableInstances, ref: MachineRef): 
 type FreezableInstances = Instances & { readonly freezer: Freezer }
 
 const freezeWithinMs = 5_000
-/** cgroup v2: mounted beside v1 on a hybrid host, otherwise at the top. */
-export const groupsFolder = ['/sys/fs/cgroup/unified', '/sys/fs/cgroup'].find((folder) =>
-  existsSync(join(folder, 'cgroup.procs')),
-)
-
-/** The cgroup of a running machine. Leftovers of earlier runs share its name, and are empty. */
-async function findPayloadGroup(name: string): Promise<string | undefined> {
-  if (groupsFolder === undefined) return undefined
-  for (const suffix of ['', '-1', '-2']) {
-    const group = join(groupsFolder, `lxc.payload.${name}${suffix}`)
-    if (/^populated 1$/m.test(await readEvents(group))) return group
-  }
-  return undefined
-}
-
 async function freezeGroup(group: string): Promise<FreezeHold> {
   const wasFrozen = await isGroupFrozen(group)
   const release = () => setFrozen(group, false)
@@ -171,10 +156,6 @@ async function writeState(path: string, state: string): Promise<void> {
   } catch (error) {
     if (!['ENOENT', 'ENODEV'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
-}
-
-function readEvents(group: string): Promise<string> {
-  return readFile(join(group, 'cgroup.events'), 'utf8').catch(() => '')
 }
 
 async function freezeByEngine(instances: Instances, name: string): Promise<FreezeHold | undefined> {

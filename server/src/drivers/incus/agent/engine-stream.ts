@@ -1,8 +1,8 @@
 import { guestSocketPath } from '@computer/contract'
 import { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import type { IncusClient } from './client.ts'
-import { EngineError } from './replies.ts'
+import type { IncusClient } from '../client.ts'
+import { EngineError } from '../replies.ts'
 
 /**
  * A byte stream to the agent's socket through the engine's exec, with `socat` inside the machine as the
