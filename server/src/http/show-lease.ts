@@ -1,5 +1,5 @@
 import type { InputLease, MachineId } from '@computer/contract'
-import type { Lease } from '../domain/control/leases.ts'
+import type { Lease } from '../domain/control/lease-row.ts'
 
 /** The input lease on the wire, in responses and channels. */
 export function showLease(machineId: MachineId, lease: Lease): InputLease {

@@ -1,13 +1,12 @@
 import type { GuestAction, MachineId, SessionId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
-import type { MachineRow } from '../../db/database.ts'
 import { conflict } from '../../errors.ts'
 import { GuestRefusal } from '../../guest/errors.ts'
 import { asApiError, callGuest, guestRef } from '../guests/calls.ts'
 import { conflictOver, staleFence } from './lease-conflicts.ts'
-import { pushFence, readLease, type Lease } from './leases.ts'
-import { getRunningMachine } from '../find-machine.ts'
+import { readInputTarget, type Lease } from './lease-row.ts'
+import { pushFence } from './leases.ts'
 import { getOwnSession, touchSession } from './sessions.ts'
 
 /** The grant that the caller claims: its session, and the fence it believes to hold. */
@@ -31,10 +30,10 @@ export async function sendInput(
   action: GuestAction,
   signal: AbortSignal,
 ) {
-  const machine = await getRunningMachine(app.db, actor, id)
   let first: Lease | null = null
   for (let attempt = 1; ; attempt++) {
-    const lease = await requireGrant(app, actor, machine, grant)
+    const { machine, lease } = await readInputTarget(app.db, actor, id)
+    await requireGrant(app, actor, id, lease, grant)
     const { fence, holder } = lease
     first ??= lease
     // The first try may have had a partial effect, so whether to repeat it is up to the caller.
@@ -56,22 +55,24 @@ export async function sendInput(
   }
 }
 
-/** Reads the lease, and throws unless the caller may use it. */
+/** Throws unless the caller may use the lease. */
 async function requireGrant(
   app: Pick<App, 'db'>,
   actor: Actor,
-  machine: MachineRow,
+  id: MachineId,
+  lease: Lease,
   grant: Grant,
-): Promise<Lease> {
-  if (grant.sessionId) await getOwnSession(app.db, actor, machine.id, grant.sessionId)
-  const lease = await readLease(app.db, machine.id)
+): Promise<void> {
   const { holder, fence, since } = lease
-  const mine = grant.sessionId
-    ? holder?.sessionId === grant.sessionId
-    : holder?.openedBy.id === actor.principal.id
-  if (!mine) throw conflictOver(lease, actor)
+  const isMine =
+    holder?.openedBy.id === actor.principal.id &&
+    (grant.sessionId === undefined || holder.sessionId === grant.sessionId)
+  if (!isMine) {
+    // A session that is missing, closed or of somebody else is the better explanation.
+    if (grant.sessionId) await getOwnSession(app.db, actor, id, grant.sessionId)
+    throw conflictOver(lease, actor)
+  }
   // A renewal of the holder leaves its earlier fences valid, as it does on the gateway.
   const isOfHolding = grant.fence === undefined || (since <= grant.fence && grant.fence <= fence)
   if (!isOfHolding) throw staleFence(lease, actor, grant.fence)
-  return lease
 }

@@ -1,6 +1,6 @@
 import type { Actor } from '../../actor.ts'
 import { conflict, type ApiError } from '../../errors.ts'
-import type { Lease } from './leases.ts'
+import type { Lease } from './lease-row.ts'
 
 /** The conflict of a caller who does not hold the lease. It names the holder, if there is one. */
 export function conflictOver(lease: Lease, actor: Actor): ApiError {

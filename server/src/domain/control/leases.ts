@@ -8,6 +8,7 @@ import { appendEvent } from '../events/events.ts'
 import { callGuest, guestRef } from '../guests/calls.ts'
 import { getMachine, getRunningMachine } from '../find-machine.ts'
 import { conflictOver } from './lease-conflicts.ts'
+import { readLease, type InputMachine, type Lease } from './lease-row.ts'
 import { getOwnSession, touchSession } from './sessions.ts'
 
 /*
@@ -23,23 +24,6 @@ import { getOwnSession, touchSession } from './sessions.ts'
  * The row also has the fence with which the current holding began. The agent accepts every fence from
  * there on, so a renewal makes no input of its holder stale.
  */
-
-export type Lease = {
-  readonly fence: number
-  /** The first fence of the current holding, or of the release if there is no holder. */
-  readonly since: number
-  readonly holder: {
-    readonly sessionId: SessionId
-    readonly type: 'agent' | 'human' | 'view'
-    readonly openedBy: { type: 'user' | 'api_key'; id: string; name: string }
-    /** Its last call was recorded more than ten seconds ago. */
-    readonly isQuiet: boolean
-  } | null
-  readonly acquiredAt: Date | null
-  readonly expiresAt: Date | null
-  /** Time to expiry when the row was read, by the database's clock; 0 without a holder. */
-  readonly remainingMs: number
-}
 
 type LeaseApp = Pick<App, 'db' | 'guests' | 'changes' | 'log'>
 
@@ -197,7 +181,7 @@ export async function pushReleasedFence(
 /** Pushes the row's current fence to the agent, and returns the lease. */
 export async function pushFence(
   app: Pick<App, 'db' | 'guests'>,
-  machine: MachineRow,
+  machine: InputMachine,
 ): Promise<Lease> {
   const lease = await readLease(app.db, machine.id)
   await app.guests.setFence(guestRef(machine), {
@@ -205,39 +189,6 @@ export async function pushFence(
     since: lease.since,
   })
   return lease
-}
-
-export async function readLease(db: Database, machineId: MachineId): Promise<Lease> {
-  const row = await db
-    .selectFrom('input_leases as l')
-    .leftJoin('sessions as s', (join) =>
-      join.onRef('s.id', '=', 'l.session_id').on(sql<boolean>`l.expires_at > clock_timestamp()`),
-    )
-    .select(['l.fence', 'l.since_fence', 'l.acquired_at', 'l.expires_at'])
-    .select(
-      sql<number>`extract(epoch from l.expires_at - clock_timestamp()) * 1000`.as('remaining_ms'),
-    )
-    .select(['s.id', 's.type', 's.opened_by_type', 's.opened_by_id', 's.opened_by_name'])
-    .select(sql<boolean>`s.last_active_at < now() - interval '10 seconds'`.as('is_quiet'))
-    .where('l.machine_id', '=', machineId)
-    .executeTakeFirst()
-  const [fence, since] = [row?.fence ?? 0, row?.since_fence ?? 0]
-  if (!row?.id) {
-    return { fence, since, holder: null, acquiredAt: null, expiresAt: null, remainingMs: 0 }
-  }
-  return {
-    fence,
-    since,
-    holder: {
-      sessionId: row.id,
-      type: row.type!,
-      openedBy: { type: row.opened_by_type!, id: row.opened_by_id!, name: row.opened_by_name! },
-      isQuiet: row.is_quiet,
-    },
-    acquiredAt: row.acquired_at,
-    expiresAt: row.expires_at,
-    remainingMs: Number(row.remaining_ms),
-  }
 }
 
 /** Removes the holder and raises the fence, so that no input of the last holder is accepted. */

@@ -8,7 +8,7 @@ import type { MachineId } from '@computer/contract'
 import { getRunningMachine } from '../find-machine.ts'
 
 /** The current boot of a machine, as the guest channel names it; known before the guest is up. */
-export function guestRef(machine: MachineRow): GuestRef {
+export function guestRef(machine: Pick<MachineRow, 'id' | 'generation' | 'boots'>): GuestRef {
   return {
     id: machine.id,
     generation: machine.generation,

@@ -4,7 +4,7 @@ import {
   type ScreenFromGuest,
   type SessionId,
 } from '@computer/contract'
-import type { Lease } from '../../domain/control/leases.ts'
+import type { Lease } from '../../domain/control/lease-row.ts'
 import type { ScreenStream } from '../../guest/screens.ts'
 import type { Connection } from '../connection.ts'
 import type { AgentStream } from './agent-stream.ts'

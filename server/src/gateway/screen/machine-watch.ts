@@ -1,6 +1,6 @@
 import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
-import { readLease, type Lease } from '../../domain/control/leases.ts'
+import { readLease, type Lease } from '../../domain/control/lease-row.ts'
 import { readMachine, type MachineKey } from '../../domain/find-machine.ts'
 import { coalesce } from '../../pace.ts'
 
