@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { runServerProgram } from '../server-program.ts'
+import { becomeServerProgram } from '../server-program.ts'
 
 export const down = new Command('down')
   .description('Stop the server on this host and shut down all its machines.')
@@ -11,6 +11,4 @@ after the next start of the server the machines are stopped. Then nothing writes
 data folder, so it can be copied. (Ctrl-C in the terminal of the server stops the server
 alone: its machines keep running and write to their disks.)`,
   )
-  .action(async () => {
-    process.exitCode = await runServerProgram('main-down.ts')
-  })
+  .action(() => becomeServerProgram('main-down.ts'))

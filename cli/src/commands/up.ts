@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { runServerProgram } from '../server-program.ts'
+import { becomeServerProgram } from '../server-program.ts'
 
 export const up = new Command('up')
   .description('Run the server on this host in the foreground; Ctrl-C stops it.')
@@ -14,7 +14,7 @@ folder. Machines keep running when the server stops, and the next start adopts t
   .option('--preview-port <number>', 'port to serve previews on (default: 7082)')
   .option('--preview-cert <file>', 'wildcard certificate of the domain; reloaded when it changes')
   .option('--preview-key <file>', 'private key of that certificate')
-  .action(async (options) => {
+  .action((options) => {
     // The server is configured through its environment only.
     const { env } = process
     for (const [name, value] of Object.entries({
@@ -25,5 +25,5 @@ folder. Machines keep running when the server stops, and the next start adopts t
     })) {
       if (value !== undefined) env[name] = value
     }
-    process.exitCode = await runServerProgram('main-up.ts')
+    becomeServerProgram('main-up.ts')
   })

@@ -9,7 +9,7 @@ const verify = new Command('verify')
     'after',
     '\nChanges nothing. If anything differs, it is listed and the exit code is 1.',
   )
-  .action(async (organization, { json }) =>
+  .action((organization, { json }) =>
     runAdmin({ command: 'billing verify', organizationId: organization ?? null }, { json }),
   )
 
@@ -23,7 +23,7 @@ const adjust = new Command('adjust')
     'after',
     '\nAn adjustment is never changed: correct a wrong one by another. Periods that ended stay as they are.',
   )
-  .action(async (organizationId, { cents, reason, json }) =>
+  .action((organizationId, { cents, reason, json }) =>
     runAdmin({ command: 'billing adjust', organizationId, cents, reason }, { json }),
   )
 

@@ -7,7 +7,7 @@ const show = new Command('show')
   .description(
     'Print the newest catalog of plans, sizes and prices, as the file that `apply` takes.',
   )
-  .action(async () => runAdmin({ command: 'catalog show' }, { json: true }))
+  .action(() => runAdmin({ command: 'catalog show' }, { json: true }))
 
 const apply = new Command('apply')
   .description('Add a version of the catalog from a file.')
@@ -25,7 +25,7 @@ allowances and prices of an organization change with its next billing period.`,
   )
   .action(async (file, { effectiveAt = null, json }) => {
     const catalog = parse(file, await readFile(file, 'utf8'))
-    await runAdmin({ command: 'catalog apply', catalog, effectiveAt }, { json })
+    runAdmin({ command: 'catalog apply', catalog, effectiveAt }, { json })
   })
 
 export const catalog = new Command('catalog')

@@ -9,7 +9,7 @@ const create = new Command('create')
   .addOption(scopeFlag())
   .option('--json', 'print the result as JSON')
   .addHelpText('after', scopesHelp)
-  .action(async (name, { organization, scope = allScopes, json }) =>
+  .action((name, { organization, scope = allScopes, json }) =>
     runAdmin(
       { command: 'key create', organizationId: organization ?? null, name, scopes: scope },
       { json },

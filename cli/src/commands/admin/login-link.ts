@@ -12,6 +12,4 @@ It needs no password, so it also helps a person who forgot theirs. On a server w
 account, it leads to setting up the first one. It signs in anyone who opens it, so pass it
 on as carefully as a password.`,
   )
-  .action(async ({ email, json }) =>
-    runAdmin({ command: 'login-link', email: email ?? null }, { json }),
-  )
+  .action(({ email, json }) => runAdmin({ command: 'login-link', email: email ?? null }, { json }))

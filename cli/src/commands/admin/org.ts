@@ -6,7 +6,7 @@ import { runAdmin } from './run.ts'
 const list = new Command('list')
   .description('List all organizations with their plans.')
   .option('--json', 'print the result as JSON')
-  .action(async ({ json }) => runAdmin({ command: 'org list' }, { json }))
+  .action(({ json }) => runAdmin({ command: 'org list' }, { json }))
 
 const setPlan = new Command('set-plan')
   .description('Change the plan of an organization and its limit overrides.')
@@ -27,7 +27,7 @@ end of the billing period.`,
   )
   .action(async (organizationId, planId, { limit, now = false, json }) => {
     const change = { organizationId, planId, limits: limit, immediate: now }
-    await runAdmin({ command: 'org set-plan', ...change }, { json })
+    runAdmin({ command: 'org set-plan', ...change }, { json })
   })
 
 const setTrial = new Command('set-trial')
@@ -45,7 +45,7 @@ Then the organization has the plan of new ones. Owners are told three days befor
   )
   .action(async (organizationId, planId, { limit, until, json }) => {
     const trial = { organizationId, planId, limits: limit, until: readTime(until)! }
-    await runAdmin({ command: 'org set-trial', ...trial }, { json })
+    runAdmin({ command: 'org set-trial', ...trial }, { json })
   })
 
 const setState = new Command('set-state')
@@ -61,7 +61,7 @@ canceled: at the end of the period the plan of new organizations follows; machin
 beyond it are stopped with a day's notice. active: everything is allowed again. No state
 deletes anything.`,
   )
-  .action(async (organizationId, state, { json }) =>
+  .action((organizationId, state, { json }) =>
     runAdmin({ command: 'org set-state', organizationId, state }, { json }),
   )
 

@@ -1,10 +1,10 @@
-import { runServerProgram } from '../../server-program.ts'
+import { becomeServerProgram } from '../../server-program.ts'
 
-/** Runs the server's admin program. Never put a password in the request: `ps` shows arguments. */
-export async function runAdmin(
+/** Becomes the server's admin program. Never put a password in the request: `ps` shows arguments. */
+export function runAdmin(
   request: { readonly command: string } & Readonly<Record<string, unknown>>,
   { json }: { readonly json: true | undefined },
-): Promise<void> {
+): never {
   const args = [JSON.stringify(request), ...(json ? ['--json'] : [])]
-  process.exitCode = await runServerProgram('main-admin.ts', args)
+  return becomeServerProgram('main-admin.ts', args)
 }

@@ -12,7 +12,7 @@ The server keeps running meanwhile. The keyring is the file COMPUTER_SECRETS_KEY
 secrets.keyring in the data folder. Unused keys may be removed from it afterwards, but
 older backups of the database still need them.`,
   )
-  .action(async ({ newKey, json }) =>
+  .action(({ newKey, json }) =>
     runAdmin({ command: 'secrets rotate', newKey: newKey === true }, { json }),
   )
 

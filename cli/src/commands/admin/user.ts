@@ -22,7 +22,7 @@ const create = new Command('create')
   .addHelpText('after', '\nWithout --password-stdin a password is generated and shown once.')
   .action(async ({ email, name, organization, role, passwordStdin, json }, command) => {
     if (role && !organization) command.error("error: option '--role' needs '--organization'")
-    await runAdmin(
+    runAdmin(
       {
         command: 'user create',
         email,
@@ -42,25 +42,25 @@ const resetPassword = new Command('reset-password')
   .addHelpText('after', '\nWithout --password-stdin a password is generated and shown once.')
   .action(async (email, { passwordStdin, json }) => {
     const isPasswordOnStdin = passwordStdin === true
-    await runAdmin({ command: 'user reset-password', email, isPasswordOnStdin }, { json })
+    runAdmin({ command: 'user reset-password', email, isPasswordOnStdin }, { json })
   })
 
 const disable = new Command('disable')
   .description('Disable an account: end its sessions and refuse its API keys.')
   .argument('<email>')
   .addOption(jsonFlag())
-  .action(async (email, { json }) => runAdmin({ command: 'user disable', email }, { json }))
+  .action((email, { json }) => runAdmin({ command: 'user disable', email }, { json }))
 
 const enable = new Command('enable')
   .description('Enable a disabled account. Its API keys work again; its sessions stay ended.')
   .argument('<email>')
   .addOption(jsonFlag())
-  .action(async (email, { json }) => runAdmin({ command: 'user enable', email }, { json }))
+  .action((email, { json }) => runAdmin({ command: 'user enable', email }, { json }))
 
 const list = new Command('list')
   .description('List all accounts and their organizations.')
   .addOption(jsonFlag())
-  .action(async ({ json }) => runAdmin({ command: 'user list' }, { json }))
+  .action(({ json }) => runAdmin({ command: 'user list' }, { json }))
 
 export const user = new Command('user')
   .description('Manage accounts.')
