@@ -6,10 +6,12 @@ import {
   type ClientHttp2Stream,
   type IncomingHttpHeaders,
 } from 'node:http2'
+import { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import { AnswerMemory } from './answer-memory.ts'
 import { GuestUnavailable } from './errors.ts'
 import { startTimeLimit } from './time-limit.ts'
+import { VisibleStream } from './visible-stream.ts'
 import { limitWork } from './work-budget.ts'
 
 /** Limit of requests in flight to one machine from this process. Urgent ones are exempt. */
@@ -57,10 +59,11 @@ export class GuestChannel {
 
   /** Resolves once the agent has answered, so that a request which fails earlier was never sent. */
   static async open(
-    duplex: Duplex,
+    stream: Duplex,
     timeoutMs: number,
     streamWindowBytes = usualStreamWindowBytes,
   ): Promise<GuestChannel> {
+    const duplex = stream instanceof Socket ? new VisibleStream(stream) : stream
     const work = limitWork(duplex)
     // Before HTTP/2 hears of the end: Node ends the process when it writes while the stream shuts down.
     duplex.once('end', () => {
