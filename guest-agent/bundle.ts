@@ -1,4 +1,4 @@
-import { build, type BuildOptions } from 'esbuild'
+import { build, type BuildOptions, type Plugin } from 'esbuild'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 
@@ -36,8 +36,10 @@ export async function bundleAgent(runtime: string): Promise<Bundle> {
   const program = unversioned.replaceAll(versionPlaceholder, fullVersion)
   const programName = `agent-${digest(program, runtime).slice(0, 16)}.js`
   const main = await bundle('src/built/main.ts', {
-    format: 'esm',
-    define: { PROGRAM_FILE: JSON.stringify(programName) },
+    // An ES module that imports one of Node's reads all of its exports, and some of them load more.
+    format: 'cjs',
+    banner: { js: 'const require=process.getBuiltinModule,__dirname=import.meta.dirname;' },
+    define: { 'import.meta.dirname': '__dirname', PROGRAM_FILE: JSON.stringify(programName) },
   })
   return { main, program, programName }
 }
@@ -51,10 +53,23 @@ async function bundle(entry: string, options: BuildOptions): Promise<string> {
     target: 'node24',
     minify: true,
     legalComments: 'none',
+    plugins: [usedPartsOfZod],
     logLevel: 'warning',
     ...options,
   })
   return result.outputFiles![0]!.text
+}
+
+/** esbuild leaves out what is not used of a namespace, but not of an object that a module exports. */
+const usedPartsOfZod: Plugin = {
+  name: 'used-parts-of-zod',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/(contract|guest-agent)\/src\/[^.]+\.ts$/ }, async ({ path }) => {
+      const source = await readFile(path, 'utf8')
+      const contents = source.replace("import { z } from 'zod'", "import * as z from 'zod'")
+      return { contents, loader: 'ts' }
+    })
+  },
 }
 
 function digest(...parts: string[]): string {
