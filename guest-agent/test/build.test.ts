@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { connect as connectSocket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
-import { after, before, test } from 'node:test'
+import { after, before, test, type TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { buildGuestAgent } from '../build.ts'
@@ -26,8 +26,7 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }))
 
 test('a built agent answers with its version', async (t) => {
-  const agent = startAgent()
-  t.after(() => agent.kill('SIGKILL'))
+  startAgent(t)
   const health = (await ask('/health')) as { version: string }
   assert.match(health.version, /^\d+\.\d+\.\d+\+[0-9a-f]{12}$/)
 })
@@ -61,8 +60,7 @@ test('an interrupted build leaves the earlier agent, and the next build keeps it
   await mkdir(`${main}.partial`)
 
   await assert.rejects(buildGuestAgent(folder), { code: 'EISDIR' })
-  const agent = startAgent()
-  t.after(() => agent.kill('SIGKILL'))
+  startAgent(t)
   await ask('/health')
 
   await rm(`${main}.partial`, { recursive: true })
@@ -76,8 +74,7 @@ test('an interrupted build leaves the earlier agent, and the next build keeps it
 test('a folder without a code cache has a working agent, and the next build makes the cache', async (t) => {
   const cache = `${await programPath()}.cache`
   await rm(cache)
-  const agent = startAgent()
-  t.after(() => agent.kill('SIGKILL'))
+  startAgent(t)
   await ask('/health')
   await buildGuestAgent(folder)
   assert.ok(existsSync(cache))
@@ -90,10 +87,14 @@ async function readCommand(): Promise<string[]> {
   return command.replaceAll('/opt/computer', folder).split(' ')
 }
 
-function startAgent(): ChildProcess {
+function startAgent(t: TestContext): void {
   const script = `exec sh -c "$(sed "s|/opt/computer|${folder}|g" ${folder}/bin/agent)"`
   const env = { ...process.env, COMPUTER_AGENT_SOCKET: socketPath }
-  return spawn('sh', ['-c', script], { env, stdio: ['ignore', 'inherit', 'inherit'] })
+  const agent = spawn('sh', ['-c', script], { env, stdio: ['ignore', 'inherit', 'inherit'] })
+  t.after(async () => {
+    agent.kill('SIGKILL')
+    await once(agent, 'exit')
+  })
 }
 
 async function ask(path: string): Promise<unknown> {
