@@ -1,11 +1,12 @@
-import { build } from 'esbuild'
-import { createHash } from 'node:crypto'
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import {
   chmod,
   copyFile,
   cp,
   mkdir,
+  open,
+  readdir,
   readFile,
   rename,
   rm,
@@ -15,13 +16,15 @@ import {
 } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { bundleAgent, programNames } from './bundle.ts'
 
 /**
- * Builds into `outDir` the folder that machines mount at /opt/computer: the agent in one file, a
- * Node binary, the image library with its native parts, and the native part of the pty library.
- * Unchanged files are left alone; others are replaced atomically, so that a running machine sees
- * the old file or the new one. A running agent later loads only the two libraries from here, and
- * their files change only with their version.
+ * Builds into `outDir` the folder that machines mount at /opt/computer: the agent, a Node binary, the
+ * image library with its native parts, and the native part of the pty library. Unchanged files are left
+ * alone; others are replaced atomically, so that a running machine sees the old file or the new one. A
+ * running agent later loads only the two libraries from here, and their files change only with their
+ * version.
  */
 export async function buildGuestAgent(outDir: string): Promise<void> {
   await mkdir(join(outDir, 'bin'), { recursive: true, mode: 0o755 })
@@ -29,18 +32,16 @@ export async function buildGuestAgent(outDir: string): Promise<void> {
   await writeIfChanged(join(outDir, 'bin', 'wait-for-secrets'), waitForSecrets, 0o755)
   await copyNode(join(outDir, 'bin', 'node'))
   for (const name of nativePackages) await copyPackage(name, join(outDir, 'node_modules', name))
-  // Last, because it uses the others.
-  await writeIfChanged(join(outDir, 'agent.mjs'), await bundle())
+  await writeAgent(outDir)
 }
 
-/**
- * Started by the machine's unit. These limits cut the agent's memory to a third, and can only be
- * set from outside the process.
- */
+/** V8's smallest young generation, and one thread beside the main one: at rest both cost memory. */
+const nodeFlags = ['--max-semi-space-size=1', '--v8-pool-size=1']
+
+/** Started by the machine's unit. These limits can only be set from outside the process. */
 const launcher = `#!/bin/sh
 export MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=4194304 MALLOC_MMAP_THRESHOLD_=1048576
-exec /opt/computer/bin/node --max-semi-space-size=1 --optimize-for-size --v8-pool-size=1 \\
-  /opt/computer/agent.mjs
+exec /opt/computer/bin/node ${nodeFlags.join(' ')} /opt/computer/agent.mjs
 `
 
 /**
@@ -61,6 +62,8 @@ echo 'timed out waiting for the server to deliver secrets' >&2
 
 const require = createRequire(import.meta.url)
 const architecture = process.arch
+const nodePath = require.resolve(`node-linux-${architecture}/bin/node`)
+const nodePackage = require(`node-linux-${architecture}/package.json`) as { version: string }
 const nativePackages = [
   `@lydell/node-pty-linux-${architecture}`,
   'sharp',
@@ -71,34 +74,37 @@ const nativePackages = [
   'semver',
 ]
 
-async function bundle(): Promise<string> {
-  const { version } = JSON.parse(await readFile(new URL('package.json', import.meta.url), 'utf8'))
-  const placeholder = 'AGENT-VERSION-PLACEHOLDER'
-  const result = await build({
-    entryPoints: [new URL('src/main.ts', import.meta.url).pathname],
-    bundle: true,
-    write: false,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    minify: true,
-    legalComments: 'none',
-    external: ['sharp'],
-    define: { AGENT_VERSION: JSON.stringify(placeholder) },
-    // Bundled CommonJS modules require Node's own modules.
-    banner: {
-      js: 'import{createRequire as __r}from"node:module";const require=__r(import.meta.url);',
-    },
-    logLevel: 'warning',
-  })
-  const code = result.outputFiles[0]!.text
-  const digest = createHash('sha256').update(code).digest('hex').slice(0, 12)
-  return code.replaceAll(placeholder, `${version}+${digest}`)
+/**
+ * The main file comes last, because it uses the others, and each build's program has a name of its own: a
+ * build that is interrupted leaves an agent that works. The program that the main file named before is
+ * kept for an agent that is just starting.
+ */
+async function writeAgent(outDir: string): Promise<void> {
+  const mainPath = join(outDir, 'agent.mjs')
+  const bundle = await bundleAgent([nodePackage.version, ...nodeFlags].join(' '))
+  const before = await readFile(mainPath, 'utf8').catch(() => '')
+  const programPath = join(outDir, bundle.programName)
+  await writeIfChanged(programPath, bundle.program)
+  if (!existsSync(`${programPath}.cache`)) {
+    await replaceFile(`${programPath}.cache`, (partial) => makeCache(programPath, partial))
+  }
+  await writeIfChanged(mainPath, bundle.main)
+
+  const kept = [bundle.main, before].flatMap((main) => main.match(programNames) ?? [])
+  for (const name of await readdir(outDir)) {
+    const program = name.match(programNames)?.[0]
+    if (program && !kept.includes(program)) await rm(join(outDir, name))
+  }
+}
+
+/** The package's own Node makes the cache: no file that machines can see runs on the host. */
+async function makeCache(programPath: string, to: string): Promise<void> {
+  const script = new URL('src/built/make-cache.ts', import.meta.url).pathname
+  await promisify(execFile)(nodePath, [...nodeFlags, script, programPath, to])
 }
 
 async function copyNode(to: string): Promise<void> {
-  const from = require.resolve(`node-linux-${architecture}/bin/node`)
-  const [source, target] = await Promise.all([stat(from), stat(to).catch(() => undefined)])
+  const [source, target] = await Promise.all([stat(nodePath), stat(to).catch(() => undefined)])
   // The copy keeps the modification time: with the size it tells whether the file has changed.
   if (
     target &&
@@ -107,7 +113,7 @@ async function copyNode(to: string): Promise<void> {
   )
     return
   await replaceFile(to, async (partial) => {
-    await copyFile(from, partial)
+    await copyFile(nodePath, partial)
     await chmod(partial, 0o755)
     await utimes(partial, source.atime, source.mtime)
   })
@@ -137,9 +143,14 @@ async function writeIfChanged(path: string, text: string, mode = 0o644): Promise
   await replaceFile(path, (partial) => writeFile(partial, text, { mode }))
 }
 
-/** The next build overwrites a partial file that an interrupted one left. */
+/**
+ * The next build overwrites a partial file that an interrupted one left. A file is on the disk before it
+ * has its name, because V8 does not notice a damaged code cache.
+ */
 async function replaceFile(path: string, write: (partial: string) => Promise<void>): Promise<void> {
   await write(`${path}.partial`)
+  await using file = await open(`${path}.partial`, 'r+')
+  await file.sync()
   await rename(`${path}.partial`, path)
 }
 

@@ -20,7 +20,7 @@ import { Desktop } from './desktop/desktop.ts'
 import { performInput, releaseInput } from './desktop/input.ts'
 import { runCommand } from './exec/run.ts'
 import { ShellPool } from './exec/shell-pool.ts'
-import type { Fence } from './fence.ts'
+import { Fence } from './fence.ts'
 import { DenyList } from './files/deny.ts'
 import { listDirectory } from './files/list.ts'
 import { moveFile } from './files/move.ts'
@@ -29,6 +29,7 @@ import { removeFile } from './files/remove.ts'
 import type { FileSpace } from './files/space.ts'
 import { writeFile } from './files/write.ts'
 import { flushDisk } from './system/flush.ts'
+import { readHealth } from './health.ts'
 import { Identity } from './identity/identity.ts'
 import { portRoutes } from './ports/routes.ts'
 import { processRoutes } from './processes/routes.ts'
@@ -42,8 +43,8 @@ import { terminalRoutes } from './terminals/routes.ts'
 import { Usage } from './system/usage.ts'
 import { Users, type User } from './system/users.ts'
 
-/** Every route except /health, which is served before this file is loaded. */
-export function createRoutes(config: Config, fence: Fence): Routes {
+export function createRoutes(config: Config): Routes {
+  const fence = new Fence()
   const users = new Users(join(config.rootPath, 'etc'))
   const identity = new Identity(config.rootPath)
   const shells = new ShellPool()
@@ -63,10 +64,8 @@ export function createRoutes(config: Config, fence: Fence): Routes {
     return { user: findUser(users, name), ownsDesktop, secrets: secrets.environment }
   }
 
-  const routes: Record<
-    Exclude<keyof typeof guestRoutes, 'health'> | keyof typeof guestStreams,
-    Route
-  > = {
+  const routes: Record<keyof typeof guestRoutes | keyof typeof guestStreams, Route> = {
+    health: async () => ({ json: readHealth(fence) }),
     identity: async ({ body }) => {
       await identity.apply(await parseBody(GuestIdentity, body))
       await releaseBoot(config)

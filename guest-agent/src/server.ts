@@ -1,3 +1,4 @@
+import { errorStatus } from '@computer/contract/errors'
 import { close, createReadStream } from 'node:fs'
 import {
   createServer,
@@ -36,13 +37,7 @@ export type Route = (request: RouteRequest) => Promise<RouteResponse>
 /** Keyed by method and path: `GET /health`. */
 export type Routes = ReadonlyMap<string, Route>
 
-type ServerOptions = {
-  /** Apart from the other routes, so that health answers before they are loaded. */
-  readonly readHealth: () => unknown
-  readonly loadRoutes: () => Promise<Routes>
-}
-
-export function createAgentServer(options: ServerOptions): Http2Server {
+export function createAgentServer(routes: Routes): Http2Server {
   const server = createServer({
     settings: { initialWindowSize: windowBytes, maxFrameSize: 256 * 1024 },
     // In megabytes: a session that buffers more is dropped.
@@ -53,7 +48,7 @@ export function createAgentServer(options: ServerOptions): Http2Server {
   server.on('stream', (stream, headers) => {
     // A caller that goes away is no error: `signal` notifies the route.
     stream.on('error', () => {})
-    serve(options, stream, headers).catch((error: unknown) => respondWithError(stream, error))
+    serve(routes, stream, headers).catch((error: unknown) => respondWithError(stream, error))
   })
   return server
 }
@@ -63,15 +58,12 @@ const windowBytes = 4 * 1024 * 1024
 const pieceBytes = 256 * 1024
 
 async function serve(
-  options: ServerOptions,
+  routes: Routes,
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
 ): Promise<void> {
   const method = headers[':method'] ?? 'GET'
   const [path = '', search = ''] = (headers[':path'] ?? '/').split('?', 2)
-  if (method === 'GET' && path === '/health') return respond(stream, { json: options.readHealth() })
-
-  const routes = await options.loadRoutes()
   const route = routes.get(`${method} ${path}`)
   if (!route) throw new AgentError('not_found', `the agent has no route ${method} ${path}`)
 
@@ -122,7 +114,7 @@ function respondWithFile(stream: ServerHttp2Stream, file: FileResponse): void {
   pipeline(createReadStream('', range), stream, () => {})
 }
 
-async function respondWithError(stream: ServerHttp2Stream, error: unknown): Promise<void> {
+function respondWithError(stream: ServerHttp2Stream, error: unknown): void {
   const agentError =
     error instanceof AgentError
       ? error
@@ -134,7 +126,6 @@ async function respondWithError(stream: ServerHttp2Stream, error: unknown): Prom
     return
   }
 
-  const { errorStatus } = await import('@computer/contract/errors')
   const { code, message, reason } = agentError
   const bytes = Buffer.from(JSON.stringify({ error: { code, message, ...(reason && { reason }) } }))
   stream.respond({

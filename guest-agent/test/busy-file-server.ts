@@ -19,7 +19,7 @@ const routes: Routes = new Map([
 ])
 const keepBusy = () => pbkdf2('password', 'salt', 20_000, 32, 'sha256', keepBusy)
 
-const server = createAgentServer({ readHealth: () => ({}), loadRoutes: async () => routes })
+const server = createAgentServer(routes)
 server.listen(socketPath, () => {
   for (let calls = 0; calls < 4; calls += 1) keepBusy()
   console.log('listening')

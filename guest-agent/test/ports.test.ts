@@ -7,8 +7,7 @@ import { after, test } from 'node:test'
 import { portRoutes } from '../src/ports/routes.ts'
 import { createAgentServer } from '../src/server.ts'
 
-const loadRoutes = async () => new Map([['POST /port', portRoutes().port]])
-const agent = createAgentServer({ readHealth: () => ({}), loadRoutes })
+const agent = createAgentServer(new Map([['POST /port', portRoutes().port]]))
 agent.listen(0, '127.0.0.1')
 await once(agent, 'listening')
 const session: ClientHttp2Session = connect(
