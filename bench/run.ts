@@ -24,6 +24,7 @@ import { bench as preview } from './rows/s18-preview.ts'
 import { bench as authenticatedRead } from './rows/s19-authenticated-read.ts'
 import { bench as events } from './rows/s20-events.ts'
 import { bench as footprint } from './rows/s21-footprint.ts'
+import { bench as bootCpu } from './rows/s23-boot-cpu.ts'
 import { bench as dashboard } from './rows/s24-dashboard.ts'
 import { bench as dashboardScreen } from './rows/s24-screen.ts'
 import { bench as pictureAfterAction } from './rows/s25-picture-after-action.ts'
@@ -64,6 +65,7 @@ const benches: readonly Bench[] = [
   authenticatedRead,
   events,
   footprint,
+  bootCpu,
   dashboard,
   dashboardScreen,
   pictureAfterAction,

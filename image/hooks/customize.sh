@@ -38,8 +38,8 @@ rm "$root/tmp/wallpaper.mjs"
 
 # Units that fail in a container, that have no user, or that would wake an idle machine.
 chroot "$root" systemctl set-default multi-user.target
-chroot "$root" systemctl enable systemd-networkd systemd-resolved \
-  computer-agent computer-display computer-session
+chroot "$root" systemctl enable systemd-resolved \
+  computer-network computer-agent computer-display computer-session
 chroot "$root" systemctl mask \
   getty.target getty@.service console-getty.service container-getty@.service \
   systemd-networkd-wait-online.service systemd-timesyncd.service \
@@ -53,9 +53,9 @@ chroot "$root" systemctl mask \
   systemd-ask-password-wall.path systemd-ask-password-console.path \
   systemd-firstboot.service systemd-sysusers.service ldconfig.service modprobe@.service
 chroot "$root" systemctl --global mask tumblerd.service xdg-document-portal.service
+"$RECIPE/hooks/quick-start.sh" "$root"
 
 # The image keeps no trace of its build and no identity: every machine gets its own.
-ln -sf /run/systemd/resolve/stub-resolv.conf "$root/etc/resolv.conf"
 : >"$root/etc/machine-id"
 rm -f "$root/var/lib/dbus/machine-id" "$root/etc/hostname"
 rm -f "$root"/etc/ssh/ssh_host_*
