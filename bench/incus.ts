@@ -68,6 +68,8 @@ export async function openIncus(dataDir: string, image: string): Promise<Incus> 
     launchArgs: (from, name) =>
       ['launch', from, name, '--project', project, '--quiet', '--no-profiles'].concat(
         ['--storage', 'default', '--network', network, '--device', 'root,size=10GiB'],
+        // The bridge answers DHCP for addresses that it knows, which are those of filtered links.
+        ['--device', 'eth0,security.ipv4_filtering=true'],
         ['-c', 'limits.cpu=2', '-c', 'limits.memory=4096MiB', '-c', 'boot.autostart=false'],
       ),
     exec: (name, ...command) => runRaw('exec', '--project', project, '-T', name, '--', ...command),
