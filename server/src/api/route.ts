@@ -1,4 +1,10 @@
-import { aliasOf, bodyLimitOf, type AuditEventType, type Endpoint } from '@computer/contract'
+import {
+  aliasOf,
+  bodyLimitOf,
+  uploadTypeOf,
+  type AuditEventType,
+  type Endpoint,
+} from '@computer/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { z } from 'zod'
@@ -208,13 +214,7 @@ async function auditRefusals<T>(
 }
 
 function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) {
-  if (request.body instanceof Readable && !endpoint.uploads) {
-    throw new ApiError('invalid_request', 'send content-type: application/json')
-  }
-  const upload =
-    endpoint.uploads && request.body instanceof Readable
-      ? { bytes: request.body, query: parse(endpoint.uploads, request.query, 'query') }
-      : null
+  const upload = readUpload(endpoint, request)
   const accept = request.headers.accept ?? ''
   return {
     params: parseIf(endpoint.params, request.params, 'path'),
@@ -228,6 +228,19 @@ function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyRe
       endpoint.bytes !== undefined && accept.startsWith(endpoint.bytes.replace(/\*$/, '')),
     signal: disconnectSignal(reply),
   }
+}
+
+function readUpload(endpoint: Endpoint, { body, query, headers }: FastifyRequest) {
+  const { uploads } = endpoint
+  const type = uploads && uploadTypeOf(endpoint)
+  const isUpload = body instanceof Readable
+  const isOfType = headers['content-type']?.split(';')[0]!.trim().toLowerCase() === type
+  if (isUpload ? !isOfType : type && !endpoint.body) {
+    const json = endpoint.body || !type ? 'application/json' : undefined
+    const types = [json, type].filter((one) => one !== undefined).join(' or ')
+    throw new ApiError('invalid_request', `send content-type: ${types}`)
+  }
+  return uploads && isUpload ? { bytes: body, query: parse(uploads, query, 'query') } : null
 }
 
 function send(reply: FastifyReply, endpoint: Endpoint, result: unknown) {
