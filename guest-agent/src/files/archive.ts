@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { closeSync, read, readlinkSync } from 'node:fs'
+import { closeSync, read, readlinkSync, readSync } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,6 +11,7 @@ import {
   type TarEntry,
 } from '@computer/contract/tar'
 import { AgentError } from '../errors.ts'
+import { createTurns } from '../system/turns.ts'
 import { openChild, type OpenChild } from './child.ts'
 import { mapFileErrors } from './errors.ts'
 import { openFile } from './read.ts'
@@ -88,23 +89,25 @@ async function* archiveEntry(
   } else yield* archiveFile(child, path)
 }
 
-/** Read at a time. Shorter files are read before their size is sent, so it is the right one. */
+/** Shorter files are read in one step, before their size is sent, so it is the right one. */
+const quickBytes = 64 * 1024
+/** Read of a longer file at a time. */
 const pieceBytes = 256 * 1024
 
 async function* archiveFile(child: OpenChild, path: string): AsyncGenerator<Buffer> {
   const file = await openFile(child)
   try {
-    const whole =
-      file.bytes ?? (file.size < pieceBytes ? await readPiece(file.fd, file.size, 0) : undefined)
+    const whole = file.bytes ?? (file.size <= quickBytes ? readWhole(file) : undefined)
     const size = whole?.length ?? file.size
     yield header({ type: 'file', path, mode: modeOf(child), size }, child)
     if (whole) yield whole
     else {
       for (let at = 0; at < size;) {
-        const piece = await readPiece(file.fd!, Math.min(pieceBytes, size - at), at)
-        if (piece.length === 0) throw new Error(`${child.path} became shorter while it was read`)
-        at += piece.length
-        yield piece
+        const piece = Buffer.allocUnsafe(Math.min(pieceBytes, size - at))
+        const { bytesRead } = await readBytes(file.fd!, piece, 0, piece.length, at)
+        if (bytesRead === 0) throw new Error(`${child.path} became shorter while it was read`)
+        at += bytesRead
+        yield piece.subarray(0, bytesRead)
       }
     }
     yield tarPadding(size)
@@ -115,17 +118,15 @@ async function* archiveFile(child: OpenChild, path: string): AsyncGenerator<Buff
 
 const readBytes = promisify(read)
 
-/** Shorter than asked only at the end of the file. */
-async function readPiece(fd: number, size: number, position: number): Promise<Buffer> {
-  const piece = Buffer.allocUnsafe(size)
+function readWhole({ fd, size }: { readonly fd: number; readonly size: number }): Buffer {
+  const bytes = Buffer.allocUnsafe(size)
   let length = 0
   while (length < size) {
-    const at = position + length
-    const { bytesRead } = await readBytes(fd, piece, length, size - length, at)
-    if (bytesRead === 0) break
-    length += bytesRead
+    const read = readSync(fd, bytes, length, size - length, length)
+    if (read === 0) break
+    length += read
   }
-  return piece.subarray(0, length)
+  return bytes.subarray(0, length)
 }
 
 /** Sent at a time: every piece costs the same, however short it is. */
@@ -134,7 +135,9 @@ const gatheredBytes = 64 * 1024
 async function* inPieces(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let gathered: Buffer[] = []
   let size = 0
+  const turn = createTurns()
   for await (const part of parts) {
+    await turn()
     gathered.push(part)
     size += part.length
     if (size < gatheredBytes) continue

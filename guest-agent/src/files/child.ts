@@ -18,11 +18,13 @@ export function openChild(
 ): OpenChild | undefined {
   const path = posix.join(directory.path, name)
   deny.checkPath(path)
-  deny.checkPath(posix.join(realPath(directory), name))
   const fd = openIfPresent(() =>
     openSync(childPath(directory, name), O_PATH | constants.O_NOFOLLOW),
   )
-  if (fd === undefined) return undefined
+  if (fd === undefined) {
+    deny.checkPath(posix.join(realPath(directory), name))
+    return undefined
+  }
   try {
     const entry = { fd, path, stats: fstatSync(fd, { bigint: true }) }
     deny.snapshot().check(path, entry.stats)
