@@ -42,7 +42,13 @@ async function* openArchive(space: FileSpace, path: string): AsyncGenerator<Buff
   if (!entry) throw notFound(opened.path)
   if (!entry.stats.isDirectory()) throw notDirectory(opened.path)
   yield Buffer.alloc(0)
-  yield* inPieces(archiveBelow(space, entry, ''))
+  yield* inPieces(archiveFolder(space, entry))
+}
+
+async function* archiveFolder(space: FileSpace, directory: Entry): AsyncGenerator<Buffer> {
+  yield* archiveBelow(space, directory, '')
+  // Last, because some programs expect an entry after every global header.
+  yield header({ type: 'directory', path: '.', mode: modeOf(directory) }, directory)
 }
 
 async function* archiveBelow(
@@ -50,8 +56,6 @@ async function* archiveBelow(
   directory: Entry,
   path: string,
 ): AsyncGenerator<Buffer> {
-  if (path === '')
-    yield header({ type: 'directory', path: '.', mode: modeOf(directory) }, directory)
   // latin1 maps each byte to a character: names need not be UTF-8.
   for await (const { name: bytes } of await opendir(fdPath(directory), { encoding: 'latin1' })) {
     const name = Buffer.from(bytes, 'latin1')
@@ -104,7 +108,7 @@ async function* archiveFile(child: OpenChild, path: string): AsyncGenerator<Buff
     else {
       for (let at = 0; at < size;) {
         const piece = Buffer.allocUnsafe(Math.min(pieceBytes, size - at))
-        const { bytesRead } = await readBytes(file.fd!, piece, 0, piece.length, at)
+        const bytesRead = await readNext(file.fd!, piece, at)
         if (bytesRead === 0) throw new Error(`${child.path} became shorter while it was read`)
         at += bytesRead
         yield piece.subarray(0, bytesRead)
@@ -117,6 +121,15 @@ async function* archiveFile(child: OpenChild, path: string): AsyncGenerator<Buff
 }
 
 const readBytes = promisify(read)
+
+/** An error ends the archive, since the file's header is sent: it must not count as one of opening. */
+async function readNext(fd: number, piece: Buffer, at: number): Promise<number> {
+  try {
+    return (await readBytes(fd, piece, 0, piece.length, at)).bytesRead
+  } catch (cause) {
+    throw new Error('the content of a file could not be read', { cause })
+  }
+}
 
 function readWhole({ fd, size }: { readonly fd: number; readonly size: number }): Buffer {
   const bytes = Buffer.allocUnsafe(size)
