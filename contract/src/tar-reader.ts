@@ -71,7 +71,8 @@ type Header = {
 type Overrides = Partial<Pick<Header, 'path' | 'target' | 'size'>>
 
 function parseBlock(block: Buffer): Header {
-  if (parseOctal(block.subarray(148, 156)) !== checksumOf(block)) {
+  const checksum = textOf(block.subarray(148, 156)).toString('latin1')
+  if (parseInt(checksum, 8) !== checksumOf(block)) {
     throw new TarError('this is not a tar archive, or a damaged one')
   }
   const name = textOf(block.subarray(0, 100))
