@@ -102,6 +102,25 @@ test('an archive that is cut off, damaged or of something else fails the copy', 
   }
 })
 
+test('a copy whose connection breaks starts again, and counts its bytes once', async (t) => {
+  const whole = pack(file('a', 'x'.repeat(200_000)), file('b', 'yy'))
+  let attempts = 0
+  t.mock.method(server.app.guests, 'readArchive', async () =>
+    Readable.from(
+      (async function* () {
+        attempts += 1
+        yield attempts < 3 ? whole.subarray(0, 150_000) : whole
+        if (attempts < 3) throw new Error('the connection breaks')
+      })(),
+      { objectMode: false },
+    ),
+  )
+  const { code, stdout } = await run(['cp', '-r', 'first:/', 'again', '--json'])
+  assert.deepEqual([code, JSON.parse(stdout)], [0, { files: 2, bytes: 200_002, skipped: [] }])
+  assert.equal(attempts, 3)
+  assert.deepEqual((await readdir(here('again'))).toSorted(), ['a', 'b'])
+})
+
 test('a file that cannot fit on the disk is refused before it fills the disk', async (t) => {
   const size = 2 ** 52
   const bytes = Buffer.concat([encodeTarHeader({ type: 'file', path: 'huge', mode: 0o644, size })])

@@ -102,7 +102,7 @@ async function writeFile(
         for (let at = 0; at < piece.length;) at += writeSync(fd, piece, at)
         count(piece.length)
       }
-      fchmodSync(fd, mode & 0o777)
+      fchmodSync(fd, mode)
     } finally {
       closeSync(fd)
     }

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { basename, join, posix, resolve } from 'node:path'
+import { basename, posix, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
 import type { LocalEntry, LocalTree } from './local-tree.ts'
