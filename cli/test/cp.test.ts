@@ -12,7 +12,9 @@ import {
 } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { ApiError } from '@computer/sdk'
 import { parseTarget } from '../src/commands/cp/target.ts'
+import { uploadTree } from '../src/commands/cp/upload.ts'
 import { startComputer } from './computer.ts'
 
 const { run, start, json, server, folder } = await startComputer({ after })
@@ -150,6 +152,46 @@ test('an interrupted copy ends with 130 and leaves whole files alone', async () 
   assert.equal((await copy.ended).code, 130)
   const sizes = 'sleep 1; find large -type f ! -size 20000000c; ls -A large | grep partial'
   assert.equal((await run(['exec', 'first', 'sh', '-c', sizes])).stdout, '')
+})
+
+test('an error in the middle of a long folder says where and how much was written', async () => {
+  const prepare = 'rm -r large && mkdir -p large/19'
+  await run(['exec', 'first', 'sh', '-c', prepare])
+  const failed = await run(['cp', '-r', 'large', 'first:'])
+  assert.equal(failed.code, 2)
+  assert.match(failed.stderr, /large\/19 is a directory; \d+ files were written before/)
+  await run([
+    'exec',
+    'first',
+    'sh',
+    '-c',
+    'rm -r large && ln -s Documents large && mkdir many/sub/in',
+  ])
+  await mkdir(here('many/sub/in'), { recursive: true })
+  await run(['exec', 'first', 'sh', '-c', 'rm -r many/sub && ln -s ../Documents many/sub'])
+  const refused = await run(['cp', '-r', 'many', 'first:'])
+  assert.equal(refused.code, 6)
+  assert.match(
+    refused.stderr,
+    /many\/sub is a symlink where the archive has a directory; remove it/,
+  )
+})
+
+test('a file that cannot be read is the error, and not the connection', async () => {
+  const missing = { type: 'file', path: 'x', source: here('missing'), size: 1 } as const
+  const files = {
+    async writeArchive(_to: string, stream: AsyncIterable<Uint8Array>) {
+      try {
+        for await (const _ of stream);
+      } catch (cause) {
+        // As the SDK reports it.
+        throw new ApiError('connection_failed', 'no response', { cause })
+      }
+    },
+  }
+  const transfer = { machine: { files }, bar: { add: () => {} }, signal: undefined }
+  const tree = { files: [missing], others: [], skipped: [] }
+  await assert.rejects(uploadTree(transfer as never, tree, 'to'), { code: 'ENOENT' })
 })
 
 test('a failed copy says why and leaves the destination unchanged', async () => {

@@ -195,28 +195,38 @@ test('no link leads an extraction out of its folder', async (t) => {
   mkdirSync(join(home, 'to'))
   symlinkSync(outside, join(home, 'to/there'))
   symlinkSync(join(outside, 'precious'), join(home, 'to/file'))
-  const attack = pack(
-    // Links that were there before, and links of the archive itself.
-    file('there/a', 'a'),
-    file('file', 'b'),
-    { type: 'symlink', path: 'own', target: outside },
-    file('own/c', 'c'),
-    { type: 'symlink', path: 'up', target: '..' },
-    file('up/outside/d', 'd'),
-    { type: 'symlink', path: 'secrets', target: denied },
-    { type: 'directory', path: 'secrets', mode: 0o777 },
-    file('secrets/e', 'e'),
-    { type: 'symlink', path: 'precious', target: join(outside, 'precious') },
-    file('precious', 'f'),
-    { type: 'symlink', path: 'dangling', target: join(outside, 'new') },
-    file('dangling', 'g'),
+  const link = (path: string, target: string): TarEntry => ({ type: 'symlink', path, target })
+  const directory = (path: string): TarEntry => ({ type: 'directory', path, mode: 0o777 })
+  // Through links that were there before, and through links of the archive itself.
+  for (const entries of [
+    [file('there/a', 'a')],
+    [directory('there')],
+    [link('own', outside), file('own/c', 'c')],
+    [link('up', '..'), file('up/outside/d', 'd')],
+    [link('secrets', denied), directory('secrets')],
+    [link('below', denied), file('below/e', 'e')],
+    [directory('made'), link('made/there', outside), file('made/there/f', 'f')],
+  ]) {
+    const refused = { code: 'conflict', message: /is a symlink where the archive has a directory/ }
+    await assert.rejects(extract(space, 'to', pack(...entries)), refused)
+  }
+  await extract(
+    space,
+    'to',
+    pack(
+      file('file', 'b'),
+      link('precious', join(outside, 'precious')),
+      file('precious', 'f'),
+      link('dangling', join(outside, 'new')),
+      file('dangling', 'g'),
+      link('there', 'elsewhere'),
+    ),
   )
-  await extract(space, 'to', attack)
   assert.deepEqual(readdirSync(outside), ['precious'])
   assert.equal(readFileSync(join(outside, 'precious'), 'utf8'), 'precious')
   assert.deepEqual(readdirSync(denied), [])
-  assert.equal(readFileSync(join(home, 'to/own/c'), 'utf8'), 'c')
-  assert.ok(lstatSync(join(home, 'to/there')).isDirectory())
+  assert.equal(readFileSync(join(home, 'to/file'), 'utf8'), 'b')
+  assert.equal(readlinkSync(join(home, 'to/there')), 'elsewhere')
   // The folder itself may be named by a link.
   symlinkSync('to', join(home, 'named'))
   await extract(space, 'named', pack(file('h', 'h')))

@@ -1,6 +1,5 @@
 import { closeSync, constants, fstatSync, openSync } from 'node:fs'
 import { posix } from 'node:path'
-import { AgentError } from '../errors.ts'
 import type { FileSpace } from './space.ts'
 import { checkFileSystem, childPath, O_PATH, openIfPresent, realPath, type Entry } from './walk.ts'
 
@@ -35,8 +34,4 @@ export function openChild(
     closeSync(fd)
     throw error
   }
-}
-
-export function isDenied(error: unknown): boolean {
-  return error instanceof AgentError && error.code === 'permission_denied'
 }

@@ -27,7 +27,7 @@ type Counts = { files: number; bytes: number }
 /**
  * Writes the entries of an archive (contract, tar.ts) below a directory, which is created if there is none.
  * Symlinks lead to that directory, but none below it is followed: one that stands where the archive has a
- * directory or file is replaced. Each file is written atomically, under the rules of single files. An error
+ * file is replaced, and one where it has a directory is an error. Each file is written atomically, under the rules of single files. An error
  * ends the work, says how much was written, and leaves it.
  */
 export async function extractArchive(
@@ -40,7 +40,7 @@ export async function extractArchive(
   const counts: Counts = { files: 0, bytes: 0 }
   try {
     // The stream stays open after an error, for the response.
-    const chunks = body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+    const chunks = untilCutOff(body)
     const turn = createTurns()
     for await (const { entry, content } of readTar(chunks)) {
       await turn()
@@ -52,6 +52,15 @@ export async function extractArchive(
     throw withCounts(error, counts)
   }
   return { path: root.path, ...counts }
+}
+
+/** A stream that breaks off ends, so that the reader says what is missing. */
+async function* untilCutOff(body: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+  }
 }
 
 type Target = OpenPath & { readonly entry: Entry }

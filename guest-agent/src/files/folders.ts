@@ -1,8 +1,7 @@
-import { unlinkSync } from 'node:fs'
 import { AgentError, invalidRequest } from '../errors.ts'
 import { openChild, type OpenChild } from './child.ts'
 import type { FileSpace } from './space.ts'
-import { childPath, isKernelFile, notDirectory, type Entry } from './walk.ts'
+import { isKernelFile, notDirectory, type Entry } from './walk.ts'
 import { makeOwned } from './write.ts'
 
 /**
@@ -44,14 +43,22 @@ export class Folders implements Disposable {
     const found = openChild(this.#space, parent, name)
     if (found?.stats.isDirectory()) return found
     found?.[Symbol.dispose]()
-    if (found && !found.stats.isSymbolicLink()) throw notDirectory(found.path)
-    if (found) unlinkSync(childPath(parent, name))
+    // Replacing it could break the machine: /bin is such a link.
+    if (found?.stats.isSymbolicLink()) throw isSymlink(found.path)
+    if (found) throw notDirectory(found.path)
     makeOwned(this.#space, parent, name, mode)
     const made = openChild(this.#space, parent, name)
     if (made?.stats.isDirectory()) return made
     made?.[Symbol.dispose]()
     throw new AgentError('conflict', `${parent.path}/${name} was replaced concurrently; try again`)
   }
+}
+
+function isSymlink(path: string): AgentError {
+  return new AgentError(
+    'conflict',
+    `${path} is a symlink where the archive has a directory; remove it, or write to its target`,
+  )
 }
 
 function refuseKernel(directory: Entry): void {

@@ -140,6 +140,8 @@ function limitSilence(payload: Readable, silenceMs: number): Readable {
   }, silenceMs)
   payload.on('data', () => timer.refresh())
   payload.once('end', () => clearTimeout(timer))
+  // After an early response, the payload may never close: the rest of it is discarded.
+  upload.once('unpipe', () => clearTimeout(timer))
   payload.once('error', (error) => upload.destroy(error))
   payload.once('close', () => {
     clearTimeout(timer)

@@ -42,10 +42,29 @@ export async function uploadStream({ machine, bar, signal }: Transfer, to: strin
 export async function uploadTree(transfer: Transfer, tree: LocalTree, to: string): Promise<void> {
   const { machine, bar, signal } = transfer
   for (const part of partsOf(tree)) {
-    await retryTransfer(bar, async (count) =>
-      machine.files.writeArchive(to, ReadableStream.from(pack(part, count)), { signal }),
-    )
+    await retryTransfer(bar, async (count) => {
+      const source = watched(pack(part, count))
+      try {
+        await machine.files.writeArchive(to, ReadableStream.from(source.chunks), { signal })
+      } catch (error) {
+        // An error of reading here would look like one of the connection.
+        throw source.failure() ?? error
+      }
+    })
   }
+}
+
+function watched(chunks: AsyncIterable<Uint8Array>) {
+  let failure: unknown
+  async function* pass() {
+    try {
+      yield* chunks
+    } catch (error) {
+      failure = error
+      throw error
+    }
+  }
+  return { chunks: pass(), failure: () => failure }
 }
 
 /** What is sent again after a lost connection, unless a single file is longer. */
