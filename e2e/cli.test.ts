@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { after, before, test } from 'node:test'
@@ -106,6 +106,42 @@ test('a folder keeps its permissions and its links', async () => {
   assert.equal(listed, 'd/run\n751\nd\ne\nl\n')
   await computer('cp', '-r', 'first:copied', 'again')
   await run('diff', ['-r', '--no-dereference', 't', 'again'], { cwd: folder })
+})
+
+test('a folder of a thousand files is copied both ways intact', async () => {
+  const make =
+    'mkdir -p many/a many/b && seq 1000 | while read n; do echo "file $n" >many/a/$n; done'
+  await run('sh', ['-c', `${make} && head -c 3000000 /dev/urandom >many/b/large`], { cwd: folder })
+  await computer('cp', '-r', 'many', 'first:many')
+  // Again, over what is there.
+  await computer('cp', '-r', 'many', 'first:')
+  const owner = await computer('exec', 'first', 'sh', '-c', 'stat -c %U many/a many/a/7 | uniq')
+  assert.equal(owner, 'agent\n')
+  await computer('cp', '-r', 'first:many', 'many-back')
+  await run('diff', ['-r', 'many', 'many-back'], { cwd: folder })
+})
+
+test('root of a machine cannot lead a copy to its credentials, nor out of its destination', async () => {
+  const links = 'mkdir -p lure/d && ln -s /run/computer lure/d/in && mkdir lure/mounted'
+  await computer(
+    'exec',
+    'first',
+    'sh',
+    '-c',
+    `${links} && sudo mount --bind /run/computer lure/mounted`,
+  )
+  const failed = await computer('cp', '-r', 'first:lure', 'lured').catch((error) => error)
+  assert.match(failed.stderr, /^skipped mounted: not a regular file, not readable/)
+  assert.equal(await readlink(join(folder, 'lured/d/in')), '/run/computer')
+  // The same names as targets.
+  await run('sh', ['-c', 'mkdir -p in/d/in && echo x >in/d/in/x'], { cwd: folder })
+  await computer('cp', '-r', 'in/.', 'first:lure/')
+  await computer('cp', '-r', 'in', 'first:lure/mounted').then(
+    () => assert.fail('it wrote to a denied folder'),
+    (error) => assert.equal(error.code, 4),
+  )
+  const list = 'sudo ls /run/computer; sudo umount lure/mounted'
+  assert.doesNotMatch(await computer('exec', 'first', 'sh', '-c', list), /^(x|in|d)$/m)
 })
 
 /** Draws a frame around the whole screen, again after each resize. */

@@ -1,3 +1,4 @@
+import { encodeTarHeader, tarEnd, tarPadding } from '@computer/contract/tar'
 import assert from 'node:assert/strict'
 import { createHash, type Hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -50,6 +51,37 @@ test('a file of several hundred megabytes is uploaded and downloaded intact, and
   assert.match(await server.api.run(id, ['sha256sum', 'large'], check), new RegExp(`^${sum} `))
   assert.ok(peak.server - before.server <= maxGrowthMb, JSON.stringify({ before, peak }))
   assert.ok(peak.agent - before.agent <= maxGrowthMb, JSON.stringify({ before, peak }))
+})
+
+test('an archive of several hundred megabytes is written and read, and neither end holds it in memory', async () => {
+  const half = largeBytes / 2
+  const header = (name: string) =>
+    encodeTarHeader({ type: 'file', path: name, mode: 0o644, size: half })
+  const archive = function* () {
+    for (const name of ['one', 'two']) {
+      yield header(name)
+      yield* chunksOf(half)
+      yield tarPadding(half)
+    }
+    yield tarEnd
+  }
+  const before = await readMemoryMb()
+  const done = new AbortController()
+  const watching = watchPeak(done.signal)
+  const tar = { 'content-type': 'application/x-tar' }
+  const where = '/files/archive?path=archived'
+  const written = JSON.parse(await call('PUT', where, tar, Readable.from(archive())))
+  assert.deepEqual(written, { path: '/home/agent/archived', files: 2, bytes: largeBytes })
+  const sink = new Writable({ write: (_chunk, _encoding, taken) => taken() })
+  let received = 0
+  sink.on('pipe', (source: Readable) => source.on('data', ({ length }) => (received += length)))
+  await call('GET', where, {}, Readable.from([]), sink)
+  done.abort()
+  const peak = await watching
+  assert.ok(received > largeBytes, String(received))
+  assert.ok(peak.server - before.server <= maxGrowthMb, JSON.stringify({ before, peak }))
+  assert.ok(peak.agent - before.agent <= maxGrowthMb, JSON.stringify({ before, peak }))
+  await server.api.run(id, ['rm', '-r', 'archived'])
 })
 
 test('an interrupted upload leaves the old file and no temporary one', async () => {

@@ -113,8 +113,9 @@ function outputOf(operation: OpenApiOperation): string {
     .find(([status]) => status.startsWith('2'))!
     .slice(1) as [OpenApiOperation['responses'][string]]
   if ('$ref' in response || !response.content) return 'void'
-  // Text that is not JSON.
+  // Text that is not JSON. Bytes alone have no schema, and are read as a stream.
   const [content] = Object.values(response.content)
+  if (Object.keys(content!.schema).length === 0) return 'void'
   return typeOf((response.content['application/json'] ?? content!).schema, operation.operationId)
 }
 

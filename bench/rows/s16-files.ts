@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { buildCli } from '../../cli/build.ts'
 import { withMachine } from '../machine.ts'
 import type { Sample } from '../measure.ts'
 import { compareRounds, type Bench, type BenchContext, type Row } from '../row.ts'
@@ -15,7 +18,11 @@ export const bench: Bench = {
     withMachine(context.api, 's16', async ({ id }) => {
       const folder = await mkdtemp(join(tmpdir(), 'computer-bench-files-'))
       try {
-        return [await measureWrites(context, id, folder), await measureReads(context, id, folder)]
+        return [
+          await measureWrites(context, id, folder),
+          await measureReads(context, id, folder),
+          ...(await measureFolders(context, id, folder)),
+        ]
       } finally {
         await rm(folder, { recursive: true })
       }
@@ -97,6 +104,87 @@ async function measureReads(context: BenchContext, id: string, folder: string): 
     baseline: 'incus file pull',
     target: { ratio: 1 },
   })
+}
+
+/**
+ * Each side is one command with its start, in both directions. Every copy gets a folder of its own, and none is
+ * removed before the end: ext4 creates files many times slower for seconds after others were deleted.
+ */
+async function measureFolders(context: BenchContext, id: string, folder: string): Promise<Row[]> {
+  const { api, incus, plan, say } = context
+  const { project, name } = await incus.instanceOf(id)
+  const cli = join(folder, 'cli')
+  await buildCli(cli)
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: folder,
+    COMPUTER_API_KEY: api.key,
+    COMPUTER_BASE_URL: api.baseUrl,
+  }
+  const cp = (from: string, to: string) =>
+    promisify(execFile)(process.execPath, [join(cli, 'dist/main.js'), 'cp', '-r', from, to], {
+      env,
+    })
+  const file = (verb: 'push' | 'pull', ...args: readonly string[]) =>
+    incus.run('file', verb, '--project', project, '--quiet', '-r', '-p', ...args)
+
+  const source = join(folder, 'source')
+  await mkdir(source)
+  for (let index = 0; index < fileCount; index++) {
+    await writeFile(join(source, `file-${index}`), randomBytes(fileBytes))
+  }
+  const expected = await sumOfFolder(source)
+  const sumInMachine = (path: string) =>
+    inMachine(context, id, `cd ${path} && LC_ALL=C ls | LC_ALL=C sort | xargs cat | sha256sum`)
+
+  let copies = 0
+  const push =
+    (side: string, copy: (to: string) => Promise<unknown>) => async (): Promise<Sample> => {
+      const to = `/home/agent/in-${side}-${copies++}`
+      const { ms } = await time(() => copy(to))
+      const wrong = compare(await sumInMachine(`${to}/source`), expected)
+      return { ms, wrong }
+    }
+  const pull =
+    (side: string, copy: (to: string) => Promise<unknown>) => async (): Promise<Sample> => {
+      const to = join(folder, `out-${side}-${copies++}`)
+      await mkdir(to)
+      const { ms } = await time(() => copy(to))
+      const wrong = compare(await sumOfFolder(join(to, 'out')), expected)
+      return { ms, wrong }
+    }
+  const pushes = {
+    baseline: push('incus', (to) => file('push', source, `${name}${to}`)),
+    ours: push('ours', (to) => cp(source, `${id}:${to}/`)),
+  }
+  await cp(source, `${id}:out`)
+  const pulls = {
+    baseline: pull('incus', (to) => file('pull', `${name}/home/agent/out`, to)),
+    ours: pull('ours', (to) => cp(`${id}:out`, to)),
+  }
+  const target = { ratio: 0.5, stretch: 0.2 }
+  const ours = '1,000 files of 1 KB copied'
+  return [
+    compareRounds(await runRounds(pushes, plan.slow, say), {
+      id: 'S16',
+      ours: `${ours} in with \`computer cp -r\``,
+      baseline: 'incus file push -r',
+      target,
+    }),
+    compareRounds(await runRounds(pulls, plan.slow, say), {
+      id: 'S16',
+      ours: `${ours} out with \`computer cp -r\``,
+      baseline: 'incus file pull -r',
+      target,
+    }),
+  ]
+}
+
+/** As `cat` prints the files, by name. */
+async function sumOfFolder(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for (const name of (await readdir(path)).toSorted()) hash.update(await readFile(join(path, name)))
+  return hash.digest('hex')
 }
 
 async function inMachine({ api }: BenchContext, id: string, command: string): Promise<string> {

@@ -28,15 +28,26 @@ export type Endpoint = {
   /** A POST that creates a resource accepts an idempotency-key. */
   readonly creates?: boolean
   /** Content type of the raw response that the caller may request with the accept header. */
-  readonly bytes?: 'application/octet-stream' | 'image/*'
+  readonly bytes?: 'application/octet-stream' | 'application/x-tar' | 'image/*'
+  /** The raw response is the only one, whatever the accept header. */
+  readonly onlyBytes?: true
   /** Content types of a response that is text and not JSON. */
   readonly textTypes?: readonly string[]
   /** Headers of the raw response, each with its description. */
   readonly bytesHeaders?: Readonly<Record<string, string>>
-  /** Query of the upload form of the call, whose body is application/octet-stream. */
+  /** Query of the upload form of the call, which is its only form if there is no `body`. */
   readonly uploads?: z.ZodType
+  /** Content type of an upload. By default it is application/octet-stream. */
+  readonly uploadType?: UploadType
   /** Refused calls are audited as this type. Successful ones are audited with the change itself. */
   readonly audits?: AuditEventType
+}
+
+export const uploadTypes = ['application/octet-stream', 'application/x-tar'] as const
+export type UploadType = (typeof uploadTypes)[number]
+
+export function uploadTypeOf({ uploadType }: Pick<Endpoint, 'uploadType'>): UploadType {
+  return uploadType ?? 'application/octet-stream'
 }
 
 const kib = 1024

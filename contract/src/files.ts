@@ -49,6 +49,15 @@ export type FileContent = z.infer<typeof FileContent>
 
 export const WrittenFile = z.object({ path: z.string(), size: z.int() }).meta({ id: 'WrittenFile' })
 
+export const WrittenArchive = z
+  .object({
+    path: z.string().describe('The directory.'),
+    files: z.int(),
+    bytes: z.int().describe('The bytes in these files.'),
+  })
+  .meta({ id: 'WrittenArchive' })
+export type WrittenArchive = z.infer<typeof WrittenArchive>
+
 export const MoveFileBody = z.strictObject({
   from: FilePath,
   to: FilePath.describe('The new path of the file, not a directory to move it into.'),
@@ -125,6 +134,30 @@ export const files = {
       create_parents: z.enum(['true', 'false']).default('true'),
       mode: FileMode.optional(),
     }),
+  }),
+  readArchive: endpoint({
+    method: 'GET',
+    path: '/v1/machines/{machine_id}/files/archive',
+    summary: 'Read a directory and all below it as a tar archive, in one stream.',
+    requires: 'member',
+    params,
+    query: z.strictObject({ path: FilePath.default('.') }),
+    status: 200,
+    response: NoContent,
+    bytes: 'application/x-tar',
+    onlyBytes: true,
+  }),
+  writeArchive: endpoint({
+    method: 'PUT',
+    path: '/v1/machines/{machine_id}/files/archive',
+    summary:
+      'Write the files, directories and symlinks of a tar archive below a directory, which is created if it does not exist. Each file is written atomically, the whole is not.',
+    requires: 'machines:control',
+    params,
+    status: 200,
+    response: WrittenArchive,
+    uploads: z.strictObject({ path: FilePath.default('.') }),
+    uploadType: 'application/x-tar',
   }),
   delete: endpoint({
     method: 'DELETE',

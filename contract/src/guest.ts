@@ -14,7 +14,7 @@ import {
 } from './desktop-actions.ts'
 import { ErrorCode } from './errors.ts'
 import { ExecBody, ExecResult } from './exec.ts'
-import { DirectoryEntry, MovedFile, MoveFileBody } from './files.ts'
+import { DirectoryEntry, MovedFile, MoveFileBody, WrittenArchive } from './files.ts'
 import { guestProcessRoutes } from './guest-processes.ts'
 import { guestSecretRoutes } from './guest-secrets.ts'
 import { guestTerminalRoutes } from './guest-terminals.ts'
@@ -52,6 +52,10 @@ export const guestRoutes = {
   readFile: { method: 'GET', path: '/files/content' },
   /** Bytes in, WrittenFile out. */
   writeFile: { method: 'PUT', path: '/files/content' },
+  /** An archive of the directory (tar.ts). */
+  readArchive: { method: 'GET', path: '/files/archive' },
+  /** An archive in, WrittenArchive out. */
+  writeArchive: { method: 'PUT', path: '/files/archive' },
   deleteFile: { method: 'DELETE', path: '/files' },
   moveFile: { method: 'POST', path: '/files/move' },
   usage: { method: 'GET', path: '/usage' },
@@ -155,6 +159,12 @@ export const GuestWriteQuery = z.strictObject({
     .string()
     .regex(/^[0-7]{3,4}$/)
     .optional(),
+})
+export const GuestArchiveQuery = z.strictObject({ path: z.string() })
+export const GuestWrittenArchive = WrittenArchive.extend({
+  path: z.string().max(4096),
+  files: z.int().min(0),
+  bytes: z.int().min(0),
 })
 
 export const GuestDeleteQuery = z.strictObject({

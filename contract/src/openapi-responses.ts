@@ -72,7 +72,9 @@ export function success(
     return { description, headers, content: Object.fromEntries(types) }
   }
   const content = {
-    'application/json': { schema: catalog.get(`${id} response`) },
+    ...(!endpoint.onlyBytes && {
+      'application/json': { schema: catalog.get(`${id} response`) },
+    }),
     ...(endpoint.bytes && { [endpoint.bytes]: { schema: {} } }),
   }
   return { description, headers, content }

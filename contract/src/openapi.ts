@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { aliasOf, bodyLimitOf, showBodyLimit, type Endpoint } from './endpoint.ts'
+import { aliasOf, bodyLimitOf, showBodyLimit, uploadTypeOf, type Endpoint } from './endpoint.ts'
 import { ErrorEnvelope, errorStatus } from './errors.ts'
 import {
   conditionalResponses,
@@ -125,7 +125,7 @@ const requirements: Readonly<Partial<Record<Endpoint['requires'], string>>> = {
 
 function partsOf(id: string, endpoint: Endpoint): SchemaParts {
   const { params, query, headers, body, uploads, response } = endpoint
-  const answer = endpoint.status === 204 ? undefined : response
+  const answer = endpoint.status === 204 || endpoint.onlyBytes ? undefined : response
   const parts = { params, query, headers, body, uploads, response: answer }
   return Object.fromEntries(
     Object.entries(parts).flatMap(([name, schema]) => (schema ? [[`${id} ${name}`, schema]] : [])),
@@ -141,10 +141,10 @@ function operation(
   const { requires, summary, body } = endpoint
   const content = {
     ...(body && { 'application/json': { schema: catalog.get(`${id} body`) } }),
-    ...(endpoint.uploads && { 'application/octet-stream': { schema: {} } }),
+    ...(endpoint.uploads && { [uploadTypeOf(endpoint)]: { schema: {} } }),
   }
   const alias = aliasOf(endpoint.path)
-  const required = body !== undefined && !body.safeParse({}).success
+  const required = body === undefined || !body.safeParse({}).success
   return {
     operationId: id,
     tags: [tag],
@@ -187,6 +187,7 @@ function describeRequirements({ requires, queryRequires = {} }: Endpoint): strin
 
 function describeBody(endpoint: Endpoint): string {
   const json = `JSON: at most ${showBodyLimit(bodyLimitOf(endpoint))}.`
+  if (!endpoint.body) return 'Bytes: of any length.'
   return endpoint.uploads ? `${json} Bytes: of any length.` : json
 }
 
@@ -197,11 +198,15 @@ function parametersOf(catalog: SchemaCatalog, id: string, endpoint: Endpoint): O
   return [
     ...catalog.properties(`${id} params`).map((property) => parameter('path', property)),
     ...catalog.properties(`${id} query`).map((property) => parameter('query', property)),
-    ...uploads.map((property) => ({
-      ...parameter('query', { ...property, required: false }),
-      description:
-        'Replaces the JSON field of the same name when the body is application/octet-stream.',
-    })),
+    ...uploads.map((property) =>
+      endpoint.body
+        ? {
+            ...parameter('query', { ...property, required: false }),
+            description:
+              'Replaces the JSON field of the same name when the body is application/octet-stream.',
+          }
+        : parameter('query', property),
+    ),
     ...catalog.properties(`${id} headers`).map((property) => parameter('header', property)),
     ...(endpoint.creates ? [parameter('header', { ...key, schema: catalog.get('key') })] : []),
   ]

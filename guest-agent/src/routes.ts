@@ -1,4 +1,5 @@
 import {
+  GuestArchiveQuery,
   GuestClipboardQuery,
   GuestDeleteQuery,
   GuestExec,
@@ -21,7 +22,9 @@ import { performInput, releaseInput } from './desktop/input.ts'
 import { runCommand } from './exec/run.ts'
 import { ShellPool } from './exec/shell-pool.ts'
 import { Fence } from './fence.ts'
+import { archiveDirectory } from './files/archive.ts'
 import { DenyList } from './files/deny.ts'
+import { extractArchive } from './files/extract.ts'
 import { listDirectory } from './files/list.ts'
 import { moveFile } from './files/move.ts'
 import { openRange } from './files/read.ts'
@@ -124,6 +127,13 @@ export function createRoutes(config: Config): Routes {
       const content = { stream: body, isComplete: isBodyComplete }
       return { json: await writeFile(files(), options, content) }
     },
+    readArchive: async ({ query }) => {
+      const chunks = await archiveDirectory(files(), parse(GuestArchiveQuery, query).path)
+      return { chunks, headers: { 'content-type': 'application/x-tar' } }
+    },
+    writeArchive: async ({ query, body }) => ({
+      json: await extractArchive(files(), parse(GuestArchiveQuery, query).path, body),
+    }),
     deleteFile: async ({ query, signal }) => {
       const { path, recursive } = parse(GuestDeleteQuery, query)
       await removeFile(files(), { path, recursive: recursive === 'true' }, signal)

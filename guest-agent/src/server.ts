@@ -6,7 +6,7 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2'
-import { pipeline, type Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import { AgentError } from './errors.ts'
 
 /** One request. `signal` aborts when the caller goes away before the response. */
@@ -19,13 +19,15 @@ type RouteRequest = {
 }
 
 /**
- * JSON, bytes in memory, a range of an open file (closed afterwards), or a stream that stays open
- * both ways (contract, guest-streams.ts), which `duplex` gets once the response headers are sent.
+ * JSON, bytes in memory, chunks as they are made, a range of an open file (closed afterwards), or a stream
+ * that stays open both ways (contract, guest-streams.ts), which `duplex` gets once the response headers are
+ * sent.
  */
 type RouteResponse =
   | { readonly json: unknown }
   | { readonly duplex: (stream: ServerHttp2Stream) => void }
   | { readonly bytes: Buffer; readonly headers: Record<string, string> }
+  | { readonly chunks: AsyncIterable<Buffer>; readonly headers: Record<string, string> }
   | {
       readonly fd: number
       readonly offset: number
@@ -80,6 +82,7 @@ function respond(stream: ServerHttp2Stream, result: RouteResponse): void {
     if (!stream.destroyed) stream.respond({ ':status': 200 })
     return result.duplex(stream)
   }
+  if ('chunks' in result) return respondWithChunks(stream, result)
   if (stream.destroyed) return
   const bytes = 'json' in result ? Buffer.from(JSON.stringify(result.json)) : result.bytes
   stream.respond({
@@ -112,6 +115,14 @@ function respondWithFile(stream: ServerHttp2Stream, file: FileResponse): void {
   const { fd, offset, length } = file
   const range = { fd, start: offset, end: offset + length - 1, highWaterMark: pieceBytes }
   pipeline(createReadStream('', range), stream, () => {})
+}
+
+type ChunksResponse = Extract<RouteResponse, { chunks: unknown }>
+
+/** An error ends the stream with a reset. Chunks that nobody takes any more are not made. */
+function respondWithChunks(stream: ServerHttp2Stream, { chunks, headers }: ChunksResponse): void {
+  if (!stream.destroyed) stream.respond({ ':status': 200, ...headers })
+  pipeline(Readable.from(chunks, { objectMode: false }), stream, () => {})
 }
 
 function respondWithError(stream: ServerHttp2Stream, error: unknown): void {

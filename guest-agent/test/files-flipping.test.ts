@@ -15,8 +15,12 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { Readable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import { soakSeed, soakSize } from '../../scripts/soak/sizes.ts'
+import { encodeTarHeader, tarEnd, tarPadding } from '@computer/contract/tar'
+import { archiveDirectory } from '../src/files/archive.ts'
+import { extractArchive } from '../src/files/extract.ts'
 import { listDirectory } from '../src/files/list.ts'
 import { moveFile } from '../src/files/move.ts'
 import { openRange } from '../src/files/read.ts'
@@ -127,6 +131,19 @@ const paths = [
   'safe/../file',
 ]
 
+/** Names that lead into the denied directory while a flipper makes them links to it. */
+const archive = Buffer.concat([
+  ...['secret', 'file', 'below/secret', 'link/secret', 'safe/file', 'swapped/secret'].flatMap(
+    (path) => [
+      encodeTarHeader({ type: 'file', path, mode: 0o644, size: 1 }),
+      Buffer.from('x'),
+      tarPadding(1),
+    ],
+  ),
+  encodeTarHeader({ type: 'symlink', path: 'soft', target: denied }),
+  tarEnd,
+])
+
 let takenCount = 0
 const create = { append: false, createParents: true }
 const { signal } = new AbortController()
@@ -143,6 +160,16 @@ const calls = {
   },
   write: (path: string) => writeFile(space, { ...create, path }, bodyOf('x')),
   append: (path: string) => writeFile(space, { ...create, append: true, path }, bodyOf('x')),
+  async archive(path: string) {
+    const chunks: Buffer[] = []
+    for await (const chunk of await archiveDirectory(space, path)) chunks.push(chunk)
+    const bytes = Buffer.concat(chunks)
+    assert.ok(!bytes.includes('SECRET'), `${path} disclosed the secret in an archive`)
+    assert.ok(!bytes.includes('marker'), `${path} archived a denied directory`)
+  },
+  async extract(path: string) {
+    await extractArchive(space, path, Readable.from([archive], { objectMode: false }))
+  },
   remove: (path: string) => removeFile(space, { path, recursive: true }, signal),
   moveAway: async (path: string) => {
     const to = `taken-${takenCount++}`

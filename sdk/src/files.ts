@@ -2,7 +2,7 @@ import { ApiError } from './errors.ts'
 import type { CallOptions } from './options.ts'
 import type { List, PageOptions } from './pages.ts'
 import type { Transport } from './transport.ts'
-import type { DirectoryEntry } from './wire/records.ts'
+import type { DirectoryEntry, WrittenArchive } from './wire/records.ts'
 
 /** Contents to write. A stream is sent once; all other kinds are retried on failure. */
 export type FileContents = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>
@@ -20,6 +20,8 @@ export type WriteOptions = CallOptions & {
 }
 
 const content = '/v1/machines/{machine_id}/files/content'
+const archive = '/v1/machines/{machine_id}/files/archive'
+const tar = 'application/x-tar'
 const octets = 'application/octet-stream'
 const rangeBytes = 4 * 1024 * 1024
 const defaultMaxBytes = 64 * 1024 * 1024
@@ -94,6 +96,38 @@ export class Files {
       `PUT ${content}`,
       { params: this.#params, query },
       { signal, content: contents, isRepeatable: !append && !isStream, tryTimeoutMs: Infinity },
+    )
+  }
+
+  /** Streams a directory and all below it as a tar archive. */
+  async readArchive(
+    path: string = '.',
+    { signal }: CallOptions = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    return this.#transport.bytes(
+      `GET ${archive}`,
+      { params: this.#params, query: { path } },
+      tar,
+      ({ body }) => body ?? new ReadableStream({ start: (controller) => controller.close() }),
+      { signal, tryTimeoutMs: Infinity },
+    )
+  }
+
+  /**
+   * Writes the files, directories and symlinks of a tar archive below a directory, which is created if it
+   * does not exist. Each file is replaced atomically; after an error, those before it are written.
+   */
+  async writeArchive(
+    path: string,
+    contents: FileContents,
+    { signal }: CallOptions = {},
+  ): Promise<WrittenArchive> {
+    const isRepeatable = !(contents instanceof ReadableStream)
+    const headers = { 'content-type': tar }
+    return this.#transport.call(
+      `PUT ${archive}`,
+      { params: this.#params, query: { path } },
+      { signal, headers, content: contents, isRepeatable, tryTimeoutMs: Infinity },
     )
   }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { tarEnd } from '@computer/contract/tar'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
 import { createNetwork, lose } from './network.ts'
@@ -65,4 +66,26 @@ test('streams are read and written without a size limit', async () => {
   const chunks: Uint8Array[] = []
   for await (const chunk of stream) chunks.push(chunk)
   assert.equal(Buffer.compare(Buffer.concat(chunks), bytes.subarray(100_000)), 0)
+})
+
+test('a folder is written and read as a tar archive', async () => {
+  const { files } = machine
+  const contents = new Uint8Array(tarEnd)
+  const empty = { path: '/home/agent/unpacked', files: 0, bytes: 0 }
+  const put = `PUT /v1/machines/${machine.id}/files/archive`
+  // Bytes are sent again after a lost connection, a stream is not.
+  network.next('PUT', lose)
+  assert.deepEqual(await files.writeArchive('unpacked', contents), empty)
+  assert.equal(network.count(put), 2)
+  assert.deepEqual(await files.writeArchive('unpacked', new Blob([contents]).stream()), empty)
+  network.next('PUT', lose)
+  const once = files.writeArchive('unpacked', new Blob([contents]).stream())
+  await assert.rejects(once, { code: 'connection_failed' })
+
+  await files.write('unpacked/file', 'text')
+  const chunks: Uint8Array[] = []
+  for await (const chunk of await files.readArchive('unpacked')) chunks.push(chunk)
+  const bytes = Buffer.concat(chunks)
+  assert.ok(bytes.includes('text') && bytes.subarray(-1024).equals(tarEnd))
+  await assert.rejects(files.readArchive('nowhere'), { code: 'not_found' })
 })

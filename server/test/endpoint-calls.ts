@@ -1,4 +1,10 @@
-import { endpoints, ErrorEnvelope, errorStatus, type Endpoint } from '@computer/contract'
+import {
+  endpoints,
+  ErrorEnvelope,
+  errorStatus,
+  uploadTypeOf,
+  type Endpoint,
+} from '@computer/contract'
 import assert from 'node:assert/strict'
 import type { Answer, Call } from './call.ts'
 import type { EndpointRequest, prepareRequests } from './endpoint-requests.ts'
@@ -38,7 +44,9 @@ export function send(
   request: EndpointRequest,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  return call(endpoint.method, pathOf(endpoint, request), request.body, headers)
+  const isUpload = Buffer.isBuffer(request.body)
+  const type = isUpload && { 'content-type': uploadTypeOf(endpoint) }
+  return call(endpoint.method, pathOf(endpoint, request), request.body, { ...type, ...headers })
 }
 
 export function pathOf(

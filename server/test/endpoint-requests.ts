@@ -1,4 +1,5 @@
 import type { endpoints, ErrorCode } from '@computer/contract'
+import { tarEnd } from '@computer/contract/tar'
 import { randomUUID } from 'node:crypto'
 import { authRequests } from './auth-requests.ts'
 import { membershipOf } from './colleague.ts'
@@ -136,6 +137,8 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       list: running,
       read: () => running({ query: 'path=a.txt' }),
       write: input({ path: 'b.txt', content: '' }),
+      readArchive: running,
+      writeArchive: input(tarEnd),
       delete: async () => {
         await call('PUT', `${path}/files/content`, { path: 'c.txt', content: '' })
         return running({ query: 'path=c.txt' })

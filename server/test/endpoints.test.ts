@@ -67,7 +67,8 @@ test('every endpoint refuses unknown fields and parameters by name', async () =>
     const withField = { ...request, body: { ...(request.body as object), unknown_field: 1 } }
     const query = [request.query, 'unknown_parameter=1'].filter(Boolean).join('&')
     const tries: [EndpointRequest, string][] = [[{ ...request, query }, 'unknown_parameter']]
-    if (endpoint.method !== 'GET') tries.push([withField, 'unknown_field'])
+    const hasFields = endpoint.method !== 'GET' && !(endpoint.uploads && !endpoint.body)
+    if (hasFields) tries.push([withField, 'unknown_field'])
     for (const [bad, field] of tries) {
       const answer = await sendByOwner(endpoint, bad)
       assertRefused(answer, 'invalid_request', `${name} ${field}`)

@@ -28,20 +28,33 @@ export async function openRange(space: FileSpace, request: ReadRequest): Promise
     using opened = openPath(space, request.path)
     const { entry, path } = opened
     if (!entry) throw notFound(path)
-    const fd = openRegular(entry, constants.O_RDONLY)
-    try {
-      if (!isKernelFile(entry)) {
-        return { path, fd, ...clampRange(Number(fstatSync(fd).size), request) }
-      }
-      const whole = await readKernelFile(fd, path)
-      closeSync(fd)
-      const range = clampRange(whole.length, request)
-      return { path, ...range, bytes: whole.subarray(range.offset, range.offset + range.length) }
-    } catch (error) {
-      closeSync(fd)
-      throw error
-    }
+    const file = await openFile(entry)
+    const { offset, length, size } = clampRange(file.size, request)
+    const range = { path, offset, length, size }
+    if (file.bytes === undefined) return { ...range, fd: file.fd }
+    return { ...range, bytes: file.bytes.subarray(offset, offset + length) }
   })
+}
+
+/** For the caller to close, unless its content is in memory: that of a file of the kernel. */
+export type OpenFile =
+  | { readonly size: number; readonly fd: number; readonly bytes?: undefined }
+  | { readonly size: number; readonly bytes: Buffer; readonly fd?: undefined }
+
+export async function openFile(entry: Entry): Promise<OpenFile> {
+  const fd = openRegular(entry, constants.O_RDONLY)
+  let isKept = false
+  try {
+    if (isKernelFile(entry)) {
+      const bytes = await readKernelFile(fd, entry.path)
+      return { size: bytes.length, bytes }
+    }
+    const file = { size: Number(fstatSync(fd).size), fd }
+    isKept = true
+    return file
+  } finally {
+    if (!isKept) closeSync(fd)
+  }
 }
 
 /** Opens exactly the file that was walked to. Refuses everything that is not a regular file. */

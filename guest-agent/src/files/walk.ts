@@ -172,7 +172,7 @@ function components(path: string): string[] {
 }
 
 /** The kernel's path of the open file, whatever name it was reached by. */
-function realPath(entry: Entry): string {
+export function realPath(entry: Entry): string {
   return readlinkSync(fdPath(entry))
 }
 
@@ -186,12 +186,12 @@ function readTarget(directory: Entry, name: string): string {
 const procMagic = 0x9fa0
 
 /** Denied paths cover only the usual mount of /proc, so any other is refused. */
-function checkFileSystem(entry: Entry): void {
+export function checkFileSystem(entry: Entry): void {
   if (entry.path === '/proc' || statfsSync(fdPath(entry)).type !== procMagic) return
   throw new AgentError('permission_denied', `the file routes may not touch ${entry.path}`)
 }
 
-function openIfPresent(open: () => Entry): Entry | undefined {
+export function openIfPresent<T>(open: () => T): T | undefined {
   try {
     return open()
   } catch (error) {

@@ -105,29 +105,37 @@ async function append(
 }
 
 async function writeAll(fd: number, body: Body): Promise<number> {
-  let size = 0
-  for await (const chunk of body.stream as AsyncIterable<Buffer>) {
-    for (let at = 0; at < chunk.length;) {
-      const { bytesWritten } = await writeBytes(fd, chunk, at)
-      at += bytesWritten
-    }
-    size += chunk.length
-  }
+  const size = await writeChunks(fd, body.stream as AsyncIterable<Buffer>)
   // A stream that was cut off is marked so only after its end event.
   await nextTurn()
   if (!body.isComplete()) throw invalidRequest('the body was cut off')
   return size
 }
 
+/** Resolves to the number of bytes. */
+export async function writeChunks(fd: number, chunks: AsyncIterable<Buffer>): Promise<number> {
+  let size = 0
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length;) {
+      const { bytesWritten } = await writeBytes(fd, chunk, at)
+      at += bytesWritten
+    }
+    size += chunk.length
+  }
+  return size
+}
+
 const writeBytes = promisify(write)
 
-function makeOwned(space: FileSpace, parent: Entry, name: string): void {
+/** Makes a directory that belongs to whom new files there belong. */
+export function makeOwned(space: FileSpace, parent: Entry, name: string, mode?: number): void {
   mkdirSync(childPath(parent, name), 0o755)
   const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
   const fd = openSync(childPath(parent, name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   try {
     const owner = ownerOfNew(space, parent)
     fchownSync(fd, owner.uid, owner.gid)
+    if (mode !== undefined) fchmodSync(fd, mode)
   } finally {
     closeSync(fd)
   }
@@ -135,12 +143,12 @@ function makeOwned(space: FileSpace, parent: Entry, name: string): void {
 
 type Owner = { readonly uid: number; readonly gid: number }
 
-function ownerOf(entry: Entry): Owner {
+export function ownerOf(entry: Entry): Owner {
   return { uid: Number(entry.stats.uid), gid: Number(entry.stats.gid) }
 }
 
 /** New files belong to their directory's owner; in shared directories (/tmp), to the user. */
-function ownerOfNew(space: FileSpace, directory: Entry): Owner {
+export function ownerOfNew(space: FileSpace, directory: Entry): Owner {
   const shared = (Number(directory.stats.mode) & 0o1002) === 0o1002
   return shared ? space.owner : ownerOf(directory)
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { closeSync, constants, openSync, renameSync, unlinkSync } from 'node:fs'
 
 /**
@@ -16,7 +16,7 @@ export class AtomicFile implements Disposable {
   /** `directory` should name an open descriptor (/proc/self/fd/N) where others can rename it. */
   constructor(directory: string, mode = 0o600) {
     this.#directory = directory
-    this.#temporaryPath = `${directory}/.${randomBytes(9).toString('base64url')}.partial`
+    this.#temporaryPath = `${directory}/.${randomUUID()}.partial`
     const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
     this.fd = openSync(this.#temporaryPath, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode)
   }

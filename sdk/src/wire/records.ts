@@ -1072,6 +1072,15 @@ export interface UsageSummary {
 
 export type WhenUsedUp = 'allow' | 'refuse' | 'stop'
 
+export interface WrittenArchive {
+  /** The directory. */
+  path: string
+  files: number
+
+  /** The bytes in these files. */
+  bytes: number
+}
+
 export interface WrittenFile {
   path: string
   size: number

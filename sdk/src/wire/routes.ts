@@ -66,6 +66,7 @@ import type {
   UsageRecord,
   UsageSeries,
   UsageSummary,
+  WrittenArchive,
   WrittenFile,
 } from './records.ts'
 
@@ -1125,6 +1126,30 @@ export interface Routes {
       }
     }
     output: WrittenFile
+  }
+
+  /** Read a directory and all below it as a tar archive, in one stream. */
+  'GET /v1/machines/{machine_id}/files/archive': {
+    input: {
+      params: { machineId: string }
+      query?: {
+        /** An absolute path, or one relative to the home of the user agent. Default: ".". */
+        path?: string | undefined
+      }
+    }
+    output: void
+  }
+
+  /** Write the files, directories and symlinks of a tar archive below a directory, which is created if it does not exist. Each file is written atomically, the whole is not. */
+  'PUT /v1/machines/{machine_id}/files/archive': {
+    input: {
+      params: { machineId: string }
+      query?: {
+        /** An absolute path, or one relative to the home of the user agent. Default: ".". */
+        path?: string | undefined
+      }
+    }
+    output: WrittenArchive
   }
 
   /** Move a file, a symlink or a directory within one file system. */

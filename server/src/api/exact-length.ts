@@ -1,4 +1,4 @@
-import { pipeline, Transform, type Readable } from 'node:stream'
+import { PassThrough, pipeline, Transform, type Readable } from 'node:stream'
 import { asApiError } from '../domain/guests/calls.ts'
 import { GuestUnavailable } from '../guest/errors.ts'
 
@@ -24,6 +24,20 @@ export function exactLength(source: Readable, length: number): Readable {
     },
   })
   // Failures surface on the body itself.
+  pipeline(source, body, () => {})
+  return body
+}
+
+/**
+ * The stream, of any length. If it fails before the first byte, the response is the API's error for that;
+ * afterwards the response ends early, which HTTP tells from a whole one.
+ */
+export function failAsApi(source: Readable): Readable {
+  const body = new PassThrough({
+    destroy(error, done) {
+      done(asApiError(error) as Error | null)
+    },
+  })
   pipeline(source, body, () => {})
   return body
 }

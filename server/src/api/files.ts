@@ -6,12 +6,14 @@ import {
   deleteFile,
   listFiles,
   moveFile,
+  openArchive,
   openFile,
   readFile,
+  writeArchive,
   writeFile,
 } from '../domain/guests/files.ts'
 import { attachmentNamed } from './attachment.ts'
-import { exactLength } from './exact-length.ts'
+import { exactLength, failAsApi } from './exact-length.ts'
 import { parseRange, unsatisfiable } from './range.ts'
 import { BytesResponse, type Routes } from './route.ts'
 
@@ -54,6 +56,17 @@ export function fileRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof files
         ...(mode !== undefined && { mode }),
       }
       return writeFile(app, actor, params.machine_id, target, bytes, { signal })
+    },
+    readArchive: async (actor, { params, query, signal }) => {
+      const archive = await openArchive(app, actor, params.machine_id, query, { signal })
+      return new BytesResponse(failAsApi(archive), {
+        'content-type': 'application/x-tar',
+        'content-disposition': attachmentNamed(`${basename(query.path)}.tar`),
+      })
+    },
+    writeArchive: async (actor, { params, upload, signal }) => {
+      const { query, bytes } = upload!
+      return writeArchive(app, actor, params.machine_id, query, bytes, { signal })
     },
     delete: async (actor, { params, query, signal }) => {
       await deleteFile(app, actor, params.machine_id, query, { signal })

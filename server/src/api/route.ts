@@ -1,14 +1,14 @@
 import { aliasOf, bodyLimitOf, type AuditEventType, type Endpoint } from '@computer/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Readable } from 'node:stream'
-import { z } from 'zod'
+import type { Readable } from 'node:stream'
+import type { z } from 'zod'
 import type { Actor, Caller, UserActor } from '../actor.ts'
 import { requirePermission } from '../domain/accounts/permissions.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { parse, withoutNulls } from '../http/parse.ts'
 import { annotate, isTracing, span } from '../trace/span.ts'
 import type { NewId, RunOnce, WireResponse } from './idempotency.ts'
+import { readInput } from './read-input.ts'
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
 
@@ -218,29 +218,6 @@ async function auditRefusals<T>(
   }
 }
 
-function readInput(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) {
-  if (request.body instanceof Readable && !endpoint.uploads) {
-    throw new ApiError('invalid_request', 'send content-type: application/json')
-  }
-  const upload =
-    endpoint.uploads && request.body instanceof Readable
-      ? { bytes: request.body, query: parse(endpoint.uploads, request.query, 'query') }
-      : null
-  const accept = request.headers.accept ?? ''
-  return {
-    params: parseIf(endpoint.params, request.params, 'path'),
-    query: upload ? undefined : parse(endpoint.query ?? nothing, request.query, 'query'),
-    body: upload ? undefined : readBody(endpoint.body ?? nothing, request.body),
-    headers: parseIf(endpoint.headers, request.headers, 'header'),
-    upload,
-    sentTo: { protocol: request.protocol, host: request.host },
-    accept,
-    wantsBytes:
-      endpoint.bytes !== undefined && accept.startsWith(endpoint.bytes.replace(/\*$/, '')),
-    signal: disconnectSignal(reply),
-  }
-}
-
 function send(reply: FastifyReply, endpoint: Endpoint, result: unknown) {
   if (result instanceof BytesResponse) {
     return reply.code(result.status).headers(result.headers).send(result.body)
@@ -264,26 +241,7 @@ function idOf(body: unknown): { readonly id?: string } {
   return typeof id === 'string' ? { id } : {}
 }
 
-const nothing = z.strictObject({})
-
-/** No body counts as an empty one. */
-function readBody(schema: z.ZodType, body: unknown): unknown {
-  return parse(schema, body === undefined ? {} : withoutNulls(schema, body), 'body')
-}
-
-function parseIf(schema: z.ZodType | undefined, value: unknown, part: string): unknown {
-  return schema && parse(schema, value, part)
-}
-
 function urlsOf(path: Endpoint['path']): string[] {
   const paths = [path, aliasOf(path)].filter((one) => one !== null)
   return paths.map((one) => one.replace(/\{(\w+)\}/g, ':$1'))
-}
-
-function disconnectSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort(new Error('the caller disconnected'))
-  })
-  return controller.signal
 }

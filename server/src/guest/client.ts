@@ -9,8 +9,10 @@ import {
   GuestMovedFile,
   guestRoutes,
   GuestUsage,
+  GuestWrittenArchive,
   WrittenFile,
   type ClipboardSelection,
+  type GuestArchiveQuery,
   type GuestClipboardQuery,
   type GuestDeleteQuery,
   type GuestExec,
@@ -185,6 +187,28 @@ export function createGuestClient(
       const limit = { streams: true, timeoutMs: streamSilenceMs }
       const request = { query, body, contentType: 'application/octet-stream', signal, ...limit }
       return callJson(ref, guestRoutes.writeFile, WrittenFile, request)
+    },
+
+    /** The caller reads the archive to its end or destroys it. It fails if it is cut short. */
+    readArchive: (
+      ref: GuestRef,
+      query: PathQuery<typeof GuestArchiveQuery>,
+      { signal }: CallOptions = {},
+    ): Promise<Readable> => {
+      const request = { query, signal, streams: true, timeoutMs: streamSilenceMs }
+      return call(ref, guestRoutes.readArchive, request, async (answer) => streamBody(answer))
+    },
+
+    /** A refused archive is left partly read; the caller disposes of it. */
+    writeArchive: (
+      ref: GuestRef,
+      query: PathQuery<typeof GuestArchiveQuery>,
+      body: Readable,
+      { signal }: CallOptions = {},
+    ) => {
+      const limit = { streams: true, timeoutMs: streamSilenceMs }
+      const request = { query, body, contentType: 'application/x-tar', signal, ...limit }
+      return callJson(ref, guestRoutes.writeArchive, GuestWrittenArchive, request)
     },
 
     /** Aborting the signal stops a recursive deletion halfway. */

@@ -1,4 +1,4 @@
-import { largeBodyLimit, showBodyLimit } from '@computer/contract'
+import { largeBodyLimit, showBodyLimit, uploadTypes } from '@computer/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PassThrough, type Readable } from 'node:stream'
@@ -57,9 +57,8 @@ export function addBodyParsers(http: FastifyInstance, { timing }: Pick<App, 'tim
       })
     },
   )
-  http.addContentTypeParser(
-    'application/octet-stream',
-    async (_request: FastifyRequest, payload: Readable) => limitSilence(payload, uploadSilenceMs),
+  http.addContentTypeParser([...uploadTypes], async (_request: FastifyRequest, payload: Readable) =>
+    limitSilence(payload, uploadSilenceMs),
   )
 
   http.addHook('onResponse', ({ raw }, _reply, done) => {
@@ -141,6 +140,8 @@ function limitSilence(payload: Readable, silenceMs: number): Readable {
   }, silenceMs)
   payload.on('data', () => timer.refresh())
   payload.once('end', () => clearTimeout(timer))
+  // After an early response, the payload may never close: the rest of it is discarded.
+  upload.once('unpipe', () => clearTimeout(timer))
   payload.once('error', (error) => upload.destroy(error))
   payload.once('close', () => {
     clearTimeout(timer)

@@ -28,6 +28,7 @@ export async function callHostile(
     ['GET', '/files?path=/'],
     ['GET', '/files/content?path=/x'],
     ['GET', '/files/content?path=/x', undefined, { accept: 'application/octet-stream' }],
+    ['GET', '/files/archive?path=/x'],
     ['GET', '/screenshot'],
     ['GET', '/screenshot', undefined, { accept: 'image/*' }],
     ['GET', '/clipboard'],

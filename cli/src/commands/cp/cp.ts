@@ -7,16 +7,11 @@ import { Exit } from '../../errors.ts'
 import { writeJson } from '../../output.ts'
 import { openBar } from '../../progress.ts'
 import { printable } from '../../text.ts'
-import {
-  downloadFile,
-  downloadStream,
-  downloadTree,
-  localTarget,
-  readRemoteTree,
-} from './download.ts'
+import { downloadFile, downloadStream, downloadTree, localTarget } from './download.ts'
+import { readTree } from './local-tree.ts'
 import { findEntry, kindOf, type Transfer } from './remote.ts'
 import { parseCopy, type CopyTarget } from './target.ts'
-import { nameOf, readTree, remoteTarget, uploadFile, uploadStream, uploadTree } from './upload.ts'
+import { nameOf, remoteTarget, uploadFile, uploadStream, uploadTree } from './upload.ts'
 
 type Copied = {
   readonly files: number
@@ -64,7 +59,9 @@ ${examples(
     // An open standard input would keep the process alive.
     process.stdin.destroy()
     for (const path of copied.skipped)
-      console.error(`skipped ${printable(path)}: not a regular file, or its name is not UTF-8`)
+      console.error(
+        `skipped ${printable(path)}: not a regular file, not readable, or its name is not UTF-8`,
+      )
     if (copied.skipped.length > 0) process.exitCode = 1
     if (options.json && target.type !== 'stream') writeJson(copied)
   })
@@ -74,7 +71,7 @@ async function upload(copy: Copy, source: CopyTarget, path: string): Promise<Cop
   if (source.type !== 'local') {
     if ((await kindOf(machine, path)) === 'directory')
       throw new ApiError('invalid_request', `${path} is a folder; pass a file path`)
-    return transfer(copy, path, { total: null, files: 1 }, (one) => uploadStream(one, path))
+    return transfer(copy, path, null, (one) => uploadStream(one, path))
   }
   const stats = await stat(source.path)
   const isDirectory = stats.isDirectory()
@@ -82,13 +79,15 @@ async function upload(copy: Copy, source: CopyTarget, path: string): Promise<Cop
   const to = await remoteTarget(machine, path, nameOf(source.path))
   if (!isDirectory) {
     const { size, mode } = stats
-    const file = { path: source.path, size, mode }
-    const plan = { total: size, files: 1 }
-    return transfer(copy, nameOf(source.path), plan, (one) => uploadFile(one, file, to))
+    const file = { path: source.path, mode }
+    return transfer(copy, nameOf(source.path), size, (one) => uploadFile(one, file, to))
   }
   const tree = await readTree(source.path)
-  const plan = { ...sumOf(tree.files), skipped: tree.skipped }
-  return transfer(copy, nameOf(source.path), plan, (one) => uploadTree(one, tree, to))
+  const total = tree.files.reduce((sum, { size }) => sum + size, 0)
+  return transfer(copy, nameOf(source.path), total, async (one) => {
+    await uploadTree(one, tree, to)
+    return { files: tree.files.length, skipped: tree.skipped }
+  })
 }
 
 async function download(copy: Copy, path: string, target: CopyTarget): Promise<Copied> {
@@ -100,14 +99,11 @@ async function download(copy: Copy, path: string, target: CopyTarget): Promise<C
   const name = posix.basename(posix.resolve('/', path)) || machine.name
   const to = target.type === 'local' ? await localTarget(target.path, name) : '-'
   if (kind === 'directory') {
-    const tree = await readRemoteTree(copy, path)
-    const plan = { ...sumOf(tree.files), skipped: tree.skipped }
-    return transfer(copy, name, plan, (one) => downloadTree(one, tree, to))
+    return transfer(copy, name, null, (one) => downloadTree(one, path, to))
   }
   const entry = await findEntry(machine, path)
-  const plan = { total: entry?.size ?? null, files: 1 }
   const mode = Number.parseInt(entry?.mode ?? '0644', 8)
-  return transfer(copy, name, plan, (one) =>
+  return transfer(copy, name, entry?.size ?? null, (one) =>
     target.type === 'stream' ? downloadStream(one, path) : downloadFile(one, { path, mode }, to),
   )
 }
@@ -115,15 +111,11 @@ async function download(copy: Copy, path: string, target: CopyTarget): Promise<C
 async function transfer(
   { machine, signal }: Copy,
   label: string,
-  plan: {
-    readonly total: number | null
-    readonly files: number
-    readonly skipped?: readonly string[]
-  },
-  work: (transfer: Transfer) => Promise<void>,
+  total: number | null,
+  work: (transfer: Transfer) => Promise<Omit<Copied, 'bytes'> | void>,
 ): Promise<Copied> {
   let bytes = 0
-  using shown = openBar(printable(label), plan.total)
+  using shown = openBar(printable(label), total)
   const bar = {
     add: (count: number) => {
       bytes += count
@@ -131,18 +123,12 @@ async function transfer(
     },
   }
   try {
-    await work({ machine, signal, bar })
+    const { files, skipped } = (await work({ machine, signal, bar })) ?? { files: 1, skipped: [] }
+    return { files, bytes, skipped }
   } catch (error) {
     // After an interrupt, any error is a consequence of it.
     throw signal.aborted ? signal.reason : error
   }
-  return { files: plan.files, bytes, skipped: plan.skipped ?? [] }
-}
-
-function sumOf(files: ReadonlyMap<string, { readonly size: number }>) {
-  let total = 0
-  for (const { size } of files.values()) total += size
-  return { total, files: files.size }
 }
 
 function needsRecursive(path: string): ApiError {

@@ -1,20 +1,12 @@
-import type { DirectoryEntry } from '@computer/sdk'
 import { createWriteStream } from 'node:fs'
-import { chmod, lstat, mkdir, rename, rm, stat, symlink, unlink } from 'node:fs/promises'
-import { basename, dirname, join, posix } from 'node:path'
+import { chmod, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { Readable, Transform, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { forEachFew, retryTransfer, type Transfer } from './remote.ts'
+import { retryTransfer, type Transfer } from './remote.ts'
+import { unpack } from './unpack.ts'
 
-type RemoteFile = { readonly path: string; readonly size: number; readonly mode: number }
-/** The contents of a directory in a machine, by path relative to it. */
-type RemoteTree = {
-  readonly directories: readonly string[]
-  readonly files: ReadonlyMap<string, RemoteFile>
-  readonly symlinks: ReadonlyMap<string, string>
-  /** Entries with unusable names, and those that are neither file, directory nor symlink. */
-  readonly skipped: readonly string[]
-}
+type WebStream = Parameters<typeof Readable.fromWeb>[0]
 
 /** The final path: inside `path` if that is a directory, else `path` itself. */
 export async function localTarget(path: string, sourceName: string): Promise<string> {
@@ -28,7 +20,7 @@ export async function localTarget(path: string, sourceName: string): Promise<str
 /** Replaces the local file atomically. */
 export async function downloadFile(
   transfer: Transfer,
-  { path, mode }: Pick<RemoteFile, 'path' | 'mode'>,
+  { path, mode }: { readonly path: string; readonly mode: number },
   to: string,
 ): Promise<void> {
   const partial = join(dirname(to), `.${basename(to)}.${process.pid}.partial`)
@@ -49,64 +41,18 @@ export async function downloadStream(transfer: Transfer, path: string): Promise<
   await receive(transfer, path, transfer.bar.add, process.stdout)
 }
 
-export async function downloadTree(
-  transfer: Transfer,
-  tree: RemoteTree,
-  to: string,
-): Promise<void> {
-  await makeDirectory(to)
-  for (const path of tree.directories) await makeDirectory(join(to, path))
-  await forEachFew([...tree.files], async ([path, file]) =>
-    downloadFile(transfer, file, join(to, path)),
-  )
-  // Last, so that nothing is written through a link received from the machine.
-  for (const [path, target] of tree.symlinks) {
-    await rm(join(to, path), { force: true })
-    await symlink(target, join(to, path))
-  }
-}
-
-/** Lists parents before their contents. */
-export async function readRemoteTree(
-  { machine, signal }: Pick<Transfer, 'machine' | 'signal'>,
-  root: string,
-): Promise<RemoteTree> {
-  const directories: string[] = []
-  const files = new Map<string, RemoteFile>()
-  const symlinks = new Map<string, string>()
-  const skipped: string[] = []
-  const walk = async (relative: string): Promise<void> => {
-    const inner: string[] = []
-    const page = machine.files.list(posix.join(root, relative), { limit: 100, signal })
-    for await (const entry of page) {
-      const path = posix.join(relative, entry.name)
-      const { type, size, mode, target } = entry
-      if (!isPlain(entry)) skipped.push(path)
-      else if (type === 'directory') inner.push(path)
-      else if (type === 'symlink' && target !== null) symlinks.set(path, target)
-      else if (type === 'file')
-        files.set(path, { path: posix.join(root, path), size, mode: Number.parseInt(mode, 8) })
-      else skipped.push(path)
+/** Starts again from the beginning when the connection breaks. */
+export async function downloadTree({ machine, bar, signal }: Transfer, path: string, to: string) {
+  return retryTransfer(bar, async (count) => {
+    const archive = Readable.fromWeb(
+      (await machine.files.readArchive(path, { signal })) as WebStream,
+    )
+    try {
+      return await unpack(archive, to, count)
+    } finally {
+      archive.destroy()
     }
-    for (const path of inner) {
-      directories.push(path)
-      await walk(path)
-    }
-  }
-  await walk('.')
-  return { directories, files, symlinks, skipped }
-}
-
-/** Accepts only single path components: the machine is not trusted. */
-function isPlain({ name, path }: DirectoryEntry): boolean {
-  return path !== null && name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name)
-}
-
-/** Replaces a symlink that an earlier copy may have created. */
-async function makeDirectory(path: string): Promise<void> {
-  const stats = await lstat(path).catch(() => undefined)
-  if (stats?.isSymbolicLink()) await unlink(path)
-  await mkdir(path, { recursive: true })
+  })
 }
 
 async function receive(
@@ -122,7 +68,7 @@ async function receive(
       done(null, piece)
     },
   })
-  const source = Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0])
+  const source = Readable.fromWeb(body as WebStream)
   const end = to !== process.stdout
   await pipeline(source, counting, to, { signal, end })
 }

@@ -60,18 +60,6 @@ export async function retryTransfer<T>(
   }
 }
 
-/** Processes items a few at a time and fails on the first error. */
-export async function forEachFew<T>(
-  items: readonly T[],
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const queue = items.values()
-  const few = Array.from({ length: 4 }, async () => {
-    for (const item of queue) await work(item)
-  })
-  await Promise.all(few)
-}
-
 /** fetch reports a body cut short as a TypeError of its own. */
 function isConnectionLoss(error: unknown): boolean {
   if (error instanceof ApiError) return error.code === 'connection_failed'

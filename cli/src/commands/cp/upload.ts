@@ -1,20 +1,10 @@
-import { ApiError } from '@computer/sdk'
 import { createReadStream } from 'node:fs'
-import { lstat, readdir, readlink } from 'node:fs/promises'
-import { basename, join, posix, resolve } from 'node:path'
+import { basename, posix, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
-import { forEachFew, kindOf, retryTransfer, type Transfer } from './remote.ts'
-
-type LocalFile = { readonly path: string; readonly size: number; readonly mode: number }
-/** The contents of a local directory, by path relative to it. */
-type LocalTree = {
-  readonly files: ReadonlyMap<string, LocalFile>
-  readonly emptyDirectories: readonly string[]
-  readonly symlinks: ReadonlyMap<string, string>
-  /** Entries that are neither file, directory nor symlink. */
-  readonly skipped: readonly string[]
-}
+import type { LocalEntry, LocalTree } from './local-tree.ts'
+import { pack } from './pack.ts'
+import { kindOf, retryTransfer, type Transfer } from './remote.ts'
 
 /** The final path: inside `path` if that is a directory, else `path` itself. */
 export async function remoteTarget(
@@ -26,7 +16,11 @@ export async function remoteTarget(
   return isInto ? posix.join(path, sourceName) : path
 }
 
-export async function uploadFile(transfer: Transfer, file: LocalFile, to: string): Promise<void> {
+export async function uploadFile(
+  transfer: Transfer,
+  file: { readonly path: string; readonly mode: number },
+  to: string,
+): Promise<void> {
   const { machine, bar, signal } = transfer
   const mode = `0${(file.mode & 0o777).toString(8).padStart(3, '0')}`
   await retryTransfer(bar, async (count) => {
@@ -44,44 +38,50 @@ export async function uploadStream({ machine, bar, signal }: Transfer, to: strin
   await machine.files.write(to, counted(process.stdin, bar.add), { signal })
 }
 
+/** Sends the contents of a folder in one archive, or in several if they are long: each one is retried. */
 export async function uploadTree(transfer: Transfer, tree: LocalTree, to: string): Promise<void> {
-  const { machine, signal } = transfer
-  await forEachFew([...tree.files], async ([path, file]) =>
-    uploadFile(transfer, file, posix.join(to, path)),
-  )
-  const run = async (...command: string[]) => {
-    const { exitCode, stderr } = await machine.exec(command, { signal })
-    if (exitCode !== 0) throw new ApiError('operation_failed', stderr.trim() || command.join(' '))
-  }
-  for (const path of tree.emptyDirectories) await run('mkdir', '-p', '--', posix.join(to, path))
-  for (const [path, target] of tree.symlinks) {
-    const link = posix.join(to, path)
-    await run('mkdir', '-p', '--', posix.dirname(link))
-    await run('ln', '-sfn', '--', target, link)
+  const { machine, bar, signal } = transfer
+  for (const part of partsOf(tree)) {
+    await retryTransfer(bar, async (count) => {
+      const source = watched(pack(part, count))
+      try {
+        await machine.files.writeArchive(to, ReadableStream.from(source.chunks), { signal })
+      } catch (error) {
+        // An error of reading here would look like one of the connection.
+        throw source.failure() ?? error
+      }
+    })
   }
 }
 
-export async function readTree(root: string): Promise<LocalTree> {
-  const files = new Map<string, LocalFile>()
-  const emptyDirectories: string[] = []
-  const symlinks = new Map<string, string>()
-  const skipped: string[] = []
-  const walk = async (relative: string): Promise<void> => {
-    const entries = await readdir(join(root, relative), { withFileTypes: true })
-    if (entries.length === 0) emptyDirectories.push(relative)
-    for (const entry of entries) {
-      const path = posix.join(relative, entry.name)
-      const here = join(root, path)
-      if (entry.isDirectory()) await walk(path)
-      else if (entry.isSymbolicLink()) symlinks.set(path, await readlink(here))
-      else if (entry.isFile()) {
-        const { size, mode } = await lstat(here)
-        files.set(path, { path: here, size, mode })
-      } else skipped.push(here)
+function watched(chunks: AsyncIterable<Uint8Array>) {
+  let failure: unknown
+  async function* pass() {
+    try {
+      yield* chunks
+    } catch (error) {
+      failure = error
+      throw error
     }
   }
-  await walk('.')
-  return { files, emptyDirectories, symlinks, skipped }
+  return { chunks: pass(), failure: () => failure }
+}
+
+/** What is sent again after a lost connection, unless a single file is longer. */
+const partBytes = 256 * 1024 * 1024
+
+function* partsOf({ files, others }: LocalTree): Generator<readonly LocalEntry[]> {
+  let part: LocalEntry[] = []
+  let size = 0
+  for (const file of files) {
+    part.push(file)
+    size += file.size
+    if (size < partBytes) continue
+    yield part
+    part = []
+    size = 0
+  }
+  yield [...part, ...others]
 }
 
 /** The source's own name, resolved for `.` and `..`. */

@@ -127,16 +127,17 @@ function parameterTable(title: string, parameters: readonly OpenApiParameter[]):
 }
 
 function body(document: OpenApiDocument, { requestBody }: OpenApiOperation): Html {
-  const schema = requestBody?.content['application/json']?.schema
-  if (!requestBody || !schema) return html``
-  const uploads = 'application/octet-stream' in requestBody.content
-  const note = html`<p>
-    Or send bytes with <code>content-type: application/octet-stream</code> and the other fields in
-    the query.
-  </p>`
+  if (!requestBody) return html``
+  const schema = requestBody.content['application/json']?.schema
+  const upload = Object.keys(requestBody.content).find((type) => type !== 'application/json')
+  const note = schema
+    ? html`<p>
+        Or send bytes with <code>content-type: ${upload}</code> and the other fields in the query.
+      </p>`
+    : html`<p>Send bytes with <code>content-type: ${upload}</code>.</p>`
   return html`<h4>Body</h4>
     <p>${requestBody.description}</p>
-    ${fieldsTable(document, schema)}${uploads ? note : ''}`
+    ${schema ? fieldsTable(document, schema) : ''}${upload ? note : ''}`
 }
 
 function successResponse(document: OpenApiDocument, { responses }: OpenApiOperation): Html {
@@ -145,8 +146,10 @@ function successResponse(document: OpenApiDocument, { responses }: OpenApiOperat
   const types = Object.keys(response.content ?? {})
   const schema = response.content?.['application/json']?.schema
   const other = types.filter((type) => type !== 'application/json')
-  const bytes = other.map(
-    (type) => html`<p>With <code>accept: ${type}</code>, the response is bytes.</p>`,
+  const bytes = other.map((type) =>
+    schema
+      ? html`<p>With <code>accept: ${type}</code>, the response is bytes.</p>`
+      : html`<p>The response is bytes: <code>${type}</code>.</p>`,
   )
   const isNamed = schema !== undefined && '$ref' in schema
   const isEmpty = schema !== undefined && !isNamed && Object.keys(fieldsOf(schema)).length === 0

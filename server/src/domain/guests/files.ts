@@ -10,7 +10,13 @@ import { invalidCursor, type PageRequest } from '../page.ts'
 import { decodeUtf8, wholeCharacters } from './utf8-range.ts'
 
 type Guests = Pick<App, 'db' | 'guests'>
-type FileCall = 'readFile' | 'writeFile' | 'deleteFile' | 'moveFile'
+type FileCall =
+  | 'readFile'
+  | 'writeFile'
+  | 'readArchive'
+  | 'writeArchive'
+  | 'deleteFile'
+  | 'moveFile'
 type Query<Call extends FileCall> = Parameters<GuestClient[Call]>[1]
 
 /** A page of a directory, ordered by name. */
@@ -55,6 +61,28 @@ export function writeFile(
   options: CallOptions,
 ) {
   return askGuest(app, actor, id, (ref) => app.guests.writeFile(ref, query, bytes, options))
+}
+
+/** The caller reads the stream to its end or destroys it. */
+export function openArchive(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  query: Query<'readArchive'>,
+  options: CallOptions,
+) {
+  return askGuest(app, actor, id, (ref) => app.guests.readArchive(ref, query, options))
+}
+
+export function writeArchive(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  query: Query<'writeArchive'>,
+  archive: Readable,
+  options: CallOptions,
+) {
+  return askGuest(app, actor, id, (ref) => app.guests.writeArchive(ref, query, archive, options))
 }
 
 export function deleteFile(
