@@ -15,7 +15,6 @@ type Heartbeat = {
 const program = `
 import os, time
 last, longest = time.monotonic(), 0
-os.remove('beat-wanted') if os.path.exists('beat-wanted') else None
 while not os.path.exists('beat-stop'):
     time.sleep(0.001)
     now = time.monotonic()

@@ -5,11 +5,13 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findPayloadGroup } from '../payload-group.ts'
 import { EngineError } from '../replies.ts'
-import { findInit, isAlive, NotDirect, withGuestSocket } from './guest-socket.ts'
+import { findInit, isAlive, MountUnknown, NotDirect, withGuestSocket } from './guest-socket.ts'
 
 /** The agent of a machine that boots gets this long to listen. */
 const patienceMs = 10_000
 const pollMs = 5
+/** So often in a row the mounts of a machine that boots may change during a walk. */
+const mostUnknown = 10
 /** A walk to a socket is a dozen calls to the kernel. */
 const walkMs = 1_000
 /** Node has four threads for calls that may block. */
@@ -30,13 +32,16 @@ export function createDirectStreams(): (storageName: string) => Promise<Duplex |
     if (!init) return undefined
     const deadline = performance.now() + patienceMs
     let walk: Promise<Socket> | undefined
+    let unknown = 0
     try {
       while (performance.now() < deadline) {
         try {
           walk = withGuestSocket(init, guestSocketPath, connectTo)
           return await limitWalk(walk)
         } catch (error) {
-          if (!isBooting(error) || !(await isAlive(init))) return undefined
+          unknown = error instanceof MountUnknown ? unknown + 1 : 0
+          const mayChange = isBooting(error) || (unknown > 0 && unknown < mostUnknown)
+          if (!mayChange || !(await isAlive(init))) return undefined
         }
         await sleep(pollMs)
       }

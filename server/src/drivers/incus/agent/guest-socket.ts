@@ -39,6 +39,11 @@ export class NotDirect extends Error {
   override name = 'NotDirect'
 }
 
+/** The machine mounts file systems at this moment, or has more mounts than are read. */
+export class MountUnknown extends Error {
+  override name = 'MountUnknown'
+}
+
 /** Undefined if the control group has no init, where an image of ours has it. */
 export async function findInit(group: string): Promise<GuestInit | undefined> {
   for (const place of [join(group, 'init.scope'), group]) {
@@ -93,8 +98,8 @@ function isWithin(groups: string, group: string): boolean {
 
 /**
  * Calls `use` with a path that leads to the socket and nowhere else while it runs. `path` is absolute and
- * within the machine. Throws ENOENT while the socket does not exist, and NotDirect when something else is
- * in its place.
+ * within the machine. Throws ENOENT while the socket does not exist, MountUnknown or NotDirect when the way
+ * to it cannot be trusted.
  */
 export async function withGuestSocket<T>(
   init: GuestInit,
@@ -157,7 +162,8 @@ const localKinds = new Set(['tmpfs', 'btrfs', 'zfs', 'ext4', 'xfs'])
 async function requireLocal({ fd }: FileHandle, mounts: ReadonlyMap<string, string>) {
   const info = await readFile(`/proc/self/fdinfo/${fd}`, 'utf8')
   const kind = mounts.get(/^mnt_id:\s+(\d+)$/m.exec(info)?.[1] ?? '')
-  if (kind === undefined || !localKinds.has(kind)) {
+  if (kind === undefined) throw new MountUnknown('part of the path is in an unknown mount')
+  if (!localKinds.has(kind)) {
     throw new NotDirect(`part of the path is in a file system of type ${kind}`)
   }
 }
