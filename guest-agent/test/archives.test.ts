@@ -110,6 +110,17 @@ test('a file that grows is cut at its size, and one that shrinks ends the archiv
   await assert.rejects(changeDuring(10), /became shorter/)
 })
 
+test('the deepest tree that a path can name is archived', async (t) => {
+  const { space, home } = makeSpace(t)
+  const depth = 1_900
+  mkdirSync(join(home, 'tree', 'd/'.repeat(depth)), { recursive: true })
+  const bytes = await archive(space, 'tree')
+  const listed = execFileSync('tar', ['-t'], { input: bytes, maxBuffer: 64 * 1024 * 1024 })
+  const lines = listed.toString('utf8').trim().split('\n')
+  assert.equal(lines.length, depth + 1)
+  assert.equal(lines.at(-2), 'd/'.repeat(depth))
+})
+
 test('a reader that goes away leaves no file open', async (t) => {
   const { space, home } = makeSpace(t)
   mkdirSync(join(home, 'tree/a/b'), { recursive: true })

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { closeSync, read, readlinkSync, readSync } from 'node:fs'
+import { closeSync, read, readlinkSync, readSync, type Dir } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { promisify } from 'node:util'
@@ -45,52 +45,91 @@ async function* openArchive(space: FileSpace, path: string): AsyncGenerator<Buff
   yield* inPieces(archiveFolder(space, entry))
 }
 
-async function* archiveFolder(space: FileSpace, directory: Entry): AsyncGenerator<Buffer> {
-  yield* archiveBelow(space, directory, '')
-  // Last, because some programs expect an entry after every global header.
-  yield header({ type: 'directory', path: '.', mode: modeOf(directory) }, directory)
-}
+/** Directories that are being read, from the outermost to the innermost. A path may have two thousand. */
+type Reading = { readonly entry: Entry; readonly path: string; readonly names: Dir; close(): void }
 
-async function* archiveBelow(
-  space: FileSpace,
-  directory: Entry,
-  path: string,
-): AsyncGenerator<Buffer> {
-  // latin1 maps each byte to a character: names need not be UTF-8.
-  for await (const { name: bytes } of await opendir(fdPath(directory), { encoding: 'latin1' })) {
-    const name = Buffer.from(bytes, 'latin1')
-    const inner = posix.join(path, name.toString('utf8'))
-    try {
-      if (!isUtf8(name) || Buffer.byteLength(inner) >= maxTarPathBytes) throw notArchivable(inner)
-      using child = openChild(space, directory, name.toString('utf8'))
-      if (child) yield* archiveEntry(space, directory, child, inner)
-    } catch (error) {
-      if (isGone(error)) continue
-      if (!isUnreadable(error)) throw error
-      // As much of the path as an extended header holds.
-      yield encodeTarHeader({ type: 'omitted', path: inner.slice(0, maxTarPathBytes / 4) })
+async function* archiveFolder(space: FileSpace, directory: Entry): AsyncGenerator<Buffer> {
+  const readings: Reading[] = [await startReading(directory, '', () => {})]
+  try {
+    for (;;) {
+      const reading = readings.at(-1)!
+      let name: Buffer | undefined
+      try {
+        name = await nextName(reading)
+      } catch (error) {
+        if (readings.length === 1 || !isUnreadable(error)) throw error
+        yield omitted(reading.path)
+      }
+      if (name !== undefined) yield* archiveName(space, readings, reading, name)
+      else if (readings.length === 1) break
+      else await end(readings.pop()!)
     }
+    // Last, because some programs expect an entry after every global header.
+    yield header({ type: 'directory', path: '.', mode: modeOf(directory) }, directory)
+  } finally {
+    for (const reading of readings) await end(reading)
   }
 }
 
-async function* archiveEntry(
+async function startReading(entry: Entry, path: string, close: () => void): Promise<Reading> {
+  // latin1 maps each byte to a character: names need not be UTF-8.
+  return { entry, path, names: await opendir(fdPath(entry), { encoding: 'latin1' }), close }
+}
+
+async function end({ names, close }: Reading): Promise<void> {
+  close()
+  await names.close()
+}
+
+/** Undefined at the end. */
+async function nextName({ names }: Reading): Promise<Buffer | undefined> {
+  const found = await names.read()
+  return found ? Buffer.from(found.name, 'latin1') : undefined
+}
+
+/** Adds a directory to those that are being read, and archives everything else. */
+async function* archiveName(
   space: FileSpace,
+  readings: Reading[],
+  { entry: directory, path }: Reading,
+  name: Buffer,
+): AsyncGenerator<Buffer> {
+  const inner = posix.join(path, name.toString('utf8'))
+  let child: OpenChild | undefined
+  try {
+    if (!isUtf8(name) || Buffer.byteLength(inner) >= maxTarPathBytes) throw notArchivable(inner)
+    child = openChild(space, directory, name.toString('utf8'))
+    if (!child) return
+    if (child.stats.isDirectory()) {
+      const opened = child
+      readings.push(await startReading(opened, inner, () => opened[Symbol.dispose]()))
+      child = undefined
+      yield header({ type: 'directory', path: inner, mode: modeOf(opened) }, opened)
+    } else yield* archiveEntry(directory, child, inner)
+  } catch (error) {
+    if (isGone(error)) return
+    if (!isUnreadable(error)) throw error
+    yield omitted(inner)
+  } finally {
+    child?.[Symbol.dispose]()
+  }
+}
+
+/** As much of the path as an extended header holds. */
+function omitted(path: string): Buffer {
+  return encodeTarHeader({ type: 'omitted', path: path.slice(0, maxTarPathBytes / 4) })
+}
+
+async function* archiveEntry(
   directory: Entry,
   child: OpenChild,
   path: string,
 ): AsyncGenerator<Buffer> {
-  const { stats } = child
-  if (stats.isDirectory()) {
-    yield header({ type: 'directory', path, mode: modeOf(child) }, child)
-    yield* archiveBelow(space, child, path)
-  } else if (stats.isSymbolicLink()) {
-    const target = readlinkSync(
-      childPathBytes(directory, Buffer.from(posix.basename(path))),
-      'buffer',
-    )
-    if (!isUtf8(target)) throw notArchivable(path)
-    yield header({ type: 'symlink', path, target: target.toString('utf8') }, child)
-  } else yield* archiveFile(child, path)
+  if (!child.stats.isSymbolicLink()) return yield* archiveFile(child, path)
+  const name = Buffer.from(posix.basename(path))
+  const target = readlinkSync(childPathBytes(directory, name), 'buffer')
+  if (!isUtf8(target)) throw notArchivable(path)
+  yield header({ type: 'symlink', path, target: target.toString('utf8') }, child)
 }
 
 /** Shorter files are read in one step, before their size is sent, so it is the right one. */

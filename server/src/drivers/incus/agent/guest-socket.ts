@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { open, readFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -15,6 +15,9 @@ import { join } from 'node:path'
  * - nothing is looked up in a file system that could ask a program of the guest (FUSE, or an overlay above
  *   it): only in the machine's own disk and in a tmpfs;
  * - the socket itself must be of the machine's root, and is connected to through its handle.
+ *
+ * Files of /proc are read at once, because the kernel answers by itself. Everything in the machine is asked in
+ * another thread.
  */
 
 /** Linux: the file is not opened for reading, only named. Node has no constant for it. */
@@ -107,15 +110,15 @@ export async function withGuestSocket<T>(
   use: (path: string) => Promise<T>,
 ): Promise<T> {
   const parts = path.split('/').slice(1)
-  const mounts = await readMounts(init)
+  const mounts = readMounts(init)
   let at = await open(join(init.folder, 'root'), O_PATH | constants.O_DIRECTORY)
   try {
+    requireLocal(at, mounts)
     for (const [index, part] of parts.entries()) {
-      await requireLocal(at, mounts)
       const next = await open(`/proc/self/fd/${at.fd}/${part}`, link)
       await at.close()
       at = next
-      await requireLocal(at, mounts)
+      requireLocal(at, mounts)
       const { mode, uid } = await at.stat()
       const isLast = index === parts.length - 1
       if ((mode & typeMask) !== (isLast ? socketMode : directoryMode)) {
@@ -131,27 +134,26 @@ export async function withGuestSocket<T>(
 }
 
 /** The kinds of file systems in the machine's mount name space, by the number of the mount. */
-async function readMounts({ folder }: GuestInit): Promise<ReadonlyMap<string, string>> {
-  const file = await open(join(folder, 'mountinfo'))
+function readMounts({ folder }: GuestInit): ReadonlyMap<string, string> {
+  const mounts = new Map<string, string>()
+  for (const line of readStart(join(folder, 'mountinfo'), mostMountBytes).split('\n')) {
+    const [, id, kind] = /^(\d+) .*? - (\S+) /.exec(line) ?? []
+    if (id !== undefined && kind !== undefined) mounts.set(id, kind)
+  }
+  return mounts
+}
+
+function readStart(path: string, mostBytes: number): string {
+  const fd = openSync(path, 'r')
   try {
-    const mounts = new Map<string, string>()
-    let rest = ''
-    let readBytes = 0
-    const buffer = Buffer.alloc(64 * 1024)
-    while (readBytes < mostMountBytes) {
-      const { bytesRead } = await file.read(buffer)
-      if (bytesRead === 0) break
-      readBytes += bytesRead
-      const lines = (rest + buffer.toString('latin1', 0, bytesRead)).split('\n')
-      rest = lines.pop()!
-      for (const line of lines) {
-        const [, id, kind] = /^(\d+) .*? - (\S+) /.exec(line) ?? []
-        if (id !== undefined && kind !== undefined) mounts.set(id, kind)
-      }
+    const buffer = Buffer.alloc(mostBytes)
+    let length = 0
+    for (let read = -1; read !== 0; length += read) {
+      read = readSync(fd, buffer, length, mostBytes - length, null)
     }
-    return mounts
+    return buffer.toString('latin1', 0, length)
   } finally {
-    await file.close()
+    closeSync(fd)
   }
 }
 
@@ -159,8 +161,8 @@ async function readMounts({ folder }: GuestInit): Promise<ReadonlyMap<string, st
 const localKinds = new Set(['tmpfs', 'btrfs', 'zfs', 'ext4', 'xfs'])
 
 /** Asks the kernel alone; a question to the file system could already hang. */
-async function requireLocal({ fd }: FileHandle, mounts: ReadonlyMap<string, string>) {
-  const info = await readFile(`/proc/self/fdinfo/${fd}`, 'utf8')
+function requireLocal({ fd }: FileHandle, mounts: ReadonlyMap<string, string>): void {
+  const info = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')
   const kind = mounts.get(/^mnt_id:\s+(\d+)$/m.exec(info)?.[1] ?? '')
   if (kind === undefined) throw new MountUnknown('part of the path is in an unknown mount')
   if (!localKinds.has(kind)) {
