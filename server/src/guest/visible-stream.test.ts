@@ -7,7 +7,9 @@ import { limitWork } from './work-budget.ts'
 import { VisibleStream } from './visible-stream.ts'
 
 /** A stream over TCP, and the socket of the other side. */
-async function openPair(t: TestContext): Promise<{ stream: VisibleStream; peer: Socket }> {
+async function openPair(
+  t: TestContext,
+): Promise<{ stream: VisibleStream; socket: Socket; peer: Socket }> {
   const server: Server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const accepted = once(server, 'connection') as Promise<[Socket]>
@@ -21,7 +23,7 @@ async function openPair(t: TestContext): Promise<{ stream: VisibleStream; peer: 
     peer.destroy()
     server.close()
   })
-  return { stream, peer }
+  return { stream, socket, peer }
 }
 
 test('bytes arrive in both directions, in order and whole, whatever the reader does', async (t) => {
@@ -49,6 +51,10 @@ test('it ends with its socket, and destroys it', async (t) => {
   stream.resume()
   peer.destroy()
   await once(stream, 'close')
+  const third = await openPair(t)
+  third.stream.resume()
+  third.socket.destroy()
+  await once(third.stream, 'close')
   const other = await openPair(t)
   other.stream.destroy()
   await once(other.peer.resume(), 'end')

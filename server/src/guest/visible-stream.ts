@@ -17,6 +17,8 @@ export class VisibleStream extends Duplex {
     socket.on('end', () => this.push(null))
     socket.on('error', (error) => this.destroy(error))
     socket.on('close', () => {
+      // Bytes that arrived before may still be read. A socket that was destroyed has had no end.
+      if (!socket.readableEnded) this.push(null)
       if (this.readableEnded) this.destroy()
       else this.once('end', () => this.destroy())
     })

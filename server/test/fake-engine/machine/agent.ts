@@ -25,7 +25,8 @@ export async function startAgent(rootPath: string): Promise<MachineAgent> {
     if (child.exitCode !== null || child.signalCode !== null) {
       throw new Error(`the agent ended with ${child.exitCode ?? child.signalCode}`)
     }
-    const machineRoot = rootOfChild(child.pid!)
+    const init = childOf(child.pid!)
+    const machineRoot = init === undefined ? undefined : `/proc/${init}/root`
     // Until the process has changed its root, that is the host's, where another agent may listen.
     if (machineRoot && isSameRoot(machineRoot)) {
       const socketPath = `${machineRoot}/run/computer/agent.sock`
@@ -36,6 +37,8 @@ export async function startAgent(rootPath: string): Promise<MachineAgent> {
             child.ref()
             child.kill('SIGKILL')
             await ended
+            // Its init dies with it, after all others, which may still write to the disk.
+            while (isAlive(init!)) await pause(1)
           },
         }
       }
@@ -44,13 +47,21 @@ export async function startAgent(rootPath: string): Promise<MachineAgent> {
   }
 }
 
-/** The root folder of the one child of a process. */
-function rootOfChild(pid: number): string | undefined {
+/** The one child of a process, or none. */
+function childOf(pid: number): number | undefined {
   try {
-    const child = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
-    return child === '' ? undefined : `/proc/${child}/root`
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()) || undefined
   } catch {
     return undefined
+  }
+}
+
+/** A zombie only waits for its parent. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
   }
 }
 
