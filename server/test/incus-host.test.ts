@@ -41,6 +41,40 @@ test('leftovers of a failed start are swept from the host, and resources in use 
   await assert.rejects(driver.ping(), { name: 'DriverError', retryable: true })
 })
 
+test('links that a daemon left when it died during a stop are swept with their filters', async () => {
+  await using engine = await startTestEngine()
+  await using driver = createIncusDriver(engine.optionsOf('sweeping'))
+  await driver.prepare()
+  await driver.addImage(engine.imageId, engine.imageFiles)
+  const spec = engine.makeSpec()
+  await driver.create(spec)
+  const [stopped, other, peer, otherPeer] = [linkName(), linkName(), linkName(), linkName()]
+  const addFilter = (name: string, link: string, linkPeer: string) => {
+    execFileSync('ip', ['link', 'add', link, 'type', 'veth', 'peer', 'name', linkPeer])
+    execFileSync('ip', ['link', 'set', link, 'up'])
+    const chain = `in.sweeping_${name}.eth0`
+    const rules = `add table bridge incus
+add chain bridge incus ${chain} { type filter hook input priority 0; }
+add rule bridge incus ${chain} iifname "${link}" ether saddr 10:66:6a:48:82:1d drop`
+    execFileSync('nft', ['-f', '-'], { input: rules })
+    return chain
+  }
+  // The other may be starting, in an engine of its own on this host.
+  const swept = addFilter(nameOf(spec), stopped, peer)
+  const kept = addFilter(nameOf({ id, generation: 1 }), other, otherPeer)
+  try {
+    await driver.sweep()
+    const links = execFileSync('ip', ['-br', 'link'], { encoding: 'utf8' })
+    const filters = execFileSync('nft', ['list', 'table', 'bridge', 'incus'], { encoding: 'utf8' })
+    assert.deepEqual([links.includes(stopped), links.includes(peer)], [false, false])
+    assert.deepEqual([links.includes(other), links.includes(otherPeer)], [true, true])
+    assert.deepEqual([filters.includes(swept), filters.includes(kept)], [false, true])
+  } finally {
+    execFileSync('ip', ['link', 'delete', other])
+    execFileSync('nft', ['delete', 'chain', 'bridge', 'incus', kept])
+  }
+})
+
 test('threads that a freeze waits for are described', async (t) => {
   assert.ok(groupsFolder)
   const group = join(groupsFolder, `computer-test-${randomBytes(4).toString('hex')}`)

@@ -9,14 +9,23 @@ const run = promisify(execFile)
 const largestLogBytes = 8 * 2 ** 20
 
 /**
- * Removes the link pairs of failed starts: one end on our bridge, the other still on the host and down.
- * A start in progress looks the same, so a pair is removed only if it looks so both before and after a
- * moment without any start in progress.
+ * Removes link pairs that a start or a stop has left, both ends on the host and one of them down. The other is
+ * on our bridge, or has been taken from it already; then the filters of a stopped machine name it. A start in
+ * progress looks the same, so a pair is removed only if it looks so both before and after a moment without
+ * any start in progress.
  */
-export async function sweepLinks(network: string, isBusy: () => Promise<boolean>): Promise<void> {
-  const before = await listLeaked(network)
-  if (before.length === 0 || (await isBusy())) return
-  const after = new Set(await listLeaked(network))
+export async function sweepLinks(
+  { network, project }: { readonly network: string; readonly project: string },
+  engine: { isBusy(): Promise<boolean>; listStopped(): Promise<ReadonlySet<string>> },
+): Promise<void> {
+  const listLeaked = async () => {
+    const [stopped, filters] = await Promise.all([engine.listStopped(), listFilters(project)])
+    const owned = filters.filter(({ name }) => stopped.has(name)).map(({ link }) => link)
+    return findLeaked(await listLinks(), network, new Set(owned))
+  }
+  const before = await listLeaked()
+  if (before.length === 0 || (await engine.isBusy())) return
+  const after = new Set(await listLeaked())
   for (const link of before) {
     // Its peer is deleted with it. It may be gone already.
     if (after.has(link)) await run('ip', ['link', 'delete', 'dev', link]).catch(() => {})
@@ -36,21 +45,32 @@ export async function removeUnusedBridge(name: string): Promise<void> {
  * down. Other engines on this host use the same table, so only filters of our own links are removed.
  */
 export async function sweepFilters(project: string): Promise<void> {
+  const filters = await listFilters(project)
+  const links = new Set((await listLinks()).map(({ ifname }) => ifname))
+  for (const { chain, link } of filters) {
+    if (links.has(link)) continue
+    await run('nft', ['delete', 'chain', 'bridge', 'incus', chain]).catch(() => {})
+  }
+}
+
+type Filter = { readonly chain: string; readonly name: string; readonly link: string }
+
+/** The filters of the project's machines, each with the name of its machine and the link that it filters. */
+async function listFilters(project: string): Promise<readonly Filter[]> {
   const table = await run('nft', ['--json', 'list', 'table', 'bridge', 'incus']).catch(
     () => undefined,
   )
-  if (!table) return
+  if (!table) return []
   const linkOf = new Map<string, string>()
   for (const { rule } of (JSON.parse(table.stdout) as { nftables: { rule?: Rule }[] }).nftables) {
     const link = rule?.expr.find(({ match }) => match?.left.meta?.key === 'iifname')?.match?.right
     if (rule && typeof link === 'string') linkOf.set(rule.chain, link)
   }
-  const links = new Set((await listLinks()).map(({ ifname }) => ifname))
-  for (const [chain, link] of linkOf) {
-    const [, name] = /^(?:in|fwd)\.(.+)\.eth0$/.exec(chain) ?? []
-    if (!name?.startsWith(`${project}_mch-`) || links.has(link)) continue
-    await run('nft', ['delete', 'chain', 'bridge', 'incus', chain]).catch(() => {})
-  }
+  return [...linkOf].flatMap(([chain, link]) => {
+    const [, owner] = /^(?:in|fwd)\.(.+)\.eth0$/.exec(chain) ?? []
+    const name = owner?.startsWith(`${project}_`) ? owner.slice(project.length + 1) : ''
+    return name.startsWith('mch-') ? [{ chain, name, link }] : []
+  })
 }
 
 /** Removes the two folders that the engine keeps of every instance that it ever ran. */
@@ -109,11 +129,15 @@ async function listLinks(): Promise<readonly Link[]> {
   return JSON.parse(stdout) as Link[]
 }
 
-async function listLeaked(network: string): Promise<string[]> {
-  const links = await listLinks()
+function findLeaked(
+  links: readonly Link[],
+  network: string,
+  owned: ReadonlySet<string>,
+): readonly string[] {
   const down = new Set(links.filter((link) => link.operstate === 'DOWN').map((link) => link.ifname))
   return links
-    .filter(({ master, link_netnsid }) => master === network && link_netnsid === undefined)
+    .filter(({ link_netnsid }) => link_netnsid === undefined)
+    .filter(({ ifname, master }) => master === network || (!master && owned.has(ifname)))
     .filter(({ link }) => link !== undefined && down.has(link))
     .map(({ ifname }) => ifname)
 }

@@ -18,7 +18,16 @@ export async function sweepEngine(engine: Engine): Promise<void> {
   await sweepInstances(engine)
   const { network, engineDir } = engine.config
   if (engineDir === undefined) return
-  await sweepLinks(network, async () => (await runningOperations(engine)).length > 0)
+  await sweepLinks(
+    { network, project: engine.project },
+    {
+      isBusy: async () => (await runningOperations(engine)).length > 0,
+      listStopped: async () => {
+        const stopped = (await listInstances(engine)).filter(({ status }) => status === 'Stopped')
+        return new Set(stopped.map(({ name }) => name))
+      },
+    },
+  )
   await sweepFilters(engine.project)
   await sweepFolders(engineDir, engine.project, async () => {
     return new Set((await listInstances(engine)).map(({ name }) => name))

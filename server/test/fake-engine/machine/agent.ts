@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readFileSync, statSync, type Stats } from 'node:fs'
+import { readdirSync, readFileSync, statSync, type Stats } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { inRoot, spawnInRoot } from './namespace.ts'
@@ -56,10 +56,11 @@ function childOf(pid: number): number | undefined {
   }
 }
 
-/** A zombie only waits for its parent. */
+/** Once its last thread has ended, all of its name space has; the first may have ended before. */
 function isAlive(pid: number): boolean {
   try {
-    return !/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    const isZombie = /^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    return !isZombie || readdirSync(`/proc/${pid}/task`).length > 1
   } catch {
     return false
   }
