@@ -42,7 +42,7 @@ test('no name and no link of an archive leads out of the folder that is copied i
     assert.equal(await readFile(join(outside, 'precious'), 'utf8'), 'precious', name)
     assert.deepEqual(await readdir(outside), ['precious'], name)
     const left = await readdir(here(name), { recursive: true }).catch(() => [])
-    // Those of the attack itself have a number.
+    // Only names of the attack have a number.
     assert.deepEqual(
       left.filter((one) => /[a-zA-Z_-]\.partial$/.test(one)),
       [],

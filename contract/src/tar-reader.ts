@@ -135,7 +135,7 @@ function decodeName(name: Buffer): string {
   }
 }
 
-/** What the headers of each type say about the next one. */
+/** Parsers of the headers that describe the next entry, by type. */
 const extensions = {
   x: parseRecords,
   // Comments, and defaults for all entries, which no usual program writes.

@@ -21,7 +21,7 @@ export const tarBlockBytes = 512
 export const maxTarPathBytes = 4096
 export const omittedKeyword = 'COMPUTER.omitted'
 
-/** What stands before the content of an entry. `modifiedAtMs` is for other programs that read it. */
+/** The bytes before the content of an entry. `modifiedAtMs` is for other programs that read them. */
 export function encodeTarHeader(entry: TarEntry, modifiedAtMs = 0): Buffer {
   if (entry.type === 'omitted') {
     return encodeRecords('g', [[omittedKeyword, entry.path]])
@@ -44,14 +44,32 @@ export function encodeTarHeader(entry: TarEntry, modifiedAtMs = 0): Buffer {
   return records.length === 0 ? header : Buffer.concat([encodeRecords('x', records), header])
 }
 
-/** What follows the content of a file. */
+/** The bytes after the content of a file. */
 export function tarPadding(size: number): Buffer {
   return zeros.subarray(0, (tarBlockBytes - (size % tarBlockBytes)) % tarBlockBytes)
 }
 
 const zeros = Buffer.alloc(2 * tarBlockBytes)
-/** What ends an archive: without it, a reader knows that the archive was cut off. */
+/** The end of an archive: without it, a reader knows that the archive was cut off. */
 export const tarEnd: Buffer = zeros
+
+/** An archive of these headers, contents and paddings, in pieces: each costs the same, however short. */
+export async function* gatherTar(
+  parts: Iterable<Buffer> | AsyncIterable<Buffer>,
+  pieceBytes: number,
+): AsyncGenerator<Buffer> {
+  let gathered: Buffer[] = []
+  let size = 0
+  for await (const part of parts) {
+    gathered.push(part)
+    size += part.length
+    if (size < pieceBytes) continue
+    yield gathered.length === 1 ? part : Buffer.concat(gathered, size)
+    gathered = []
+    size = 0
+  }
+  yield Buffer.concat([...gathered, tarEnd])
+}
 
 const typeFlags = { file: '0', symlink: '2', directory: '5' } as const
 const nameBytes = 100

@@ -5,8 +5,8 @@ import { posix } from 'node:path'
 import { promisify } from 'node:util'
 import {
   encodeTarHeader,
+  gatherTar,
   maxTarPathBytes,
-  tarEnd,
   tarPadding,
   type TarEntry,
 } from '@computer/contract/tar'
@@ -35,6 +35,9 @@ export async function archiveDirectory(
   return chunks
 }
 
+/** Sent at a time. */
+const gatheredBytes = 64 * 1024
+
 /** The first chunk is empty. */
 async function* openArchive(space: FileSpace, path: string): AsyncGenerator<Buffer> {
   using opened = openPath(space, path)
@@ -42,7 +45,7 @@ async function* openArchive(space: FileSpace, path: string): AsyncGenerator<Buff
   if (!entry) throw notFound(opened.path)
   if (!entry.stats.isDirectory()) throw notDirectory(opened.path)
   yield Buffer.alloc(0)
-  yield* inPieces(archiveFolder(space, entry))
+  yield* gatherTar(archiveFolder(space, entry), gatheredBytes)
 }
 
 /** Directories that are being read, from the outermost to the innermost. A path may have two thousand. */
@@ -50,8 +53,10 @@ type Reading = { readonly entry: Entry; readonly path: string; readonly names: D
 
 async function* archiveFolder(space: FileSpace, directory: Entry): AsyncGenerator<Buffer> {
   const readings: Reading[] = [await startReading(directory, '', () => {})]
+  const turn = createTurns()
   try {
     for (;;) {
+      await turn()
       const reading = readings.at(-1)!
       let name: Buffer | undefined
       try {
@@ -179,25 +184,6 @@ function readWhole({ fd, size }: { readonly fd: number; readonly size: number })
     length += read
   }
   return bytes.subarray(0, length)
-}
-
-/** Sent at a time: every piece costs the same, however short it is. */
-const gatheredBytes = 64 * 1024
-
-async function* inPieces(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let gathered: Buffer[] = []
-  let size = 0
-  const turn = createTurns()
-  for await (const part of parts) {
-    await turn()
-    gathered.push(part)
-    size += part.length
-    if (size < gatheredBytes) continue
-    yield gathered.length === 1 ? part : Buffer.concat(gathered, size)
-    gathered = []
-    size = 0
-  }
-  yield Buffer.concat([...gathered, tarEnd])
 }
 
 function header(entry: TarEntry, { stats }: Entry): Buffer {

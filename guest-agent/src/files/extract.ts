@@ -27,8 +27,8 @@ type Counts = { files: number; bytes: number }
 /**
  * Writes the entries of an archive (contract, tar.ts) below a directory, which is created if there is none.
  * Symlinks lead to that directory, but none below it is followed: one that stands where the archive has a
- * file is replaced, and one where it has a directory is an error. Each file is written atomically, under the rules of single files. An error
- * ends the work, says how much was written, and leaves it.
+ * file is replaced, and one where it has a directory is an error. Each file is written atomically, under the
+ * rules of single files. An error ends the work, says how much was written, and leaves it.
  */
 export async function extractArchive(
   space: FileSpace,

@@ -1,4 +1,4 @@
-import { encodeTarHeader, tarEnd, tarPadding } from '@computer/contract/tar'
+import { encodeTarHeader, gatherTar, tarPadding } from '@computer/contract/tar'
 import { ApiError } from '@computer/sdk'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import type { LocalEntry, LocalFile } from './local-tree.ts'
@@ -10,23 +10,18 @@ const pieceBytes = 256 * 1024
  * The entries as a tar archive. Files that grow are cut at the size that they had, and one that shrinks ends the
  * copy with an error. `count` gets the bytes of files as they are sent.
  */
-export async function* pack(
+export function pack(
   entries: Iterable<LocalEntry>,
   count: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
-  let gathered: Buffer[] = []
-  let size = 0
-  for (const entry of entries) {
-    for (const part of encode(entry, count)) {
-      gathered.push(part)
-      size += part.length
-      if (size < pieceBytes) continue
-      yield Buffer.concat(gathered, size)
-      gathered = []
-      size = 0
-    }
-  }
-  yield Buffer.concat([...gathered, tarEnd])
+  return gatherTar(encodeAll(entries, count), pieceBytes)
+}
+
+function* encodeAll(
+  entries: Iterable<LocalEntry>,
+  count: (bytes: number) => void,
+): Generator<Buffer> {
+  for (const entry of entries) yield* encode(entry, count)
 }
 
 function* encode(entry: LocalEntry, count: (bytes: number) => void): Generator<Buffer> {

@@ -67,7 +67,7 @@ function watched(chunks: AsyncIterable<Uint8Array>) {
   return { chunks: pass(), failure: () => failure }
 }
 
-/** What is sent again after a lost connection, unless a single file is longer. */
+/** A lost connection costs at most this much, unless a single file is longer. */
 const partBytes = 256 * 1024 * 1024
 
 function* partsOf({ files, others }: LocalTree): Generator<readonly LocalEntry[]> {
