@@ -64,11 +64,10 @@ export function describeRun(run: Omit<Run, 'side'>, spans: readonly SpanLine[]):
   }
   const lines = describe('none', 0)
   if (lines.length === 0) return []
-  const roots = (childrenOf.get('none') ?? []).map((one) => [
-    Math.max(one.start_ms, run.startMs),
-    Math.min(one.start_ms + one.ms, endMs),
-  ])
-  const outside = run.ms - covered(roots as [number, number][])
+  const roots = (childrenOf.get('none') ?? []).map(
+    (one) => [Math.max(one.start_ms, run.startMs), Math.min(one.start_ms + one.ms, endMs)] as const,
+  )
+  const outside = run.ms - covered(roots)
   const share = ((100 * outside) / run.ms).toFixed(1)
   return [
     ...lines,

@@ -25,7 +25,7 @@ The given overrides replace all existing ones. The enterprise plan has no limits
 own, so it needs every limit set. A higher plan takes effect at once, a lower one at the
 end of the billing period.`,
   )
-  .action(async (organizationId, planId, { limit, now = false, json }) => {
+  .action((organizationId, planId, { limit, now = false, json }) => {
     const change = { organizationId, planId, limits: limit, immediate: now }
     runAdmin({ command: 'org set-plan', ...change }, { json })
   })
@@ -43,7 +43,7 @@ const setTrial = new Command('set-trial')
 Then the organization has the plan of new ones. Owners are told three days before.
 \`org set-state ORGANIZATION active\` lets it keep the plan; \`org set-plan\` gives it another.`,
   )
-  .action(async (organizationId, planId, { limit, until, json }) => {
+  .action((organizationId, planId, { limit, until, json }) => {
     const trial = { organizationId, planId, limits: limit, until: readTime(until)! }
     runAdmin({ command: 'org set-trial', ...trial }, { json })
   })

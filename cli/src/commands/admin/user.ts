@@ -20,7 +20,7 @@ const create = new Command('create')
   .addOption(passwordFlag())
   .addOption(jsonFlag())
   .addHelpText('after', '\nWithout --password-stdin a password is generated and shown once.')
-  .action(async ({ email, name, organization, role, passwordStdin, json }, command) => {
+  .action(({ email, name, organization, role, passwordStdin, json }, command) => {
     if (role && !organization) command.error("error: option '--role' needs '--organization'")
     runAdmin(
       {
@@ -40,7 +40,7 @@ const resetPassword = new Command('reset-password')
   .addOption(passwordFlag())
   .addOption(jsonFlag())
   .addHelpText('after', '\nWithout --password-stdin a password is generated and shown once.')
-  .action(async (email, { passwordStdin, json }) => {
+  .action((email, { passwordStdin, json }) => {
     const isPasswordOnStdin = passwordStdin === true
     runAdmin({ command: 'user reset-password', email, isPasswordOnStdin }, { json })
   })
