@@ -1,6 +1,6 @@
 /*
- * What root of a machine puts in the place of its agent's socket, as Python. Each script prints `done` when
- * it is in place.
+ * Root of a machine puts these in the place of its agent's socket. Each Python script prints `done` when its
+ * trap is in place.
  */
 
 const start = `

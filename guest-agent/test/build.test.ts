@@ -80,7 +80,7 @@ test('a folder without a code cache has a working agent, and the next build make
   assert.ok(existsSync(cache))
 })
 
-/** What the launcher runs: Node, its flags and the main file, in this folder. */
+/** The command of the launcher, with its Node, flags and main file in this folder. */
 async function readCommand(): Promise<string[]> {
   const launcher = await readFile(join(folder, 'bin', 'agent'), 'utf8')
   const command = /^exec (.*)$/m.exec(launcher)![1]!

@@ -6,7 +6,7 @@ import type { Actor, Caller, UserActor } from '../actor.ts'
 import { requirePermission } from '../domain/accounts/permissions.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { annotate, isTracing, span } from '../trace/span.ts'
+import { annotate, isTracing, rowOf, span } from '../trace/span.ts'
 import type { NewId, RunOnce, WireResponse } from './idempotency.ts'
 import { readInput } from './read-input.ts'
 
@@ -139,20 +139,17 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
     }
 
     const title = `${endpoint.method} ${endpoint.path}`
-    const handler = (request: FastifyRequest, reply: FastifyReply) =>
-      span(title, rowOf(request.params), () => answer(request, reply))
+    const handler = (request: FastifyRequest, reply: FastifyReply) => {
+      // The first id in the path.
+      const row = isTracing() ? rowOf(Object.values(request.params as object)[0]) : {}
+      return span(title, row, () => answer(request, reply))
+    }
 
     for (const url of urlsOf(endpoint.path)) {
       const bodyLimit = bodyLimitOf(endpoint)
       http.route({ method: endpoint.method, url, bodyLimit, onRequest, handler })
     }
   }
-}
-
-/** The row that a request is about: the first id in its path. */
-function rowOf(params: unknown): { readonly id?: string } {
-  const id = isTracing() ? Object.values(params as Readonly<Record<string, string>>)[0] : undefined
-  return id === undefined ? {} : { id }
 }
 
 type AnyHandler = (caller: Caller, input: object) => Promise<unknown>
@@ -231,14 +228,8 @@ function send(reply: FastifyReply, endpoint: Endpoint, result: unknown) {
 function toWireResponse(endpoint: Endpoint, result: unknown): WireResponse {
   const { body, status } =
     result instanceof JsonResponse ? result : { body: result, status: undefined }
-  if (endpoint.creates) annotate(idOf(body))
+  if (endpoint.creates) annotate(rowOf(body))
   return { status: status ?? endpoint.status, body: endpoint.response.parse(body) }
-}
-
-/** The row that a call created. */
-function idOf(body: unknown): { readonly id?: string } {
-  const { id } = (body ?? {}) as { id?: unknown }
-  return typeof id === 'string' ? { id } : {}
 }
 
 function urlsOf(path: Endpoint['path']): string[] {

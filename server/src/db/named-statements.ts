@@ -13,11 +13,11 @@ export class NamingClient extends pg.Client {
   // The signatures of pg's overloads cannot be restated; only (text, values) is changed.
   // oxlint-disable-next-line typescript/no-explicit-any
   override query(...args: any[]): any {
-    const [text, ...others] = args
+    const [text] = args
     // With a callback there is no promise to follow; the pool's own queries have one.
     const isTraced = isTracing() && typeof text === 'string' && typeof args.at(-1) !== 'function'
-    if (!isTraced) return this.#query(text, ...others)
-    return span(describe(text), {}, () => this.#query(text, ...others))
+    if (!isTraced) return this.#query(...args)
+    return span(describe(text), {}, () => this.#query(...args))
   }
 
   // oxlint-disable-next-line typescript/no-explicit-any

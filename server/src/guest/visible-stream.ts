@@ -32,7 +32,7 @@ export class VisibleStream extends Duplex {
     this.#socket.write(chunk, done)
   }
 
-  /** What was written meanwhile leaves in one call to the kernel. */
+  /** Chunks that were written meanwhile leave in one call to the kernel. */
   override _writev(
     chunks: readonly { readonly chunk: Buffer }[],
     done: (error?: Error | null) => void,

@@ -1,5 +1,5 @@
 import type { MachineDriver } from '../drivers/machine-driver.ts'
-import { isTracing, span } from './span.ts'
+import { isTracing, rowOf, span } from './span.ts'
 
 /** The same driver; each of its calls is a span with the id of its machine, image or capture. */
 export function traceDriver(driver: MachineDriver): MachineDriver {
@@ -9,12 +9,7 @@ export function traceDriver(driver: MachineDriver): MachineDriver {
       const method: unknown = Reflect.get(driver, key)
       if (typeof method !== 'function' || typeof key !== 'string' || key === 'watch') return method
       return (...args: unknown[]) =>
-        span(`driver ${key}`, idOf(args[0]), () => Reflect.apply(method, driver, args))
+        span(`driver ${key}`, rowOf(args[0]), () => Reflect.apply(method, driver, args))
     },
   })
-}
-
-function idOf(argument: unknown): { id?: string } {
-  const id = argument && typeof argument === 'object' && 'id' in argument ? argument.id : argument
-  return typeof id === 'string' ? { id } : {}
 }

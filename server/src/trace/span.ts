@@ -25,11 +25,7 @@ export function detectTracing(): void {
 }
 
 /** Runs the work within a span. An error passes through, and the span has its message. */
-export async function span<T>(
-  name: string,
-  attributes: Attributes,
-  work: () => Promise<T>,
-): Promise<T> {
+export function span<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T> {
   if (!isOn) return work()
   return tracer.startActiveSpan(name, { attributes, startTime: now() }, async (active) => {
     try {
@@ -42,6 +38,12 @@ export async function span<T>(
       active.end(now())
     }
   })
+}
+
+/** The attribute of a span's row: a given id, or that of a given row. */
+export function rowOf(value: unknown): { readonly id?: string } {
+  const id = value !== null && typeof value === 'object' && 'id' in value ? value.id : value
+  return typeof id === 'string' ? { id } : {}
 }
 
 /** Adds what is known only by now, such as the id of a new row, to the span that is under way. */

@@ -74,6 +74,8 @@ export function createDirectStreams(): (storageName: string) => Promise<Duplex |
 
 async function connectTo(path: string): Promise<Socket> {
   const socket = connect({ path })
+  // The caller has no listener yet, and an agent may break off at once.
+  socket.on('error', () => {})
   await once(socket, 'connect')
   return socket
 }
