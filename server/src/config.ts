@@ -1,3 +1,5 @@
+import { totalmem } from 'node:os'
+import { join } from 'node:path'
 import type { z } from 'zod'
 import { environment } from './environment.ts'
 import type { StripeConfig } from './payments/stripe/client.ts'
@@ -46,6 +48,8 @@ export type Config = {
   /** Null: the embedded Postgres of the data folder. */
   readonly databaseUrl: string | null
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
+  /** This many machines wait to be taken by creates. */
+  readonly warmMachines: number
   /** Spans are written to the log. */
   readonly trace: boolean
 }
@@ -115,8 +119,17 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     keyringPath: values.COMPUTER_SECRETS_KEYRING ?? `${values.COMPUTER_DATA}/secrets.keyring`,
     databaseUrl: values.DATABASE_URL ?? null,
     logLevel: values.COMPUTER_LOG_LEVEL,
+    warmMachines: values.COMPUTER_WARM_MACHINES ?? (totalmem() >= leastMemoryBytes ? 1 : 0),
     trace: values.COMPUTER_TRACE === '1',
   }
+}
+
+/** A host with less keeps its memory for the machines of users. */
+const leastMemoryBytes = 6 * 10 ** 9
+
+/** The folder of the guest agent on the host; machines mount it read-only. */
+export function guestDir({ dataDir }: Pick<Config, 'dataDir'>): string {
+  return join(dataDir, 'guest')
 }
 
 type Values = z.output<typeof environment>

@@ -161,6 +161,11 @@ export const environment = z.object({
     description:
       '`0`: the server reaches the agents in machines through the engine even on its own host, which is slower',
   }),
+  COMPUTER_WARM_MACHINES: z.coerce.number().int().min(0).max(100).optional().meta({
+    description:
+      'This many machines are [booted in advance](self-hosting.md#machines-that-are-there-at-once), so that a create takes one; `0`: none',
+    unset: '1, or 0 on a host with less than 6 GB of memory',
+  }),
   COMPUTER_SECRETS_KEYRING: path.optional().meta({
     description: 'The keys that encrypt secrets. Servers that share a database share the keyring',
     unset: '`secrets.keyring` in the data folder',

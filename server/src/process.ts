@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pino, { type Logger } from 'pino'
 import type { App } from './app.ts'
-import { readConfig, type Config } from './config.ts'
+import { guestDir, readConfig, type Config } from './config.ts'
 import { Changes } from './db/changes.ts'
 import { openDatabase } from './db/database.ts'
 import { createIncusDriver } from './drivers/incus/driver.ts'
@@ -91,11 +91,6 @@ export async function createDriver(config: Config, log: Logger): Promise<Machine
   ])
   const access = { url: engine.url, certificate, key, serverCertificate }
   return createIncusDriver({ ...shared, access })
-}
-
-/** The folder of the guest agent on the host; machines mount it read-only. */
-export function guestDir(config: Config): string {
-  return join(config.dataDir, 'guest')
 }
 
 /** A bridge per data folder, so that two servers on one host do not share one. */

@@ -32,12 +32,21 @@ export type Timing = {
   readonly uploadSilenceMs: number
   /** A response ends after its reader took nothing for this long. */
   readonly responseSilenceMs: number
+  /** A machine of the pool answers within this time, or is made anew. */
+  readonly wakeTimeoutMs: number
+  /** The pool of warm machines is compared with what it should be this often. */
+  readonly warmPollMs: number
+  /** After its desktop is up, a warm machine gets this long to do the rest of its start. */
+  readonly warmRestMs: number
+  /** A warm machine is thawed this often, so that its leases and timers do not go stale. */
+  readonly warmFreshMs: number
   readonly stepRetry: Backoff
   readonly captureRetry: Backoff
   readonly removalRetry: Backoff
   readonly deliveryRetry: Backoff
   readonly mailRetry: Backoff
   readonly paymentRetry: Backoff
+  readonly warmRetry: Backoff
 }
 
 export const timing: Timing = {
@@ -59,12 +68,17 @@ export const timing: Timing = {
   bodyMs: 30_000,
   uploadSilenceMs: 60_000,
   responseSilenceMs: 120_000,
+  wakeTimeoutMs: 10_000,
+  warmPollMs: 2_000,
+  warmRestMs: 2_000,
+  warmFreshMs: 10 * 60_000,
   stepRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
   captureRetry: { firstMs: 2_000, factor: 4, maxMs: 30_000 },
   removalRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
   deliveryRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
   mailRetry: { firstMs: 30_000, factor: 2, maxMs: 3_600_000 },
   paymentRetry: { firstMs: 5_000, factor: 2, maxMs: 3_600_000 },
+  warmRetry: { firstMs: 5_000, factor: 4, maxMs: 600_000 },
 }
 
 type Backoff = { readonly firstMs: number; readonly factor: number; readonly maxMs: number }

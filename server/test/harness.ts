@@ -68,7 +68,12 @@ export async function startTestServer(
   await options.prepare?.(url)
 
   const log = pino({ level: process.env['COMPUTER_LOG_LEVEL'] ?? 'silent' })
-  const env = { ...previewEnv, COMPUTER_SECRETS_KEYRING: await keyringPath(), ...options.env }
+  const env = {
+    ...previewEnv,
+    COMPUTER_SECRETS_KEYRING: await keyringPath(),
+    COMPUTER_WARM_MACHINES: '0',
+    ...options.env,
+  }
   const config = readConfig({ COMPUTER_DATA: '/nonexistent', ...env })
   const db = openDatabase(url, { log, maxConnections: options.connections ?? 12 })
   const changes = new Changes({ db, databaseUrl: url, log })

@@ -25,6 +25,7 @@ export type Database = Kysely<Schema>
 /** Holding one proves that a transaction is open. */
 export type Tx = Transaction<Schema>
 export type MachineRow = Selectable<Schema['machines']>
+export type WarmMachineRow = Selectable<Schema['warm_machines']>
 export type EventRow = Selectable<Schema['machine_events']>
 export type SessionRow = Selectable<Schema['sessions']>
 export type ApiKeyRow = Selectable<Schema['api_keys']>

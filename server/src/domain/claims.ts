@@ -14,6 +14,7 @@ type ClaimedTables = {
   readonly machines: MachineId
   readonly captures: CaptureId
   readonly secret_deliveries: MachineId
+  readonly warm_machines: MachineId
 }
 
 /** A query for the ids of rows that are due; it may join what decides that. */

@@ -1,4 +1,4 @@
-import { sql, type SelectQueryBuilder } from 'kysely'
+import { sql, type RawBuilder, type SelectQueryBuilder } from 'kysely'
 import { invalid, type ApiError } from '../errors.ts'
 
 export type PageRequest = { readonly limit: number; readonly cursor?: string | undefined }
@@ -10,27 +10,24 @@ export type Page<Row> = {
 
 /**
  * A page of the rows that a query selects, newest first: ids are time-ordered, so the id is the
- * position. Its prefix tells the cursors of a list from those of other lists. `idColumn` is the column
- * of the id where the query joins tables.
+ * position. Its prefix tells the cursors of a list from those of other lists. `idColumn` is the column of
+ * the id where the query joins tables, or of another id that gives the order.
  */
 export async function newestFirst<Row extends { readonly id: string }>(
   prefix: string,
   page: PageRequest,
   // oxlint-disable-next-line typescript/no-explicit-any
   query: SelectQueryBuilder<any, any, Row>,
-  idColumn = 'id',
+  idColumn: string | RawBuilder<string> = 'id',
+  idOf: (row: Row) => string = (row) => row.id,
 ): Promise<Page<Row>> {
-  const id = sql.ref<string>(idColumn)
-  return pageByKey(
-    page,
-    shapeOfIds(prefix),
-    (row) => row.id,
-    (before, count) =>
-      query
-        .$if(before !== null, (all) => all.where(id, '<', before!))
-        .orderBy(id, 'desc')
-        .limit(count)
-        .execute(),
+  const id = typeof idColumn === 'string' ? sql.ref<string>(idColumn) : idColumn
+  return pageByKey(page, shapeOfIds(prefix), idOf, (before, count) =>
+    query
+      .$if(before !== null, (all) => all.where(id, '<', before!))
+      .orderBy(id, 'desc')
+      .limit(count)
+      .execute(),
   )
 }
 

@@ -42,6 +42,10 @@ export interface MachineDriver extends AsyncDisposable {
   removeCapture(id: CaptureId): Promise<void>
   /** Every capture in our engine project, including incomplete ones and those without a row. */
   listCaptures(): Promise<readonly EngineCapture[]>
+  /** Freezes a running machine until `wake`, `thaw`, `start` or a capture ends it, or it is stopped. */
+  freeze(ref: MachineRef): Promise<void>
+  /** Thaws a running machine and gives it the limits of the spec. Its disk never shrinks. */
+  wake(spec: MachineSpec): Promise<void>
   /** Thaws a machine that was left frozen by a capture that broke off. */
   thaw(ref: MachineRef): Promise<void>
   /**

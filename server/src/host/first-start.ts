@@ -5,7 +5,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import type { Config } from '../config.ts'
+import { guestDir, type Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { ensureOwner } from '../domain/operator/bootstrap.ts'
 import { hasImages, registerImage } from '../domain/disks/images.ts'
@@ -74,8 +74,8 @@ export async function registerBuiltImage(db: Database, config: Config): Promise<
 }
 
 /** Builds the agent that is mounted into machines. Running machines use it from their next start on. */
-export async function buildGuestBundle({ dataDir }: Config): Promise<void> {
-  await run(process.execPath, [join(repoDir, 'guest-agent', 'build.ts'), join(dataDir, 'guest')])
+export async function buildGuestBundle(config: Config): Promise<void> {
+  await run(process.execPath, [join(repoDir, 'guest-agent', 'build.ts'), guestDir(config)])
 }
 
 async function run(program: string, args: readonly string[]): Promise<string> {

@@ -14,9 +14,13 @@ const attemptTimeoutMs = 5_000
  * then its name, which makes the agent release the boot to what users run there. Resolves to false
  * when the row moved meanwhile; throws when the machine went down or its agent never answered.
  */
-export async function awaitBoot(app: WorkerApp, machine: MachineRow): Promise<boolean> {
+export async function awaitBoot(
+  app: WorkerApp,
+  machine: MachineRow,
+  timeoutMs = bootTimeoutMs,
+): Promise<boolean> {
   const ref = guestRef(machine)
-  const deadline = performance.now() + bootTimeoutMs
+  const deadline = performance.now() + timeoutMs
   let hasSecrets = false
   for (;;) {
     try {

@@ -26,6 +26,8 @@ import { cancelOrphaned, rereadSubscriptions, workOnEvents } from './payments.ts
 import { redeliverSecrets, reconcileAll, reconcileMachine } from './reconcile.ts'
 import { logFailure, runQueue } from './queue.ts'
 import { secretQueue } from './secrets.ts'
+import { keepWarm } from './warm/pool.ts'
+import { warmQueue } from './warm/queue.ts'
 import type { WorkerApp } from './worker-app.ts'
 
 const watchAgainMs = 1_000
@@ -79,6 +81,7 @@ export async function runWorker(
     watchBudgets(app, signal),
     watchEngine(app, signal),
     watchHost(app, signal),
+    keepWarm(app, signal),
   ]
   void logFailure(app, measure)
   await logFailure(app, () => reconcileAll(app))
@@ -89,6 +92,7 @@ export async function runWorker(
     runQueue(app, machineQueue(app), signal),
     runQueue(app, removalQueue(app), signal),
     runQueue(app, secretQueue(app), signal),
+    runQueue(app, warmQueue(app), signal),
   ]
   await new Promise((resolve) => {
     if (signal.aborted) resolve(undefined)

@@ -4,7 +4,7 @@ import { getCapture } from '../domain/disks/captures.ts'
 import { releaseClaim, renewClaims } from '../domain/claims.ts'
 import { pushFence } from '../domain/control/leases.ts'
 import { getDefaultImage } from '../domain/disks/images.ts'
-import { finishCreation } from '../domain/machines/base.ts'
+import { finishCreation, giveUpFrozen } from '../domain/machines/base.ts'
 import { finishDeletion } from '../domain/machines/deletion.ts'
 import { moveMachine } from '../domain/events/machine-states.ts'
 import { claimMachines, postponeStep, recordReady } from '../domain/machines/work-queue.ts'
@@ -69,10 +69,8 @@ async function step(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<vo
   if (isRestoring(machine)) return span('restore', {}, () => swapDisk(app, machine))
   switch (machine.state) {
     case 'creating':
-      await makeDisk(app, machine)
-      if (machine.wanted === 'stopped') return finish(app, machine, 'stopped')
-      await driver.start(machine)
-      return finishBoot(app, machine, slot)
+      if (machine.is_frozen) return takeOver(app, machine, slot)
+      return makeMachine(app, machine, slot)
     case 'starting':
       // A machine whose creation failed never had a disk.
       if (!machine.started_at && !machine.stopped_at) await makeDisk(app, machine)
@@ -119,6 +117,31 @@ async function finishBoot(app: WorkerApp, machine: MachineRow, slot: Slot): Prom
   app.changes.publish(machine.id)
   const boot = () => span('boot', {}, () => awaitBoot(app, machine))
   if (await slot.away(boot)) await finish(app, machine, 'running')
+}
+
+/** Wakes a machine that was taken from the pool (warm/), or makes it anew if it does not answer. */
+async function takeOver(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
+  try {
+    await app.driver.wake(specOf(app, machine))
+    const boot = () => span('boot', {}, () => awaitBoot(app, machine, app.timing.wakeTimeoutMs))
+    if (!(await slot.away(boot))) return
+  } catch (error) {
+    if (error instanceof DriverError && error.ofEngine) throw error
+    const fields = { err: error, machine_id: machine.id }
+    app.log.warn(fields, 'a machine of the pool could not be woken; making it anew')
+    const anew = await giveUpFrozen(app, machine)
+    if (!anew) return
+    await app.driver.destroy(machine)
+    return makeMachine(app, anew, slot)
+  }
+  await finish(app, machine, 'running')
+}
+
+async function makeMachine(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
+  await makeDisk(app, machine)
+  if (machine.wanted === 'stopped') return finish(app, machine, 'stopped')
+  await app.driver.start(machine)
+  return finishBoot(app, machine, slot)
 }
 
 async function finish(

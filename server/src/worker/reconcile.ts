@@ -1,5 +1,6 @@
+import type { MachineId } from '@computer/contract'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MachineRow } from '../db/database.ts'
+import type { MachineRow, WarmMachineRow } from '../db/database.ts'
 import { withClaim } from '../domain/claims.ts'
 import { hasPendingCapture, listCapturesToKeep } from '../domain/disks/capture-work.ts'
 import { enterStopped } from '../domain/disks/stop-snapshots.ts'
@@ -7,11 +8,13 @@ import { moveMachine } from '../domain/events/machine-states.ts'
 import { guestRef } from '../domain/guests/calls.ts'
 import { findByRef, listAllMachines } from '../domain/machines/work-queue.ts'
 import { listDelivered } from '../domain/secrets/deliveries.ts'
+import { listWarm, makeAgain } from '../domain/warm-machines/warm-machines.ts'
 import type { EngineMachine, EngineState, MachineRef } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
 import { awaitBoot } from './boot.ts'
 import { logFailure } from './queue.ts'
 import { stopGraceMs } from './spec.ts'
+import { reconcileWarm } from './warm/pool.ts'
 import type { WorkerApp } from './worker-app.ts'
 
 /*
@@ -29,8 +32,8 @@ const checksAtOnce = 32
 /** Reconciles a machine that the engine reported. */
 export async function reconcileMachine(app: WorkerApp, ref: MachineRef): Promise<void> {
   const machine = await findByRef(app, ref)
-  if (!machine) return
   const seen = await app.driver.inspect(ref)
+  if (!machine) return seen === 'running' ? undefined : makeAgain(app, ref)
   await reconcileResting(app, machine, seen)
   if (machine.state === 'running' && seen === 'running') await ensureBooted(app, machine)
 }
@@ -64,6 +67,8 @@ async function isReleased(app: WorkerApp, machine: MachineRow): Promise<boolean>
 
 /** Reconciles all rows with all instances and captures, and removes those that no row knows. */
 export async function reconcileAll(app: WorkerApp, now = Date.now()): Promise<void> {
+  // Read first: a warm machine that is taken meanwhile is then known as either.
+  const warm = await listWarm(app.db)
   const rows = await listAllMachines(app)
   const instances = await app.driver.list()
   const states = new Map(instances.map(({ ref, state }) => [keyOf(ref), state]))
@@ -71,9 +76,11 @@ export async function reconcileAll(app: WorkerApp, now = Date.now()): Promise<vo
   const seen = (row: MachineRow) => states.get(keyOf(row)) ?? 'absent'
   await Promise.all(rows.map((row) => reconcileResting(app, row, seen(row))))
 
-  const rowsById = new Map(rows.map((row) => [row.id, row]))
+  await reconcileWarm(app, warm, instances)
+  const known = new Map<MachineId, Known>(warm.map((row) => [row.id, knownWarm(row)]))
+  for (const row of rows) known.set(row.id, row)
   for (const instance of instances) {
-    const row = rowsById.get(instance.ref.id)
+    const row = known.get(instance.ref.id)
     if (row?.generation === instance.ref.generation) await thaw(app, instance)
     else if (isOrphan(instance, row, now)) {
       app.log.warn({ machine_id: instance.ref.id }, 'removing an instance that no row knows')
@@ -84,11 +91,19 @@ export async function reconcileAll(app: WorkerApp, now = Date.now()): Promise<vo
   await app.driver.sweep()
 }
 
+/** What a machine needs of the engine. */
+type Known = Pick<MachineRow, 'generation' | 'last_generation' | 'restore_capture_id'>
+
+/** A machine of the pool needs its current generation alone. */
+function knownWarm({ generation }: WarmMachineRow): Known {
+  return { generation, last_generation: generation, restore_capture_id: null }
+}
+
 /**
  * Whether an instance that is not its machine's current generation can be removed. A known machine
  * needs no earlier generation, except the one that a restore is making.
  */
-function isOrphan({ ref, createdAt }: EngineMachine, row: MachineRow | undefined, now: number) {
+function isOrphan({ ref, createdAt }: EngineMachine, row: Known | undefined, now: number) {
   if (row === undefined || ref.generation > row.last_generation) {
     return now - createdAt.getTime() >= orphanGraceMs
   }
@@ -104,7 +119,10 @@ async function removeOrphanCaptures(app: WorkerApp, now: number): Promise<void> 
   }
 }
 
-/** Thaws a machine that a capture left frozen when its worker died. */
+/**
+ * Thaws a machine that a capture left frozen when its worker died. One of the pool has no claim of a
+ * machine to take, and stays frozen.
+ */
 async function thaw(app: WorkerApp, { ref, isFrozen }: EngineMachine): Promise<void> {
   if (!isFrozen) return
   // Captures are made under the machine's claim, so none is under way within this one.

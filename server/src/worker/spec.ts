@@ -15,6 +15,14 @@ export function specOf(app: Pick<App, 'config'>, machine: MachineRow): MachineSp
     cpu: machine.cpu,
     memoryMb: machine.memory_mb,
     diskGb: machine.disk_gb,
-    uidBase: app.config.uidBase + machine.uid_slot * 65_536,
+    uidBase: uidBaseOf(app, machine),
   }
+}
+
+/** The first of the host uids that are the slot's. */
+export function uidBaseOf(
+  app: Pick<App, 'config'>,
+  { uid_slot: slot }: Pick<MachineRow, 'uid_slot'>,
+): number {
+  return app.config.uidBase + slot * 65_536
 }

@@ -1,24 +1,26 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import type { MachineDriver, MachineRef } from '../../src/drivers/machine-driver.ts'
+import type { MachineDriver, MachineRef, MachineSpec } from '../../src/drivers/machine-driver.ts'
 import { isDriverError, isSame } from './expectations.ts'
 import type { DriverHarness, Suite } from './suite.ts'
 
-/** Machines that were left frozen by a capture that broke off. */
+/** Machines that were frozen, on purpose or by a capture that broke off. */
 export function testFreezing(suite: Suite): void {
   let harness: DriverHarness
   let driver: MachineDriver
+  let other: MachineDriver
   before(() => {
     harness = suite.harness()
-    driver = harness.driver
+    ;({ driver, other } = harness)
   })
   const { makeSpec, runMachine, makeCaptureId } = suite
 
   for (const [name, wake] of [
     ['thaw', (ref) => driver.thaw(ref)],
     ['start', (ref) => driver.start(ref)],
+    ['wake', (ref) => driver.wake(ref)],
     ['capture', (ref) => driver.capture(ref, makeCaptureId())],
-  ] as [string, (ref: MachineRef) => Promise<unknown>][]) {
+  ] as [string, (spec: MachineSpec) => Promise<unknown>][]) {
     test(`a frozen machine counts as running, is listed as frozen, and resumes after ${name}`, async () => {
       const spec = await runMachine()
       await harness.run(spec, 'echo kept > /home/mark')
@@ -33,6 +35,31 @@ export function testFreezing(suite: Suite): void {
       await driver.destroy(spec)
     })
   }
+
+  test('a machine that the driver froze stays frozen, and wakes with the limits of its spec', async () => {
+    const spec = await runMachine()
+    await harness.run(spec, 'echo kept > /home/mark')
+    await driver.freeze(spec)
+    await other.freeze(spec)
+    assert.equal(await driver.inspect(spec), 'running')
+    assert.equal(await isFrozen(spec), true)
+    const larger = { ...spec, memoryMb: spec.memoryMb * 2, diskGb: spec.diskGb + 1 }
+    await driver.wake(larger)
+    await other.wake(larger)
+    assert.equal(await isFrozen(spec), false)
+    assert.equal(await harness.run(spec, 'cat /home/mark'), 'kept\n')
+    await driver.destroy(spec)
+  })
+
+  test('only a running machine is frozen and woken; a missing one fails for good', async () => {
+    const spec = makeSpec()
+    await assert.rejects(driver.freeze(spec), isDriverError({ retryable: false }))
+    await assert.rejects(driver.wake(spec), isDriverError({ retryable: false }))
+    await driver.create(spec)
+    await assert.rejects(driver.freeze(spec), isDriverError({ retryable: true }))
+    await assert.rejects(driver.wake(spec), isDriverError({ retryable: true }))
+    await driver.destroy(spec)
+  })
 
   for (const graceMs of [0, 30_000]) {
     test(`a frozen machine is stopped within ${graceMs} ms of grace`, async () => {

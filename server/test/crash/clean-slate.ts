@@ -2,10 +2,11 @@ import { machineTransitions, restingStates, type MachineState } from '@computer/
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import type { App } from '../../src/app.ts'
+import { listWarm } from '../../src/domain/warm-machines/warm-machines.ts'
 import { checkMeters } from '../meter-checks.ts'
 
 /** Waits until no machine or capture has work left; fails after 20 seconds. */
-export async function untilRest(app: Pick<App, 'db' | 'changes'>): Promise<void> {
+export async function untilRest(app: Pick<App, 'db' | 'changes' | 'config'>): Promise<void> {
   const deadline = Date.now() + 20_000
   for (;;) {
     const changed = nextChange(app)
@@ -30,7 +31,7 @@ function nextChange({ changes }: Pick<App, 'changes'>) {
   }
 }
 
-async function findBusy({ db }: Pick<App, 'db'>): Promise<string[]> {
+async function findBusy({ db, config }: Pick<App, 'db' | 'config'>): Promise<string[]> {
   const { rows } = await sql<{ busy: string }>`
     select concat_ws(' ', id, state, 'ready ' || ready_at, 'restore ' || restore_capture_id,
       'claimed until ' || claimed_until, attempts, last_error) as busy
@@ -39,7 +40,13 @@ async function findBusy({ db }: Pick<App, 'db'>): Promise<string[]> {
       or restore_capture_id is not null or claimed_until > clock_timestamp())
     union all
     select concat_ws(' ', id, state, attempts, error) from captures
-    where state in ('pending', 'deleting') or claimed_until > clock_timestamp()`.execute(db)
+    where state in ('pending', 'deleting') or claimed_until > clock_timestamp()
+    union all
+    select concat_ws(' ', id, state, attempts) from warm_machines
+    where state != 'ready' or claimed_until > clock_timestamp()
+    union all
+    select 'the pool has too few machines'
+    where (select count(*) from warm_machines) < ${config.warmMachines}`.execute(db)
   return rows.map(({ busy }) => busy)
 }
 
@@ -57,7 +64,7 @@ export async function checkCleanSlate(app: Pick<App, 'db' | 'driver'>): Promise<
 
 async function checkMachines({ db, driver }: Pick<App, 'db' | 'driver'>): Promise<void> {
   const rows = await db.selectFrom('machines').selectAll().where('deleted_at', 'is', null).execute()
-  const instances = await driver.list()
+  const instances = await listUnknown({ db, driver })
   // A machine that could not be created has no disk, and no machine in `error` has a guest.
   const hasDisk = (row: (typeof rows)[number]) => row.started_at !== null || row.stopped_at !== null
   const wanted = rows
@@ -67,6 +74,15 @@ async function checkMachines({ db, driver }: Pick<App, 'db' | 'driver'>): Promis
   assert.deepEqual(seen.sort(), wanted.sort(), 'machines of the engine match the rows')
   const frozen = instances.filter(({ isFrozen }) => isFrozen).map(({ ref }) => ref.id)
   assert.deepEqual(frozen, [], 'frozen machines')
+}
+
+/** The engine's machines without those that wait frozen in the pool. */
+export async function listUnknown({ db, driver }: Pick<App, 'db' | 'driver'>) {
+  const warm = (await listWarm(db)).map(({ id }) => id)
+  const all = await driver.list()
+  const waiting = all.filter(({ ref, isFrozen }) => isFrozen && warm.includes(ref.id))
+  assert.equal(waiting.length, warm.length, 'machines of the pool that wait frozen')
+  return all.filter((instance) => !waiting.includes(instance))
 }
 
 async function checkCaptures({ db, driver }: Pick<App, 'db' | 'driver'>): Promise<void> {
@@ -94,7 +110,11 @@ async function checkBelongings({ db }: Pick<App, 'db'>): Promise<void> {
   const { rows: slots } = await sql`
     select slot, s.machine_id as owner, m.id as machine
     from (select * from uid_slots where machine_id is not null) s
-    full join (select * from machines where deleted_at is null) m on m.uid_slot = s.slot
+    full join (
+      select id, uid_slot from machines where deleted_at is null
+      union all
+      select id, uid_slot from warm_machines
+    ) m on m.uid_slot = s.slot
     where s.machine_id is distinct from m.id`.execute(db)
   assert.deepEqual(slots, [], 'uid ranges without their machine')
   const { rows: leases } = await sql`

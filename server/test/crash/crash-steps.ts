@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import { reconcileAll } from '../../src/worker/reconcile.ts'
 import { startTestServer, type Answer, type TestServer } from '../harness.ts'
-import { checkCleanSlate, untilRest } from './clean-slate.ts'
+import { checkCleanSlate, listUnknown, untilRest } from './clean-slate.ts'
 import type { Ending, Fate, Point } from './life.ts'
 import { startMortalWorker, type MortalWorker } from './mortal-worker.ts'
 
@@ -17,6 +17,8 @@ import { startMortalWorker, type MortalWorker } from './mortal-worker.ts'
 /** A call, and the result that it must have no matter what happens to workers meanwhile. */
 export type Operation<Subject> = {
   readonly name: string
+  /** Machines that the server keeps warm; the same for every operation of a file. */
+  readonly warmMachines?: number
   /** Creates the resources that the operation needs. */
   prepare(server: TestServer): Promise<Subject>
   ask(server: TestServer, subject: Subject): Promise<Answer>
@@ -92,7 +94,7 @@ async function run<Subject>(
   operation: Operation<Subject>,
   fate: Fate | null,
 ): Promise<readonly Point[]> {
-  const stage = freeStages.pop() ?? (await setStage())
+  const stage = freeStages.pop() ?? (await setStage(operation))
   try {
     const points = await play(stage, operation, fate)
     await clear(stage)
@@ -145,8 +147,11 @@ after(async () => {
   for (const end of ends.toReversed()) await end()
 })
 
-async function setStage(): Promise<Stage> {
-  const server = await startTestServer({ after: (end) => ends.push(end) }, { worker: false })
+async function setStage({ warmMachines = 0 }: { warmMachines?: number }): Promise<Stage> {
+  const server = await startTestServer(
+    { after: (end) => ends.push(end) },
+    { worker: false, env: { COMPUTER_WARM_MACHINES: String(warmMachines) } },
+  )
   const stage = { server, worker: startMortalWorker(server) }
   ends.push(() => stage.worker.stop())
   return stage
@@ -161,7 +166,7 @@ async function replaceWorker(
   const predecessor = stage.worker.stop()
   // Claims that a dead worker had requested may still be granted before it ends.
   if (ending !== 'stalled') await predecessor
-  for (const table of ['machines', 'captures'] as const) {
+  for (const table of ['machines', 'captures', 'warm_machines'] as const) {
     await db
       .updateTable(table)
       .set({ claimed_until: sql<Date>`clock_timestamp() - interval '1 second'` })
@@ -181,7 +186,7 @@ async function clear({ server }: Stage): Promise<void> {
   for (const { id } of await list('/v1/machines')) await call('DELETE', `/v1/machines/${id}`)
   await untilRest(app)
   await checkCleanSlate(app)
-  assert.deepEqual(await app.driver.list(), [])
+  assert.deepEqual(await listUnknown(app), [])
   assert.deepEqual(await app.driver.listCaptures(), [])
   for (const table of ['machine_events', 'meter_intervals', 'sessions', 'machines'] as const) {
     await app.db.deleteFrom(table).execute()

@@ -18,7 +18,7 @@ const background =
   /^(prepare|ping|hasImage|addImage|connect|list|listCaptures|sweep|measurePool|adjustDiskLimits)$/
 /** The tables that steps write. */
 const stepped =
-  /^(machines|machine_events|meter_intervals|captures|snapshots|uid_slots|sessions|input_leases)$/
+  /^(machines|warm_machines|machine_events|meter_intervals|captures|snapshots|uid_slots|sessions|input_leases)$/
 
 /** A worker with a life of its own. `stop` shuts it down, or waits for the end of a dead one. */
 export function startMortalWorker({ app, engine }: Pick<TestServer, 'app' | 'engine'>) {

@@ -33,6 +33,8 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
     capture: (ref, id) => faults.run('capture', () => capture(store, ref, id)),
     removeCapture: (id) => faults.run('removeCapture', () => store.captures.remove(id)),
     listCaptures: () => faults.run('listCaptures', () => store.captures.list()),
+    freeze: (ref) => faults.run('freeze', () => freeze(store, ref)),
+    wake: (spec) => faults.run('wake', () => wake(store, spec)),
     thaw: (ref) => faults.run('thaw', () => store.thaw(ref)),
     adjustDiskLimits: () => faults.run('adjustDiskLimits', () => {}),
     measureDisk: (ref) => faults.run('measureDisk', () => store.disk(ref).contentBytes()),
@@ -71,8 +73,30 @@ function resize(store: FakeStore, spec: MachineSpec): void {
   if (machine.listed.state === 'running') {
     throw new DriverError('a running machine cannot be resized', { retryable: false })
   }
-  const diskGb = Math.max(spec.diskGb, machine.spec.diskGb)
-  store.setSpec({ ...machine.spec, cpu: spec.cpu, memoryMb: spec.memoryMb, diskGb })
+  setLimits(store, spec)
+}
+
+function freeze(store: FakeStore, ref: MachineRef): void {
+  requireRunning(store, ref)
+  store.freeze(ref)
+}
+
+function requireRunning(store: FakeStore, ref: MachineRef): void {
+  if (store.get(ref).listed.state === 'running') return
+  throw new DriverError('the machine does not run', { retryable: true })
+}
+
+function wake(store: FakeStore, spec: MachineSpec): void {
+  requireRunning(store, spec)
+  store.thaw(spec)
+  setLimits(store, spec)
+}
+
+/** A disk never shrinks. */
+function setLimits(store: FakeStore, spec: MachineSpec): void {
+  const { spec: known } = store.get(spec)
+  const diskGb = Math.max(spec.diskGb, known.diskGb)
+  store.setSpec({ ...known, cpu: spec.cpu, memoryMb: spec.memoryMb, diskGb })
 }
 
 function watch(store: FakeStore, signal: AbortSignal): AsyncIterable<MachineRef> {

@@ -68,6 +68,26 @@ export type MachinesTables = {
     run_by_type: ActorType | null
     run_by_id: string | null
     labels: Generated<Labels>
+    requested_id: MachineId | null
+    is_frozen: Generated<boolean>
+  }
+  warm_machines: {
+    id: MachineId
+    state: Generated<'making' | 'ready' | 'ending'>
+    image_id: ImageId
+    size: MachineSize
+    cpu: number
+    memory_mb: number
+    disk_gb: number
+    uid_slot: number
+    generation: Generated<number>
+    agent_build: string
+    ready_at: Date | null
+    created_at: At
+    attempts: Generated<number>
+    next_attempt_at: At
+    claimed_by: string | null
+    claimed_until: Date | null
   }
   uid_slots: { slot: number; machine_id: MachineId | null }
   sessions: {

@@ -1,3 +1,5 @@
+import { sql } from 'kysely'
+import type { App } from '../../app.ts'
 import type { MachineRow, Tx } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
 import { getCapture, insertCapture, releaseCapture } from '../disks/captures.ts'
@@ -18,6 +20,28 @@ export async function finishCreation(
   const moved = await moveMachine(tx, machine, to, detached)
   await releaseCapture(tx, captureId)
   return moved
+}
+
+/**
+ * Gives up the instance that the machine was to take over from the pool: it is made anew in the next
+ * generation. Returns its row, or undefined if it has moved meanwhile.
+ */
+export async function giveUpFrozen(
+  app: Pick<App, 'db'>,
+  machine: MachineRow,
+): Promise<MachineRow | undefined> {
+  return app.db
+    .updateTable('machines')
+    .set({
+      is_frozen: false,
+      generation: sql`last_generation + 1`,
+      last_generation: sql`last_generation + 1`,
+    })
+    .where('id', '=', machine.id)
+    .where('moves', '=', machine.moves)
+    .where('is_frozen', '=', true)
+    .returningAll()
+    .executeTakeFirst()
 }
 
 /** Before a machine is started again: if capturing its source failed, requests another capture. */

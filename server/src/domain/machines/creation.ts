@@ -3,7 +3,7 @@ import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { MachineRow, Tx } from '../../db/database.ts'
 import { isUniqueViolation } from '../../db/errors.ts'
-import { ApiError, invalid } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { createdBy, labelsFrom, runBy } from '../events/attribution.ts'
 import { getSize, requireNoShrink } from '../accounts/plans.ts'
 import { requireBudgets } from '../budgets/start-check.ts'
@@ -16,12 +16,14 @@ import { generateMachineName } from '../names.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { requireDiskRoom } from '../disks/pool.ts'
 import { holdTemplate } from '../disks/templates.ts'
+import { takeWarm } from '../warm-machines/warm-machines.ts'
+import { takeUidSlot } from './uid-slots.ts'
 
 type Creating = Pick<App, 'config' | 'db' | 'changes'>
 
 /**
- * Inserts the row; the worker makes the machine. A repeated call with the same id returns the machine of
- * the first call.
+ * Inserts the row; the worker makes the machine, or wakes one of the pool, whose id then differs from this
+ * one. A repeated call with the same id returns the machine of the first call.
  */
 export async function createMachine(
   app: Creating,
@@ -63,8 +65,8 @@ export async function insertNamed(
     try {
       const machine = await app.db.transaction().execute(async (tx) => {
         await lockOrganization(tx, actor)
-        const existing = await tx.selectFrom('machines').select('id').where('id', '=', id).execute()
-        return existing.length > 0 ? getMachine(tx, actor, id) : insert(tx, name)
+        const existing = await findRequested(tx, id)
+        return existing ? getMachine(tx, actor, existing.id) : insert(tx, name)
       })
       app.changes.publish(machine.id)
       return machine
@@ -75,7 +77,19 @@ export async function insertNamed(
   }
 }
 
-/** A machine that is to be made, within the plan. The organization is locked. */
+/** The machine that an earlier call with this id has made. One that was taken warm has another id. */
+async function findRequested(tx: Tx, id: MachineId) {
+  return tx
+    .selectFrom('machines')
+    .select('id')
+    .where((eb) => eb.or([eb('id', '=', id), eb('requested_id', '=', id)]))
+    .executeTakeFirst()
+}
+
+/**
+ * A machine that is to be made, within the plan. The organization is locked. A machine of the pool
+ * takes its place if one is ready, with an id of its own.
+ */
 export async function insertMachine(
   tx: Tx,
   actor: Actor,
@@ -87,17 +101,7 @@ export async function insertMachine(
   if (plan.wanted === 'running') await requireBudgets(tx, actor, { ...plan, labels })
   await requireDiskRoom(tx)
 
-  const slot = await tx
-    .selectFrom('uid_slots')
-    .select('slot')
-    .where('machine_id', 'is', null)
-    .orderBy('slot')
-    .limit(1)
-    .forUpdate()
-    .skipLocked()
-    .executeTakeFirst()
-  if (!slot) throw new ApiError('compute_unavailable', 'this server has no room for more machines')
-
+  const warm = isFromPool(plan) ? await takeWarm(tx, plan) : undefined
   const machine = await tx
     .insertInto('machines')
     .values({
@@ -109,18 +113,23 @@ export async function insertMachine(
       ...createdBy(actor),
       ...runBy(actor),
       labels,
-      uid_slot: slot.slot,
+      ...(warm
+        ? { ...warm, last_generation: warm.generation, requested_id: plan.id, is_frozen: true }
+        : { uid_slot: await takeUidSlot(tx, plan.id) }),
     })
     .returningAll()
     .executeTakeFirstOrThrow()
-  const { id } = plan
-  await tx.updateTable('uid_slots').set({ machine_id: id }).where('slot', '=', slot.slot).execute()
   await insertEvent(tx, machine, {
     type: 'machine.created',
     to: 'creating',
     ...(message !== undefined && { message }),
   })
   return machine
+}
+
+/** Machines of the pool have only what their image has, and run. */
+function isFromPool(plan: NewMachine): boolean {
+  return plan.base_capture_id === null && plan.wanted === 'running'
 }
 
 export type NewMachine = Pick<

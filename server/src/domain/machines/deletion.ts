@@ -4,6 +4,7 @@ import type { MachineRow } from '../../db/database.ts'
 import { releaseCapture } from '../disks/captures.ts'
 import { appendEvent } from '../events/events.ts'
 import { lockAnyMachine } from '../find-machine.ts'
+import { freeUidSlot } from './uid-slots.ts'
 
 /** Marks a machine deleted once its disk is gone, and frees or closes everything that belonged to it. */
 export async function finishDeletion(
@@ -32,11 +33,7 @@ export async function finishDeletion(
     await tx.deleteFrom('secret_deliveries').where('id', '=', machine.id).execute()
     await tx.deleteFrom('machine_secrets').where('machine_id', '=', machine.id).execute()
     await tx.deleteFrom('previews').where('machine_id', '=', machine.id).execute()
-    await tx
-      .updateTable('uid_slots')
-      .set({ machine_id: null })
-      .where('machine_id', '=', machine.id)
-      .execute()
+    await freeUidSlot(tx, machine.id)
     await tx
       .updateTable('sessions')
       .set({ closed_at: sql`now()` })

@@ -44,7 +44,9 @@ export async function listMachines(db: Database, actor: Actor, filter: MachineFi
     .$if(metadata !== undefined, (query) =>
       query.where(sql<boolean>`metadata @> ${JSON.stringify(metadata)}::jsonb`),
     )
-  return newestFirst('mch', filter, rows)
+  // A machine that was taken warm is older than its call.
+  const order = sql<string>`coalesce(requested_id, id)`
+  return newestFirst('mch', filter, rows, order, (row) => row.requested_id ?? row.id)
 }
 
 /** Names are in lower case. */

@@ -1,7 +1,7 @@
 import type { MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
-import type { MachineRow } from '../../db/database.ts'
+import type { Database, MachineRow } from '../../db/database.ts'
 import type { MachineRef } from '../../drivers/machine-driver.ts'
 import { claimDue, inMs } from '../claims.ts'
 import { appendEvent } from '../events/events.ts'
@@ -122,4 +122,16 @@ export async function findByRef(
 /** The machines of all organizations. */
 export async function listAllMachines(app: Pick<App, 'db'>): Promise<MachineRow[]> {
   return app.db.selectFrom('machines').selectAll().where('deleted_at', 'is', null).execute()
+}
+
+/** Whether any machine is on its way to running. */
+export async function isAnyStarting(db: Database): Promise<boolean> {
+  const starting = await db
+    .selectFrom('machines')
+    .select('id')
+    .where('deleted_at', 'is', null)
+    .where('state', 'in', ['creating', 'starting'])
+    .limit(1)
+    .executeTakeFirst()
+  return starting !== undefined
 }

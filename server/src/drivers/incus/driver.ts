@@ -9,7 +9,7 @@ import { createDiskLimits } from './disks/limits.ts'
 import { createDiskUsage } from './disks/usage.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { watchMachines } from './events.ts'
-import { isFrozen, thawMachine } from './freezer.ts'
+import { freezeMachine, isFrozen, thawMachine } from './freezer.ts'
 import { importImage, isImageReady } from './images.ts'
 import { captureNameOf, nameOf, refOf } from './instance.ts'
 import {
@@ -22,7 +22,7 @@ import {
   type Instance,
 } from './instances.ts'
 import { readLastExit } from './last-exit.ts'
-import { readLog, resizeMachine, startMachine, stopMachine } from './lifecycle.ts'
+import { readLog, resizeMachine, startMachine, stopMachine, wakeMachine } from './lifecycle.ts'
 import type { EngineConfig } from './engine-config.ts'
 import { checkPool, prepareEngine } from './prepare.ts'
 import { measureCapacity } from './disks/capacity.ts'
@@ -83,6 +83,8 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     capture: (ref, id) => captureMachine(engine, ref, id),
     removeCapture: (id) => limits.removeCapture(captureNameOf(id)),
     listCaptures: () => listCaptures(engine),
+    freeze: (ref) => explainAbsent(ref, freezeMachine(engine, ref)),
+    wake: (spec) => wakeMachine(engine, limits, spec),
     thaw: (ref) => thawMachine(engine, ref),
     measureDisk: (ref) => explainAbsent(ref, measureDisk(ref)),
     measurePool: () => measureCapacity(client, config),

@@ -26,6 +26,8 @@ import { describeUnfrozen } from './unfrozen.ts'
 export type Freezer = {
   /** Waits while another caller has the machine frozen. Undefined if it does not run. */
   freeze(instance: string): Promise<FreezeHold | undefined>
+  /** Freezes the machine for good, until somebody thaws it. False if it does not run. */
+  keepFrozen(instance: string): Promise<boolean>
   /** According to the kernel. False where the kernel cannot be asked. */
   isFrozen(instance: string): Promise<boolean>
   /** Through the kernel. Does nothing where the kernel cannot be asked. */
@@ -44,21 +46,13 @@ export function createFreezer(instances: Instances): Freezer {
   const holders = new Map<string, Promise<void>>()
   return {
     async freeze(instance) {
-      while (holders.has(instance)) await holders.get(instance)
-      const { promise, resolve } = Promise.withResolvers<void>()
-      holders.set(instance, promise)
-      const end = () => {
-        holders.delete(instance)
-        resolve()
-      }
-      try {
-        const hold = await freezeNow(instance)
-        if (!hold) end()
-        return hold && { ...hold, release: () => hold.release().finally(end) }
-      } catch (error) {
-        end()
-        throw error
-      }
+      const held = await holdAlone(instance)
+      return held && { ...held.hold, release: () => held.hold.release().finally(held.end) }
+    },
+    async keepFrozen(instance) {
+      const held = await holdAlone(instance)
+      held?.end()
+      return held !== undefined
     },
     async isFrozen(instance) {
       const group = await findGroup(instance)
@@ -72,6 +66,27 @@ export function createFreezer(instances: Instances): Freezer {
       await setFrozen(group, false)
       if (await isFrozenByEngine(group)) await writeState(v1FreezerPath(group), 'THAWED')
     },
+  }
+
+  /** Frozen by nobody else of this process until `end` is called. */
+  async function holdAlone(
+    instance: string,
+  ): Promise<{ readonly hold: FreezeHold; readonly end: () => void } | undefined> {
+    while (holders.has(instance)) await holders.get(instance)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    holders.set(instance, promise)
+    const end = () => {
+      holders.delete(instance)
+      resolve()
+    }
+    try {
+      const hold = await freezeNow(instance)
+      if (!hold) end()
+      return hold && { hold, end }
+    } catch (error) {
+      end()
+      throw error
+    }
   }
 
   async function freezeNow(instance: string): Promise<FreezeHold | undefined> {
@@ -92,6 +107,12 @@ export function createFreezer(instances: Instances): Freezer {
 export function isFrozen(freezer: Freezer, instance: Instance): Promise<boolean> {
   if (instance.status === 'Frozen') return Promise.resolve(true)
   return instance.status === 'Running' ? freezer.isFrozen(instance.name) : Promise.resolve(false)
+}
+
+/** Leaves a running machine frozen, until it is woken, thawed, started or stopped. */
+export async function freezeMachine(engine: FreezableInstances, ref: MachineRef): Promise<void> {
+  if (await engine.freezer.keepFrozen(nameOf(ref))) return
+  throw new DriverError(`${ref.id} does not run, so it cannot be frozen`, { retryable: true })
 }
 
 /** Thaws a machine, whichever process froze it, once all copies that it is frozen for are complete. */

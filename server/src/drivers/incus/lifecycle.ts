@@ -14,6 +14,7 @@ import {
   isStatus,
   retryWhileChanging,
   forceStop,
+  type Instance,
   type Instances,
 } from './instances.ts'
 import { asPoolFull } from './disks/capacity.ts'
@@ -75,15 +76,49 @@ export async function resizeMachine(
   diskLimits: DiskLimits,
   spec: MachineSpec,
 ): Promise<void> {
-  const { client, project } = engine
-  const name = nameOf(spec)
-  const found = await findSettled(engine, name)
+  const found = await findSettled(engine, nameOf(spec))
   if (!found) throw machineAbsent(spec)
   if (found.status !== 'Stopped') {
     throw new DriverError(`${spec.id} is running; stop it before it is resized`, {
       retryable: false,
     })
   }
+  await setLimits(engine, diskLimits, found, spec)
+}
+
+/** Thaws a machine that was left frozen, and gives it the limits of its spec while it runs. */
+export async function wakeMachine(
+  engine: Engine,
+  diskLimits: DiskLimits,
+  spec: MachineSpec,
+): Promise<void> {
+  const name = nameOf(spec)
+  const [found] = await Promise.all([findInstance(engine, name), engine.freezer.thaw(name)])
+  if (!found) throw machineAbsent(spec)
+  if (found.status === 'Frozen') await thawMachine(engine, spec)
+  else if (found.status !== 'Running') {
+    throw new DriverError(`${spec.id} does not run, so it cannot be woken`, { retryable: true })
+  }
+  if (!(await hasLimits(engine, found, spec))) await setLimits(engine, diskLimits, found, spec)
+}
+
+async function hasLimits(engine: Engine, found: Instance, spec: MachineSpec): Promise<boolean> {
+  const wanted = limits(spec, await engine.readSettings())
+  return (
+    sizeOf(found) >= bytesOf(spec) &&
+    Object.entries(wanted).every(([key, value]) => found.config[key] === value)
+  )
+}
+
+/** A disk never shrinks. */
+async function setLimits(
+  engine: Engine,
+  diskLimits: DiskLimits,
+  found: Instance,
+  spec: MachineSpec,
+): Promise<void> {
+  const { client, project } = engine
+  const { name } = found
   const sizeBytes = Math.max(sizeOf(found), bytesOf(spec))
   if (!(await engine.openPool())) await growDisk(engine, found, sizeBytes)
   const settings = await engine.readSettings()

@@ -1,0 +1,194 @@
+import type { ImageId, MachineId } from '@computer/contract'
+import { sql } from 'kysely'
+import type { App } from '../../app.ts'
+import type { Database, MachineRow, Tx, WarmMachineRow } from '../../db/database.ts'
+import type { MachineRef } from '../../drivers/machine-driver.ts'
+import { newId } from '../../ids.ts'
+import { anyLocked, claimDue, inMs } from '../claims.ts'
+import { freeUidSlot, takeUidSlot } from '../machines/uid-slots.ts'
+
+/*
+ * Warm machines are booted in advance, wait frozen, and belong to nobody. The worker makes them
+ * (worker/warm). `making` covers all that brings one to `ready`, also again after it was disturbed; only a
+ * `ready` one is taken, and nothing touches it before. One that is no longer wanted is `ending`.
+ */
+
+/** What a machine must be made from to be taken warm. Its limits are set when it is woken. */
+export type WarmPlan = Pick<MachineRow, 'image_id' | 'disk_gb'>
+
+/**
+ * Takes a warm machine for a create: from the commit on, it is that of a machine with its id, its uid slot
+ * and its generation. Undefined when none is ready, or another call is just taking it.
+ */
+export async function takeWarm(tx: Tx, plan: WarmPlan) {
+  const ready = tx
+    .selectFrom('warm_machines')
+    .select('id')
+    .where('state', '=', 'ready')
+    .where('image_id', '=', plan.image_id)
+    // A disk never shrinks.
+    .where('disk_gb', '<=', plan.disk_gb)
+    .orderBy('ready_at')
+  return tx
+    .deleteFrom('warm_machines')
+    .where('id', '=', anyLocked(ready, 'warm_machines', 1))
+    .returning(['id', 'uid_slot', 'generation'])
+    .executeTakeFirst()
+}
+
+export type WarmSpec = Pick<
+  WarmMachineRow,
+  'image_id' | 'size' | 'cpu' | 'memory_mb' | 'disk_gb' | 'agent_build'
+>
+
+/**
+ * Brings the pool to `count` warm machines of the spec: ends others and, if it may, adds what is missing.
+ * Several workers that do this at once end with that many.
+ */
+export async function fitPool(
+  app: Pick<App, 'db'>,
+  spec: WarmSpec,
+  { count, mayAdd }: { readonly count: number; readonly mayAdd: boolean },
+): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    await lockImage(tx, spec.image_id)
+    const rows = await tx
+      .selectFrom('warm_machines')
+      .selectAll()
+      .where('state', '!=', 'ending')
+      // One that is ready is worth more than one that is not.
+      .orderBy(sql`ready_at nulls last`)
+      .orderBy('id')
+      .execute()
+    const kept = rows.filter((row) => isMadeAs(row, spec)).slice(0, count)
+    const ended = rows.filter((row) => !kept.includes(row)).map(({ id }) => id)
+    if (ended.length > 0) await endWarm(tx, ended)
+    const missing = mayAdd ? count - kept.length : 0
+    for (let added = 0; added < missing; added++) await insertWarm(tx, spec)
+  })
+}
+
+function isMadeAs(row: WarmMachineRow, spec: WarmSpec): boolean {
+  return (Object.keys(spec) as (keyof WarmSpec)[]).every((key) => row[key] === spec[key])
+}
+
+/** One pass over the pool at a time. */
+async function lockImage(tx: Tx, id: ImageId): Promise<void> {
+  await tx.selectFrom('images').select('id').where('id', '=', id).forNoKeyUpdate().execute()
+}
+
+async function insertWarm(tx: Tx, spec: WarmSpec): Promise<void> {
+  const id = newId('mch')
+  const slot = await takeUidSlot(tx, id)
+  await tx
+    .insertInto('warm_machines')
+    .values({ id, uid_slot: slot, ...spec })
+    .execute()
+}
+
+async function endWarm(tx: Tx, ids: readonly MachineId[]): Promise<void> {
+  await tx
+    .updateTable('warm_machines')
+    .set({ state: 'ending', attempts: 0, next_attempt_at: sql`now()` })
+    .where('id', 'in', ids)
+    .execute()
+}
+
+/** Warm machines that are due to be made or ended, as claimed by this worker. */
+export async function claimWarm(
+  app: Pick<App, 'db' | 'timing'>,
+  workerId: string,
+  limit: number,
+): Promise<WarmMachineRow[]> {
+  const due = app.db
+    .selectFrom('warm_machines')
+    .select('id')
+    .where('state', '!=', 'ready')
+    .where('next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
+    .orderBy('next_attempt_at')
+  return claimDue(app, 'warm_machines', due, { workerId, limit })
+}
+
+/** Whether the claim that the row was read with still holds, and the machine is still wanted. */
+export async function isStillMaking(db: Database, row: WarmMachineRow): Promise<boolean> {
+  const held = await db
+    .selectFrom('warm_machines')
+    .select('id')
+    .where(claimOf(row))
+    .where('state', '=', 'making')
+    .executeTakeFirst()
+  return held !== undefined
+}
+
+/** Offers a frozen machine to creates. False, without an effect, if `isStillMaking` is. */
+export async function recordReady(app: Pick<App, 'db'>, row: WarmMachineRow): Promise<boolean> {
+  const { numUpdatedRows } = await app.db
+    .updateTable('warm_machines')
+    .set({ state: 'ready', ready_at: sql`clock_timestamp()`, attempts: 0 })
+    .where(claimOf(row))
+    .where('state', '=', 'making')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+function claimOf({ id, claimed_by: claim }: WarmMachineRow) {
+  return sql<boolean>`id = ${id} and claimed_by = ${claim} and claimed_until > clock_timestamp()`
+}
+
+/** Takes a machine out of the pool until it is ready again. One that was taken is left alone. */
+export async function makeAgain(
+  app: Pick<App, 'db'>,
+  { id, generation }: MachineRef,
+): Promise<void> {
+  await app.db
+    .updateTable('warm_machines')
+    .set({ state: 'making', next_attempt_at: sql`now()` })
+    .where('id', '=', id)
+    .where('generation', '=', generation)
+    .where('state', '=', 'ready')
+    .execute()
+}
+
+/** Takes those out of the pool for a moment that wait frozen for longer than that. */
+export async function refreshWarm(app: Pick<App, 'db'>, ms: number): Promise<void> {
+  await app.db
+    .updateTable('warm_machines')
+    .set({ state: 'making', next_attempt_at: sql`now()` })
+    .where('state', '=', 'ready')
+    .where('ready_at', '<', sql<Date>`clock_timestamp() - make_interval(secs => ${ms / 1000})`)
+    .execute()
+}
+
+/** A step failed. What it left is given up with its generation. False if the claim no longer holds. */
+export async function recordFailure(
+  app: Pick<App, 'db'>,
+  row: WarmMachineRow,
+  delayMs: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await app.db
+    .updateTable('warm_machines')
+    .set({
+      next_attempt_at: inMs(delayMs),
+      attempts: sql`attempts + 1`,
+      generation: sql`generation + 1`,
+    })
+    .where(claimOf(row))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Removes the row of a machine whose disk is gone. */
+export async function forgetWarm(app: Pick<App, 'db'>, id: MachineId): Promise<void> {
+  await app.db.transaction().execute(async (tx) => {
+    const { numDeletedRows } = await tx
+      .deleteFrom('warm_machines')
+      .where('id', '=', id)
+      .where('state', '=', 'ending')
+      .executeTakeFirst()
+    if (numDeletedRows > 0n) await freeUidSlot(tx, id)
+  })
+}
+
+export async function listWarm(db: Database): Promise<WarmMachineRow[]> {
+  return db.selectFrom('warm_machines').selectAll().execute()
+}

@@ -1,0 +1,86 @@
+import type { ImageId } from '@computer/contract'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { freemem } from 'node:os'
+import { join } from 'node:path'
+import { guestDir } from '../../config.ts'
+import type { WarmMachineRow } from '../../db/database.ts'
+import { getSize } from '../../domain/accounts/plans.ts'
+import { getDefaultImage } from '../../domain/disks/images.ts'
+import { isAnyStarting } from '../../domain/machines/work-queue.ts'
+import {
+  fitPool,
+  listWarm,
+  makeAgain,
+  refreshWarm,
+} from '../../domain/warm-machines/warm-machines.ts'
+import type { EngineMachine } from '../../drivers/machine-driver.ts'
+import { pause } from '../../pace.ts'
+import { logFailure } from '../queue.ts'
+import type { WorkerApp } from '../worker-app.ts'
+
+/*
+ * Keeps as many warm machines as the server is configured for (COMPUTER_WARM_MACHINES), of the default
+ * image, in the default size, with the agent of this build.
+ */
+
+/** The size of machines that request none. */
+const size = 'small'
+/** With less free memory than this, none is added. */
+const leastFreeBytes = 2 ** 30
+
+export async function keepWarm(app: WorkerApp, signal: AbortSignal): Promise<void> {
+  // A build replaces the agent before this process starts.
+  const agentBuild = await readAgentBuild(app)
+  while (!signal.aborted) {
+    await logFailure(app, () => tendPool(app, agentBuild))
+    await pause(app.timing.warmPollMs, signal)
+  }
+}
+
+async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
+  const image = await getDefaultImage(app.db)
+  if (!image) return
+  const { cpu, memory_mb, disk_gb } = await getSize(app.db, size)
+  const spec = {
+    image_id: image.id,
+    size,
+    cpu,
+    memory_mb,
+    disk_gb,
+    agent_build: agentBuild,
+  } as const
+  await fitPool(app, spec, {
+    count: app.config.warmMachines,
+    mayAdd: await mayAdd(app, image.id),
+  })
+  await refreshWarm(app, app.timing.warmFreshMs)
+}
+
+/** Machines of users come first, and memory is theirs. */
+async function mayAdd(app: WorkerApp, imageId: ImageId): Promise<boolean> {
+  const known = (await listWarm(app.db)).filter(({ state }) => state !== 'ending')
+  if (known.length >= app.config.warmMachines || freemem() < leastFreeBytes) return false
+  return !(await isAnyStarting(app.db)) && app.driver.hasImage(imageId)
+}
+
+/** Those that went down, or that run although they should wait frozen, are made again. */
+export async function reconcileWarm(
+  app: WorkerApp,
+  rows: readonly WarmMachineRow[],
+  instances: readonly EngineMachine[],
+): Promise<void> {
+  const isFrozen = (row: WarmMachineRow) =>
+    instances.some(
+      ({ ref, isFrozen }) => isFrozen && ref.id === row.id && ref.generation === row.generation,
+    )
+  for (const row of rows) {
+    if (row.state === 'ready' && !isFrozen(row)) await makeAgain(app, row)
+  }
+}
+
+/** The main file of an agent names the digest of its program. */
+async function readAgentBuild({ config }: Pick<WorkerApp, 'config'>): Promise<string> {
+  const main = await readFile(join(guestDir(config), 'agent.mjs')).catch(() => '')
+  return createHash('sha256').update(main).digest('hex').slice(0, 32)
+}
