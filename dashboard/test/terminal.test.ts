@@ -98,6 +98,27 @@ test('without a name in the address the newest free terminal is shown', async (t
   await page.locator('[data-status=open]').waitFor()
 })
 
+test('a terminal that the list names before the call that opens it is answered is shown once', async (t) => {
+  const { id } = await createMachine(dashboard)
+  const { page, screen, shows, run } = await openTerminals(t, dashboard, id)
+  const listed = Promise.withResolvers<void>()
+  await page.route('**/terminals', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue()
+    const response = await route.fetch()
+    await listed.promise
+    await route.fulfill({ response })
+  })
+  await page.getByRole('button', { name: 'New terminal', exact: true }).first().click()
+  // The page lists the terminals of other programs from time to time, and shows one of them.
+  await page.waitForURL((url) => url.searchParams.has('terminal'))
+  const answered = page.waitForResponse((one) => one.request().method() === 'POST')
+  listed.resolve()
+  await answered
+  await run('echo once-$((40 + 2))')
+  await shows('once-42')
+  assert.equal(await screen.count(), 1)
+})
+
 test('a terminal that another window shows says so, and a new one is opened beside it', async (t) => {
   const { id } = await createMachine(dashboard, 'shared')
   const first = await openTerminals(t, dashboard, id)

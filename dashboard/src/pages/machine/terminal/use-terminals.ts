@@ -98,7 +98,11 @@ export function useTerminals() {
     /** Shows a terminal that this page has just opened, in place of one that has ended. */
     showNew: (id: string, inPlaceOf?: string) => {
       setLeaving(inPlaceOf)
-      setVisited((old) => [...old.filter((one) => one.id !== inPlaceOf), { id, isNew: true }])
+      setVisited((old) => {
+        const others = old.filter((one) => one.id !== inPlaceOf)
+        // The list may have named it before the call was answered, and it is shown already.
+        return others.some((one) => one.id === id) ? others : [...others, { id, isNew: true }]
+      })
       show(id, inPlaceOf !== undefined)
     },
     close: async (entry: TerminalEntry) => {
