@@ -6,6 +6,7 @@ import { bench as firstPicture } from './rows/a13-first-picture.ts'
 import { bench as attacks } from './rows/r12-attacks.ts'
 import { bench as hostileAgent } from './rows/r20-hostile-agent.ts'
 import { bench as create } from './rows/s01-create.ts'
+import { bench as manyCreates } from './rows/s03-many-creates.ts'
 import { bench as firstClick } from './rows/s04-first-click.ts'
 import { bench as fork } from './rows/s05-fork.ts'
 import { bench as snapshot } from './rows/s06-snapshot.ts'
@@ -47,6 +48,7 @@ import { describeRuns } from './trace.ts'
  */
 const benches: readonly Bench[] = [
   create,
+  manyCreates,
   firstClick,
   fork,
   snapshot,

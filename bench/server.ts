@@ -7,15 +7,23 @@ import { startRealServer, type RealServer } from '../e2e/harness/server.ts'
 /** The measured server. The baselines use the engine of its data folder, on this host. */
 type BenchServer = AsyncDisposable & Pick<RealServer, 'api' | 'dataDir'>
 
+const options = { previewDomain: 'preview.test', trustProxy: '127.0.0.1' }
+
+/** Another server, whose creates find a machine that was booted in advance. */
+export function openServerWithPool(): Promise<RealServer> {
+  return startRealServer({ ...options, warmMachines: 1 })
+}
+
 /**
  * Connects to the server at COMPUTER_BASE_URL, with COMPUTER_API_KEY or the owner's key of its data
- * folder (COMPUTER_DATA). Without that URL, starts a server that its disposal removes completely.
+ * folder (COMPUTER_DATA). Without that URL, starts a server without a pool, which its disposal removes
+ * completely.
  */
 export async function openServer(env = process.env): Promise<BenchServer> {
   const baseUrl = env['COMPUTER_BASE_URL']
   if (baseUrl === undefined) {
     shareImageCache(env)
-    return startRealServer({ previewDomain: 'preview.test', trustProxy: '127.0.0.1' })
+    return startRealServer({ ...options, warmMachines: 0 })
   }
   const dataDir = env['COMPUTER_DATA'] ?? '/var/lib/computer'
   await requireEngine(dataDir)

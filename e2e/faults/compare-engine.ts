@@ -40,6 +40,11 @@ export function compareEngine(rows: Rows, instances: readonly Instance[]): strin
     if (instance) problems.push(...compareMachine(row, instance))
     else if (!mayLack) problems.push(`${row.id} is ${row.state} and has no instance`)
   }
+  for (const row of rows.warm) {
+    const instance = take(nameOf(row))
+    if (instance) problems.push(...compareMachine({ ...row, state: 'running' }, instance))
+    else problems.push(`${row.id} is in the pool and has no instance`)
+  }
   for (const { id, state } of rows.captures) {
     const instance = take(captureNameOf(id))
     if (state === 'ready' && !instance) problems.push(`${id} is ready and has no copy`)
@@ -50,7 +55,10 @@ export function compareEngine(rows: Rows, instances: readonly Instance[]): strin
   return problems
 }
 
-function compareMachine(row: MachineRow, { status, config }: Instance): string[] {
+function compareMachine(
+  row: Pick<MachineRow, 'id' | 'state' | 'uid_slot'>,
+  { status, config }: Instance,
+): string[] {
   const expected = row.state === 'running' ? 'Running' : 'Stopped'
   const base = String(uidBase + row.uid_slot * 65_536)
   return [

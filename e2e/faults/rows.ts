@@ -4,7 +4,9 @@ import {
   type CaptureRow,
   type Database,
   type MachineRow,
+  type WarmMachineRow,
 } from '../../server/src/db/database.ts'
+import { listWarm } from '../../server/src/domain/warm-machines/warm-machines.ts'
 import { compareBilling } from './compare-billing.ts'
 import { checkMeters } from '../../server/test/meter-checks.ts'
 import { databaseUrl } from '../../server/src/host/postgres.ts'
@@ -13,6 +15,7 @@ import { databaseUrl } from '../../server/src/host/postgres.ts'
 export type Rows = {
   readonly machines: readonly MachineRow[]
   readonly captures: readonly CaptureRow[]
+  readonly warm: readonly WarmMachineRow[]
   /** The ULIDs of all machines and captures that ever existed. */
   readonly ids: readonly string[]
 }
@@ -36,10 +39,12 @@ export function openRows(dataDir: string): RowsReader {
     async read() {
       const all = await db.selectFrom('machines').selectAll().execute()
       const captures = await db.selectFrom('captures').selectAll().execute()
+      const warm = await listWarm(db)
       return {
         machines: all.filter((row) => row.deleted_at === null),
         captures,
-        ids: [...all, ...captures].map(({ id }) => id.slice('mch_'.length)),
+        warm,
+        ids: [...all, ...captures, ...warm].map(({ id }) => id.slice('mch_'.length)),
       }
     },
     findUnsettled: () => findUnsettled(db),
@@ -51,7 +56,14 @@ export function openRows(dataDir: string): RowsReader {
       return found
     },
     async dump() {
-      const tables = ['machines', 'captures', 'snapshots', 'templates', 'machine_events'] as const
+      const tables = [
+        'machines',
+        'warm_machines',
+        'captures',
+        'snapshots',
+        'templates',
+        'machine_events',
+      ] as const
       const dump: Record<string, unknown> = {}
       for (const table of tables) {
         dump[table] = await db.selectFrom(table).selectAll().orderBy('id').execute()
@@ -79,28 +91,36 @@ async function findUnsettled(db: Database): Promise<string | null> {
     .select(['id', 'state', 'error as last_error'])
     .where('state', 'in', ['pending', 'deleting'])
     .execute()
-  const busy = [...machines, ...captures]
+  const warm = await db
+    .selectFrom('warm_machines')
+    .select((eb) => ['id', 'state', eb.val('').as('last_error')])
+    .where('state', '!=', 'ready')
+    .execute()
+  const busy = [...machines, ...captures, ...warm]
   if (busy.length === 0) return null
   return busy.map(({ id, state, last_error: why }) => `${id} ${state} ${why ?? ''}`).join('; ')
 }
 
-/** A machine exclusively owns a range of host uids while its disk exists. */
+/** A machine, of a user or of the pool, exclusively owns a range of host uids while its disk exists. */
 async function compareUidSlots(db: Database): Promise<string[]> {
+  const owners = db
+    .selectFrom('machines')
+    .select(['id', 'uid_slot'])
+    .where('deleted_at', 'is', null)
+    .unionAll(db.selectFrom('warm_machines').select(['id', 'uid_slot']))
   const rows = await db
     .selectFrom('uid_slots')
-    .fullJoin('machines', (join) =>
+    .fullJoin(owners.as('owners'), (join) =>
       join
-        .onRef('machines.id', '=', 'uid_slots.machine_id')
-        .onRef('machines.uid_slot', '=', 'uid_slots.slot')
-        .on('machines.deleted_at', 'is', null),
+        .onRef('owners.id', '=', 'uid_slots.machine_id')
+        .onRef('owners.uid_slot', '=', 'uid_slots.slot'),
     )
-    .select(['uid_slots.slot', 'uid_slots.machine_id', 'machines.id', 'machines.deleted_at'])
-    .where((eb) => eb.or([eb('machine_id', 'is not', null), eb('machines.id', 'is not', null)]))
+    .select(['uid_slots.slot', 'uid_slots.machine_id', 'owners.id'])
+    .where((eb) => eb.or([eb('machine_id', 'is not', null), eb('owners.id', 'is not', null)]))
     .execute()
-  return rows.flatMap(({ slot, machine_id: owner, id, deleted_at: deletedAt }) => {
+  return rows.flatMap(({ slot, machine_id: owner, id }) => {
     if (owner !== null && id === null) return [`uid slot ${slot} is still owned by ${owner}`]
-    if (owner === null && deletedAt === null) return [`${id} has no uid slot`]
-    return []
+    return owner === null ? [`${id} has no uid slot`] : []
   })
 }
 

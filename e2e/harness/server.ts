@@ -37,7 +37,12 @@ export type RealServer = AsyncDisposable & {
   countMachines(): Promise<number>
 }
 
-export type ServerOptions = { readonly previewDomain?: string; readonly trustProxy?: string }
+export type ServerOptions = {
+  readonly previewDomain?: string
+  readonly trustProxy?: string
+  /** The pool of machines that are booted in advance; otherwise that of every server. */
+  readonly warmMachines?: number
+}
 
 /**
  * Starts `computer up` with a data folder and ports of its own; only the image cache is shared. The
@@ -53,6 +58,9 @@ export async function startRealServer(options: ServerOptions = {}): Promise<Real
     env: {
       ...env,
       COMPUTER_PREVIEW_PUBLIC_PORT: previewPort,
+      ...(options.warmMachines !== undefined && {
+        COMPUTER_WARM_MACHINES: String(options.warmMachines),
+      }),
       ...(options.trustProxy && { COMPUTER_TRUST_PROXY: options.trustProxy }),
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -13,8 +13,8 @@ import {
   type ServerOptions,
 } from './server.ts'
 
-/** The options of all servers that test files share. */
-export const sharedServerOptions: ServerOptions = { previewDomain: 'localhost' }
+/** The options of all servers that test files share. What files need of the pool, they test on their own. */
+export const sharedServerOptions: ServerOptions = { previewDomain: 'localhost', warmMachines: 0 }
 
 /**
  * The server of this runner of `npm test` (COMPUTER_TEST_SERVER), with a new organization, owner and API
