@@ -14,31 +14,28 @@ import { steps } from './steps.ts'
 const stage = await setStage({ after })
 const { db, organizationId } = stage
 
-test(
-  'final stays final, no interval is negative or overlaps, and the log gives what is billed, whatever the clocks do',
-  { timeout: Infinity },
-  async () => {
-    await tryProperty(
-      fc.asyncProperty(steps, steps, async (before, later) => {
-        await stage.reset()
-        for (const step of before) await stage.apply(step)
-        await stage.finish()
-        const finals = await stage.readFinals()
-        assert.ok(finals.size > 0)
-        for (const step of later) {
-          await stage.apply(step)
-          if (step.kind !== 'close') continue
-          for (const [start, answer] of await stage.readFinals(finals)) finals.set(start, answer)
-        }
-        await stage.finish()
-        const last = await stage.readFinals()
-        for (const [start, answer] of finals) assert.equal(last.get(start), answer)
-        await checkIntervals(db)
-        assert.deepEqual((await verifyPeriods(db, organizationId)).differences, [])
-      }),
-    )
-  },
-)
+test('final stays final, no interval is negative or overlaps, and the log gives what is billed, whatever the clocks do', async () => {
+  await tryProperty(
+    fc.asyncProperty(steps, steps, async (before, later) => {
+      await stage.reset()
+      for (const step of before) await stage.apply(step)
+      await stage.finish()
+      const finals = await stage.readFinals()
+      assert.ok(finals.size > 0)
+      for (const step of later) {
+        await stage.apply(step)
+        if (step.kind !== 'close') continue
+        for (const [start, answer] of await stage.readFinals(finals)) finals.set(start, answer)
+      }
+      await stage.finish()
+      const last = await stage.readFinals()
+      for (const [start, answer] of finals) assert.equal(last.get(start), answer)
+      await checkIntervals(db)
+      assert.deepEqual((await verifyPeriods(db, organizationId)).differences, [])
+    }),
+    { share: 0.4 },
+  )
+})
 
 test('a period that is closed as the clock is set back counts what is open to its end', async () => {
   await stage.reset()

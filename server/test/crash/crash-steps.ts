@@ -31,8 +31,8 @@ export type Operation<Subject> = {
 /** Cases run concurrently, each with a server of its own, because they mostly wait. */
 const concurrency = 3
 
-/** Each case has the time limit of a test. All cases of a kind together have none. */
-const kindOptions = { concurrency, timeout: Infinity }
+/** Each case has the time limit of a test. All cases of a kind together have ten minutes. */
+const kindOptions = { concurrency, timeout: 600_000 }
 
 const kinds: Readonly<Record<string, (fate: Fate) => boolean>> = {
   'dies before a call': ({ ending, at }) => ending === 'before' && !isWrite(at),
