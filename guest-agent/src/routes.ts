@@ -15,10 +15,12 @@ import {
 import { GuestSecrets } from '@computer/contract/guest-secrets'
 import { guestStreams } from '@computer/contract/guest-streams'
 import { join } from 'node:path'
+import { attempt } from './attempt.ts'
 import { parse, parseBody } from './body.ts'
 import type { Config } from './config.ts'
 import { Desktop } from './desktop/desktop.ts'
 import { performInput, releaseInput } from './desktop/input.ts'
+import { makeLogin } from './exec/environment.ts'
 import { runCommand } from './exec/run.ts'
 import { ShellPool } from './exec/shell-pool.ts'
 import { Fence } from './fence.ts'
@@ -72,6 +74,10 @@ export function createRoutes(config: Config): Routes {
     identity: async ({ body }) => {
       await identity.apply(await parseBody(GuestIdentity, body))
       await releaseBoot(config)
+      // After the response. The first command then finds a shell that waits for it.
+      setTimeout(() => {
+        void attempt('start a shell', () => void shells.warm(makeLogin(loginOf('agent'))))
+      }, 1).unref()
       return { json: {} }
     },
     setSecrets: async ({ body }) => {

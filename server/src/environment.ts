@@ -163,7 +163,7 @@ export const environment = z.object({
   }),
   COMPUTER_WARM_MACHINES: z.coerce.number().int().min(0).max(100).optional().meta({
     description:
-      'This many machines are [booted in advance](self-hosting.md#machines-that-are-there-at-once), so that a create takes one; `0`: none',
+      'This many [warm machines](self-hosting.md#warm-machines) are kept, which creates take; `0`: none',
     unset: '1, or 0 on a host with less than 6 GB of memory',
   }),
   COMPUTER_SECRETS_KEYRING: path.optional().meta({

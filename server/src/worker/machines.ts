@@ -122,9 +122,10 @@ async function finishBoot(app: WorkerApp, machine: MachineRow, slot: Slot): Prom
 /** Wakes a machine that was taken from the pool (warm/), or makes it anew if it does not answer. */
 async function takeOver(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
   try {
-    await app.driver.wake(specOf(app, machine))
+    // It answers as soon as it is thawed, which is before its limits have been compared.
     const boot = () => span('boot', {}, () => awaitBoot(app, machine, app.timing.wakeTimeoutMs))
-    if (!(await slot.away(boot))) return
+    const [, isBooted] = await Promise.all([app.driver.wake(specOf(app, machine)), slot.away(boot)])
+    if (!isBooted) return
   } catch (error) {
     if (error instanceof DriverError && error.ofEngine) throw error
     const fields = { err: error, machine_id: machine.id }

@@ -192,3 +192,17 @@ export async function forgetWarm(app: Pick<App, 'db'>, id: MachineId): Promise<v
 export async function listWarm(db: Database): Promise<WarmMachineRow[]> {
   return db.selectFrom('warm_machines').selectAll().execute()
 }
+
+/** The machines of the last 24 hours, and how many of them were taken warm. */
+export async function countTaken(
+  db: Database,
+): Promise<{ readonly created: number; readonly taken: number }> {
+  return db
+    .selectFrom('machines')
+    .select((eb) => [
+      eb.fn.countAll<number>().as('created'),
+      eb.fn.count<number>('requested_id').as('taken'),
+    ])
+    .where('created_at', '>', sql<Date>`now() - interval '24 hours'`)
+    .executeTakeFirstOrThrow()
+}

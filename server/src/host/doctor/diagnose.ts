@@ -6,6 +6,7 @@ import { kernelChecks } from './kernel.ts'
 import { networkChecks } from './network.ts'
 import { previewChecks } from './previews.ts'
 import { storageChecks } from './storage.ts'
+import { warmChecks } from './warm.ts'
 
 /*
  * Checks whether this host can run the server, without changing anything on it. `computer doctor` runs
@@ -20,6 +21,7 @@ const allChecks: readonly Check[] = [
   ...engineChecks,
   ...networkChecks,
   ...previewChecks,
+  ...warmChecks,
 ]
 
 export async function diagnose(

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { after, before, test } from 'node:test'
+import { pino } from 'pino'
+import { openDatabase, type Database, type WarmMachineRow } from '../server/src/db/database.ts'
+import { listWarm } from '../server/src/domain/warm-machines/warm-machines.ts'
+import { findPayloadGroup } from '../server/src/drivers/incus/payload-group.ts'
+import { storageName } from '../server/src/drivers/incus/disks/host-pool.ts'
+import { nameOf } from '../server/src/drivers/incus/instance.ts'
+import { databaseUrl } from '../server/src/host/postgres.ts'
+import { eventually } from './harness/polling.ts'
+import { startRealServer, type RealServer } from './harness/server.ts'
+
+/* Warm machines of a real server. The tests share it, and each builds on those before it. */
+
+let server: RealServer
+let db: Database
+let first = ''
+
+before(async () => {
+  server = await startRealServer({ warmMachines: 1 })
+  db = openDatabase(databaseUrl(server.dataDir), {
+    log: pino({ level: 'silent' }),
+    maxConnections: 1,
+  })
+})
+after(async () => {
+  await db?.destroy()
+  await server?.[Symbol.asyncDispose]()
+})
+
+test('a machine that waits uses no processor, and survives a restart of the worker', async () => {
+  const waiting = await untilReady()
+  const used = await cpuOf(waiting)
+  await server.kill('worker')
+  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  assert.equal(await cpuOf(waiting), used)
+  assert.equal((await untilReady()).id, waiting.id)
+})
+
+test('a create takes it, in its own size and under its own name, and its desktop is up', async () => {
+  const waiting = await untilReady()
+  const input = { name: 'taken', size: 'large', metadata: { team: 'shop' } }
+  const machine = await server.api.ok('POST', '/v1/machines', input)
+  first = machine.id
+  assert.deepEqual([machine.id, machine.state, machine.size], [waiting.id, 'running', 'large'])
+  const display = await server.api.ok('GET', `/v1/machines/${first}/display`)
+  assert.equal(display.up, true)
+  assert.equal(await run(first, 'hostname; cat /etc/hostname'), 'taken\ntaken\n')
+  assert.equal(await run(first, 'getent hosts taken | cut -d" " -f1'), '127.0.1.1\n')
+  const [memory, disk] = (
+    await run(first, `awk '/MemTotal/ { print $2 }' /proc/meminfo; df --output=size / | tail -1`)
+  )
+    .trim()
+    .split('\n')
+    .map(Number)
+  assert.equal(memory! / 2 ** 20, machine.memory_mb / 1024)
+  assert.ok(disk! / 2 ** 20 > machine.disk_gb * 0.9, `the disk has ${disk} KiB`)
+})
+
+test('what was taken is a machine like any other: it has a network, secrets, stops and starts', async () => {
+  await run(first, 'getent ahostsv4 localhost && ip route get 1.1.1.1', 'root')
+  await server.api.ok('PUT', `/v1/machines/${first}/secrets/TOKEN`, { value: 'word' })
+  await eventually(
+    'the secret is there',
+    async () => (await run(first, 'printenv TOKEN || true')) === 'word\n',
+  )
+  await run(first, 'echo kept > kept; sync')
+  await server.api.ok('POST', `/v1/machines/${first}/stop?wait=60`)
+  await server.api.ok('POST', `/v1/machines/${first}/start?wait=60`)
+  assert.equal(await run(first, 'cat kept; hostname; printenv TOKEN'), 'kept\ntaken\nword\n')
+})
+
+test('the next one shares nothing that identifies the first', async () => {
+  const waiting = await untilReady()
+  const second = await server.api.ok('POST', '/v1/machines', { name: 'second' })
+  assert.equal(second.id, waiting.id)
+  const facts = `cat /etc/machine-id /sys/class/net/eth0/address
+    hostname -I; sudo cat /var/lib/computer/machine`
+  const [ofFirst, ofSecond] = await Promise.all([run(first, facts), run(second.id, facts)])
+  const [firstFacts, secondFacts] = [ofFirst, ofSecond].map((text) => text.trim().split('\n'))
+  assert.equal(firstFacts!.length, 4)
+  for (const fact of secondFacts!) assert.ok(!firstFacts!.includes(fact), fact)
+  assert.deepEqual([firstFacts!.at(-1), secondFacts!.at(-1)], [first, second.id])
+  const { data } = await server.api.ok('GET', '/v1/machines')
+  assert.deepEqual(
+    data.map(({ name }: { name: string }) => name),
+    ['second', 'taken'],
+  )
+})
+
+/** The machine that waits, frozen, once there is one. */
+async function untilReady(): Promise<WarmMachineRow> {
+  return eventually(
+    'a warm machine is ready',
+    async () => (await listWarm(db)).find(({ state }) => state === 'ready'),
+    { withinMs: 60_000 },
+  )
+}
+
+/** The processor time of all that runs in the machine, in nanoseconds. */
+async function cpuOf(row: WarmMachineRow): Promise<string> {
+  const group = await findPayloadGroup(storageName('computer', nameOf(row)))
+  assert.ok(group, 'the machine runs')
+  const name = group.split('/').at(-1)!
+  return readFile(`/sys/fs/cgroup/cpuacct/${name}/cpuacct.usage`, 'utf8').catch(async () => {
+    const stat = await readFile(`${group}/cpu.stat`, 'utf8')
+    return /^usage_usec (\d+)$/m.exec(stat)![1]!
+  })
+}
+
+function run(id: string, script: string, user: 'agent' | 'root' = 'agent'): Promise<string> {
+  return server.api.run(id, ['sh', '-c', script], { user })
+}

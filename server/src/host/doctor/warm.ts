@@ -1,0 +1,49 @@
+import { pino } from 'pino'
+import type { Config } from '../../config.ts'
+import { openDatabase, type WarmMachineRow } from '../../db/database.ts'
+import { findDatabaseDelay } from '../../db/readiness.ts'
+import { countTaken, listWarm } from '../../domain/warm-machines/warm-machines.ts'
+import { databaseUrl } from '../postgres.ts'
+import { ok, warn, type Check, type Finding } from './check.ts'
+
+/** A machine that is not ready after so many tries will hardly be after the next. */
+const manyAttempts = 3
+
+export const warmChecks: readonly Check[] = [
+  { name: 'warm machines', concerns: 'server', isSlow: true, run: (_, config) => describe(config) },
+]
+
+async function describe({ warmMachines, databaseUrl: url, dataDir }: Config): Promise<Finding> {
+  if (warmMachines === 0) return ok('none are kept (COMPUTER_WARM_MACHINES)')
+  const address = url ?? databaseUrl(dataDir)
+  if ((await findDatabaseDelay(address)) !== null) {
+    return ok(`${warmMachines} will be kept once the server runs`)
+  }
+  const db = openDatabase(address, { log: pino({ level: 'silent' }), maxConnections: 1 })
+  try {
+    const rows = await listWarm(db)
+    const { created, taken } = await countTaken(db)
+    const message =
+      `${describeReady(rows, warmMachines)}; of the ${created} machines that were created in the ` +
+      `last 24 hours, ${taken} were warm`
+    if (rows.every(({ attempts }) => attempts < manyAttempts)) return ok(message)
+    return warn(
+      `${message}; one could not be made in ${manyAttempts} tries`,
+      'Creates work, and take longer. The reason is in logs/worker.log.',
+    )
+  } finally {
+    await db.destroy()
+  }
+}
+
+function describeReady(rows: readonly WarmMachineRow[], wanted: number): string {
+  const ready = rows.filter(({ state }) => state === 'ready')
+  const ages = ready.map(({ created_at: since }) => Date.now() - since.getTime())
+  const oldest = ages.length === 0 ? '' : ` (the oldest made ${minutes(Math.max(...ages))} ago)`
+  return `${ready.length} of ${wanted} ready${oldest}`
+}
+
+function minutes(ms: number): string {
+  const whole = Math.round(ms / 60_000)
+  return whole === 1 ? 'a minute' : `${whole} minutes`
+}
