@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { after, before, test } from 'node:test'
 import { pino } from 'pino'
 import { openDatabase, type Database, type WarmMachineRow } from '../server/src/db/database.ts'
@@ -8,6 +9,7 @@ import { findPayloadGroup } from '../server/src/drivers/incus/payload-group.ts'
 import { storageName } from '../server/src/drivers/incus/disks/host-pool.ts'
 import { nameOf } from '../server/src/drivers/incus/instance.ts'
 import { databaseUrl } from '../server/src/host/postgres.ts'
+import { openTerminal, readGuide } from './harness/guide.ts'
 import { eventually } from './harness/polling.ts'
 import { startRealServer, type RealServer } from './harness/server.ts'
 
@@ -85,11 +87,38 @@ test('the next one shares nothing that identifies the first', async () => {
   )
 })
 
+test('machines of a template are kept warm, as the guide tells', async (t) => {
+  const input = { name: 'Tools', machine_id: first }
+  const { id } = await server.api.ok('POST', '/v1/templates', input)
+  await eventually('the template is ready', async () => {
+    return (await server.api.ok('GET', `/v1/templates/${id}`)).state === 'ready'
+  })
+  const guide = await readGuide('docs/self-hosting.md', {
+    from: '### Warm machines',
+    to: '## Letting others in',
+  })
+  const terminal = await openTerminal(t, dirname(process.execPath), server.guideEnv)
+  const output = await terminal.paste([`template=${id}`, ...guide])
+  assert.equal(output, 'kept warm of template Tools: 2\nkept warm of template Tools: 0\n')
+
+  await terminal.paste([`computer admin template set-warm ${id} 1`])
+  const waiting = await untilReady({ ofTemplate: true })
+  const machine = await server.api.ok('POST', '/v1/machines', { name: 'third', template: id })
+  assert.deepEqual([machine.id, machine.template_id], [waiting.id, id])
+  assert.equal(await run(machine.id, 'cat kept; hostname'), 'kept\nthird\n')
+  const said = await terminal.paste(['computer doctor | grep "warm machines"'])
+  assert.match(said, /of 2 ready.* of the \d machines .* \d were warm/)
+})
+
 /** The machine that waits, frozen, once there is one. */
-async function untilReady(): Promise<WarmMachineRow> {
+async function untilReady({ ofTemplate = false } = {}): Promise<WarmMachineRow> {
   return eventually(
     'a warm machine is ready',
-    async () => (await listWarm(db)).find(({ state }) => state === 'ready'),
+    async () =>
+      (await listWarm(db)).find(
+        ({ state, capture_id: captureId }) =>
+          state === 'ready' && (captureId !== null) === ofTemplate,
+      ),
     { withinMs: 60_000 },
   )
 }

@@ -43,6 +43,10 @@ export function parseCount(text: string): number {
   throw new InvalidArgumentError('Expected a positive integer.')
 }
 
+export function parseCountOrNone(text: string): number {
+  return text === '0' ? 0 : parseCount(text)
+}
+
 export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`
 }

@@ -1,15 +1,15 @@
-import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMachine } from '../src/domain/machines/creation.ts'
 import { registerImage } from '../src/domain/disks/images.ts'
+import { setWarm } from '../src/domain/operator/templates.ts'
 import { listWarm } from '../src/domain/warm-machines/warm-machines.ts'
 import { newId } from '../src/ids.ts'
-import { reconcileAll } from '../src/worker/reconcile.ts'
 import { runWorker } from '../src/worker/loop.ts'
-import { startTestServer, type Lifetime, type TestServer } from './harness.ts'
+import { onDisksOf } from './disks.ts'
 import { loseAnswers } from './one-key.ts'
 import { eventually, gone, settled } from './settled.ts'
+import { create, isFrozen, startWithPool, untilReady } from './warm-pool.ts'
 
 /* The pool of machines that are made in advance (COMPUTER_WARM_MACHINES). */
 
@@ -87,68 +87,59 @@ test('a list has a machine where its call belongs, however long it had waited', 
   assert.deepEqual([body.data[0].name, body.has_more], ['older', false])
 })
 
-test('forks and machines from templates are not taken from the pool', async (t) => {
+test('a fork is not taken from the pool', async (t) => {
   const { server, warm } = await startWithPool(t)
   const source = await create(server)
   assert.equal(source.id, warm)
-  await untilReady(server, 1)
-  const [next] = await listWarm(server.app.db)
+  const [next] = await untilReady(server, 1)
   const fork = await server.call('POST', `/v1/machines/${source.id}/fork`, {})
   assert.equal(fork.status, 201, JSON.stringify(fork.body))
   await settled(server, fork.body.id, 'running')
-  assert.notEqual(fork.body.id, next!.id)
+  assert.notEqual(fork.body.id, next)
 })
 
-for (const [fault, break_] of [
-  ['refuses to wake', ({ engine }) => engine.controls.failNext('wake', { retryable: true })],
-  ['is gone', ({ engine }, ref) => engine.controls.lose(ref)],
-  ['went down', ({ engine }, ref) => engine.controls.powerOff(ref)],
-  [
-    'does not answer',
-    ({ engine }, ref) =>
-      engine.controls.replaceAgent(ref, async () => {
-        throw new Error('nobody is there')
-      }),
-  ],
-] as [string, (server: TestServer, ref: { id: MachineId; generation: number }) => void][]) {
-  test(`a create succeeds although the machine that it took ${fault}`, async (t) => {
-    const { server, warm } = await startWithPool(t)
-    // Nobody notices before the create does.
-    await server.stopWorkers()
-    break_(server, { id: warm, generation: 1 })
-    const asked = create(server, { size: 'standard' })
-    await eventually(async () => (await listWarm(server.app.db)).length === 0 || undefined)
-    server.startWorker()
-    const machine = await asked
-    assert.deepEqual([machine.id, machine.state], [warm, 'running'])
-    const instance = (await server.app.driver.list()).find(({ ref }) => ref.id === warm)
-    assert.deepEqual([instance?.state, instance?.isFrozen], ['running', false])
-    const ran = await server.call('POST', `/v1/machines/${warm}/exec`, { command: ['echo', 'hi'] })
-    assert.equal(ran.body.stdout, 'hi\n')
+test('machines of a template are kept warm if an operator says so, and have its disk', async (t) => {
+  const { server, warm } = await startWithPool(t)
+  const disks = onDisksOf(server)
+  const source = await create(server, { size: 'standard' })
+  await disks.mark(source.id, 'installed')
+  const { body: template } = await server.call('POST', '/v1/templates', {
+    name: 'Tools',
+    machine_id: source.id,
   })
-}
+  await disks.templateIn(template.id, 'ready')
+  const cold = await create(server, { template: template.id, name: 'cold' })
+  await setWarm(server.app.db, template.id, 1)
+  const ready = await untilReady(server, 2)
+  const others = ready.filter((id) => id !== warm && id !== cold.id)
+  const machine = await create(server, { template: template.id, name: 'quick' })
+  assert.ok(others.includes(machine.id))
+  assert.deepEqual(
+    [machine.size, machine.template_id, machine.state],
+    ['standard', template.id, 'running'],
+  )
+  assert.equal(await disks.readMark(machine.id), 'installed')
+  const bytes = await server.app.db
+    .selectFrom('machines')
+    .select(['base_bytes', 'base_capture_id'])
+    .where('id', 'in', [machine.id, cold.id])
+    .execute()
+  assert.deepEqual(bytes[0], bytes[1])
 
-test('a machine that goes down, or wakes by itself while it waits, becomes ready again', async (t) => {
-  const { server, warm } = await startWithPool(t)
-  const ref = { id: warm, generation: 1 }
-  for (const disturb of [
-    () => server.engine.controls.powerOff(ref),
-    () => server.app.driver.thaw(ref),
-    () => server.engine.controls.lose(ref),
-  ]) {
-    await disturb()
-    await reconcileAll(server.app, Date.now() + 3_600_000)
-    await untilReady(server, 1)
-    assert.equal(await isFrozen(server, warm), true)
-  }
-  assert.equal((await create(server)).id, warm)
+  await untilReady(server, 2)
+  assert.equal((await server.call('DELETE', `/v1/templates/${template.id}`)).status, 204)
+  const [left] = await untilReady(server, 1)
+  await eventually(async () => (await listWarm(server.app.db)).length === 1 || undefined)
+  const [row] = await listWarm(server.app.db)
+  assert.deepEqual([row!.id, row!.capture_id], [left, null])
 })
 
-test('a reconciliation of everything leaves machines that wait alone', async (t) => {
+test('a template without a disk of its own has the machines of its image', async (t) => {
   const { server, warm } = await startWithPool(t)
-  await reconcileAll(server.app, Date.now() + 3_600_000)
-  assert.equal(await isFrozen(server, warm), true)
-  assert.equal((await create(server)).id, warm)
+  const { body: template } = await server.call('POST', '/v1/templates', { name: 'Plain' })
+  await assert.rejects(setWarm(server.app.db, template.id, 1), /no disk of its own/)
+  const machine = await create(server, { template: template.id })
+  assert.deepEqual([machine.id, machine.template_id], [warm, template.id])
 })
 
 test('machines that wait are thawed from time to time, and then wait again', async (t) => {
@@ -222,36 +213,3 @@ test('one call that runs twice at once takes one machine', async (t) => {
   const made = await Promise.all([1, 2].map(() => createMachine(server.app, actor, id, input)))
   assert.equal(made[0]!.id, made[1]!.id)
 })
-
-async function startWithPool(
-  t: Lifetime,
-  count = 1,
-  timing: NonNullable<Parameters<typeof startTestServer>[1]>['timing'] = {},
-) {
-  const server = await startTestServer(t, {
-    env: { COMPUTER_WARM_MACHINES: String(count) },
-    plan: 'startup',
-    timing,
-  })
-  const [first] = await untilReady(server, count)
-  return { server, warm: first! }
-}
-
-/** The ids of machines that wait, once there are so many. */
-async function untilReady({ app }: Pick<TestServer, 'app'>, count: number): Promise<MachineId[]> {
-  return eventually(async () => {
-    const ready = (await listWarm(app.db)).filter(({ state }) => state === 'ready')
-    return ready.length === count ? ready.map(({ id }) => id) : undefined
-  })
-}
-
-async function create(server: TestServer, input: Record<string, unknown> = {}) {
-  const { status, body } = await server.call('POST', '/v1/machines', input)
-  assert.equal(status, 201, JSON.stringify(body))
-  return body
-}
-
-/** Undefined for a machine that the engine does not have. */
-async function isFrozen({ app }: TestServer, id: MachineId): Promise<boolean | undefined> {
-  return (await app.driver.list()).find(({ ref }) => ref.id === id)?.isFrozen
-}

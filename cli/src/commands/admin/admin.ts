@@ -5,6 +5,7 @@ import { key } from './key.ts'
 import { loginLink } from './login-link.ts'
 import { org } from './org.ts'
 import { secrets } from './secrets.ts'
+import { template } from './template.ts'
 import { user } from './user.ts'
 
 export const admin = new Command('admin')
@@ -16,6 +17,7 @@ export const admin = new Command('admin')
   .addCommand(catalog)
   .addCommand(billing)
   .addCommand(key)
+  .addCommand(template)
   .addCommand(loginLink)
   .addCommand(secrets)
   .addHelpText(

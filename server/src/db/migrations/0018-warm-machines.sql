@@ -5,6 +5,8 @@ create table warm_machines (
   -- Whoever brings a machine to `ready` has frozen it before, and nobody touches it until it is taken.
   state text not null default 'making' check (state in ('making', 'ready', 'ending')),
   image_id text not null references images,
+  -- The disk of a template, or null for that of the image.
+  capture_id text,
   size text not null,
   cpu integer not null,
   memory_mb integer not null,
@@ -34,3 +36,6 @@ alter table machines add column requested_id text unique,
 drop index machines_of_organization;
 create index machines_of_organization on machines (organization_id, coalesce(requested_id, id) desc)
   where deleted_at is null;
+
+-- An operator keeps this many machines of the template warm.
+alter table templates add column warm integer not null default 0;

@@ -56,6 +56,7 @@ export type DisksTables = {
     snapshot_id: SnapshotId | null
     source_machine_id: MachineId | null
     created_at: At
+    warm: Generated<number>
   }
   meter_intervals: {
     id: Generated<number>

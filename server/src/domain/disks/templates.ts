@@ -97,6 +97,18 @@ export async function updateTemplate(
   return getTemplate(app.db, actor, id)
 }
 
+/** The templates whose machines an operator keeps warm, and whose disk is there. */
+export async function listWarmTemplates(db: Database) {
+  return db
+    .selectFrom('templates as t')
+    .innerJoin('captures as c', 'c.id', 't.capture_id')
+    .select(['t.warm', 't.size', 't.image_id', 't.capture_id'])
+    .where('t.warm', '>', 0)
+    .where('c.state', '=', 'ready')
+    .orderBy('t.id')
+    .execute()
+}
+
 /** Machines that were made from the template are not affected. */
 export async function deleteTemplate(
   app: Pick<App, 'db' | 'changes'>,

@@ -9,6 +9,7 @@ import { getSize, requireNoShrink } from '../accounts/plans.ts'
 import { requireBudgets } from '../budgets/start-check.ts'
 import { insertEvent } from '../events/events.ts'
 import { getMachine } from '../find-machine.ts'
+import { getCapture } from '../disks/captures.ts'
 import { resolveImage } from '../disks/images.ts'
 import { requireRoomForMachine } from './quota.ts'
 import { nameTaken } from './machines.ts'
@@ -16,7 +17,7 @@ import { generateMachineName } from '../names.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { requireDiskRoom } from '../disks/pool.ts'
 import { holdTemplate } from '../disks/templates.ts'
-import { takeWarm } from '../warm-machines/warm-machines.ts'
+import { takeWarm, type Taken } from '../warm-machines/warm-machines.ts'
 import { takeUidSlot } from './uid-slots.ts'
 
 type Creating = Pick<App, 'config' | 'db' | 'changes'>
@@ -113,9 +114,7 @@ export async function insertMachine(
       ...createdBy(actor),
       ...runBy(actor),
       labels,
-      ...(warm
-        ? { ...warm, last_generation: warm.generation, requested_id: plan.id, is_frozen: true }
-        : { uid_slot: await takeUidSlot(tx, plan.id) }),
+      ...(warm ? await takenColumns(tx, plan, warm) : { uid_slot: await takeUidSlot(tx, plan.id) }),
     })
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -127,9 +126,22 @@ export async function insertMachine(
   return machine
 }
 
-/** Machines of the pool have only what their image has, and run. */
+/** Machines of the pool have what their image or their template has, and run. */
 function isFromPool(plan: NewMachine): boolean {
-  return plan.base_capture_id === null && plan.wanted === 'running'
+  const isFork = plan.base_capture_id !== null && plan.template_id === null
+  return !isFork && plan.wanted === 'running'
+}
+
+/** The columns of a machine that takes the place of a warm one. Its disk is made already. */
+async function takenColumns(tx: Tx, plan: NewMachine, warm: Taken) {
+  const base = plan.base_capture_id && (await getCapture(tx, plan.base_capture_id))
+  return {
+    ...warm,
+    last_generation: warm.generation,
+    requested_id: plan.id,
+    is_frozen: true,
+    ...(base && { base_capture_id: null, base_bytes: base.size_bytes ?? 0 }),
+  }
 }
 
 export type NewMachine = Pick<

@@ -14,18 +14,21 @@ import { freeUidSlot, takeUidSlot } from '../machines/uid-slots.ts'
  */
 
 /** What a machine must be made from to be taken warm. Its limits are set when it is woken. */
-export type WarmPlan = Pick<MachineRow, 'image_id' | 'disk_gb'>
+export type WarmPlan = Pick<MachineRow, 'image_id' | 'base_capture_id' | 'disk_gb'>
+
+export type Taken = Pick<WarmMachineRow, 'id' | 'uid_slot' | 'generation'>
 
 /**
  * Takes a warm machine for a create: from the commit on, it is that of a machine with its id, its uid slot
  * and its generation. Undefined when none is ready, or another call is just taking it.
  */
-export async function takeWarm(tx: Tx, plan: WarmPlan) {
+export async function takeWarm(tx: Tx, plan: WarmPlan): Promise<Taken | undefined> {
   const ready = tx
     .selectFrom('warm_machines')
     .select('id')
     .where('state', '=', 'ready')
     .where('image_id', '=', plan.image_id)
+    .where('capture_id', 'is not distinct from', plan.base_capture_id)
     // A disk never shrinks.
     .where('disk_gb', '<=', plan.disk_gb)
     .orderBy('ready_at')
@@ -38,20 +41,23 @@ export async function takeWarm(tx: Tx, plan: WarmPlan) {
 
 export type WarmSpec = Pick<
   WarmMachineRow,
-  'image_id' | 'size' | 'cpu' | 'memory_mb' | 'disk_gb' | 'agent_build'
+  'image_id' | 'capture_id' | 'size' | 'cpu' | 'memory_mb' | 'disk_gb' | 'agent_build'
 >
+/** How many warm machines of a kind there should be. */
+export type Wanted = { readonly spec: WarmSpec; readonly count: number }
 
 /**
- * Brings the pool to `count` warm machines of the spec: ends others and, if it may, adds what is missing.
- * Several workers that do this at once end with that many.
+ * Brings the pool to what is wanted: ends others and, if it may, adds what is missing. Several workers that
+ * do this at once end with the same.
  */
 export async function fitPool(
   app: Pick<App, 'db'>,
-  spec: WarmSpec,
-  { count, mayAdd }: { readonly count: number; readonly mayAdd: boolean },
+  imageId: ImageId,
+  wanted: readonly Wanted[],
+  mayAdd: boolean,
 ): Promise<void> {
   await app.db.transaction().execute(async (tx) => {
-    await lockImage(tx, spec.image_id)
+    await lockPool(tx, imageId)
     const rows = await tx
       .selectFrom('warm_machines')
       .selectAll()
@@ -60,11 +66,15 @@ export async function fitPool(
       .orderBy(sql`ready_at nulls last`)
       .orderBy('id')
       .execute()
-    const kept = rows.filter((row) => isMadeAs(row, spec)).slice(0, count)
-    const ended = rows.filter((row) => !kept.includes(row)).map(({ id }) => id)
+    const kept = new Set<WarmMachineRow>()
+    for (const { spec, count } of wanted) {
+      const fitting = rows.filter((row) => !kept.has(row) && isMadeAs(row, spec)).slice(0, count)
+      for (const row of fitting) kept.add(row)
+      const missing = mayAdd ? count - fitting.length : 0
+      for (let added = 0; added < missing; added++) await insertWarm(tx, spec)
+    }
+    const ended = rows.filter((row) => !kept.has(row)).map(({ id }) => id)
     if (ended.length > 0) await endWarm(tx, ended)
-    const missing = mayAdd ? count - kept.length : 0
-    for (let added = 0; added < missing; added++) await insertWarm(tx, spec)
   })
 }
 
@@ -72,8 +82,8 @@ function isMadeAs(row: WarmMachineRow, spec: WarmSpec): boolean {
   return (Object.keys(spec) as (keyof WarmSpec)[]).every((key) => row[key] === spec[key])
 }
 
-/** One pass over the pool at a time. */
-async function lockImage(tx: Tx, id: ImageId): Promise<void> {
+/** One pass over the pool at a time. The default image stands for the pool. */
+async function lockPool(tx: Tx, id: ImageId): Promise<void> {
   await tx.selectFrom('images').select('id').where('id', '=', id).forNoKeyUpdate().execute()
 }
 

@@ -2,6 +2,7 @@ import type { App } from '../../app.ts'
 import type { UserRow } from '../../db/database.ts'
 import { createOwnerKey } from '../../domain/operator/keys.ts'
 import { listOrganizations, setPlan, type ChangedPlan } from '../../domain/operator/plans.ts'
+import { setWarm } from '../../domain/operator/templates.ts'
 import {
   createUser,
   disableUser,
@@ -75,6 +76,13 @@ export async function runAdminCommand(
       return {
         json: { id, organization_id, name, prefix, scopes, created_at, secret },
         text: `created ${name} (${id})\nkey: ${secret}\nThe key is not shown again.`,
+      }
+    }
+    case 'template set-warm': {
+      const { id, name, warm } = await setWarm(app.db, request.templateId, request.count)
+      return {
+        json: { id, name, warm },
+        text: `kept warm of template ${name}: ${warm}`,
       }
     }
     case 'login-link':

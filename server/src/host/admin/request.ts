@@ -6,6 +6,7 @@ import {
   OrganizationId,
   PersonName,
   Role,
+  TemplateId,
   text,
 } from '@computer/contract'
 import { z } from 'zod'
@@ -75,6 +76,11 @@ const requests = z.discriminatedUnion('command', [
     organizationId: OrganizationId.nullable(),
     name: ApiKey.shape.name,
     scopes: z.array(ApiKeyScope).min(1),
+  }),
+  z.strictObject({
+    command: z.literal('template set-warm'),
+    templateId: TemplateId,
+    count: z.int().min(0).max(100),
   }),
   z.strictObject({ command: z.literal('login-link'), email: z.string().nullable() }),
   z.strictObject({ command: z.literal('secrets rotate'), newKey: z.boolean() }),

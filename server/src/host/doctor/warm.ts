@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import type { Config } from '../../config.ts'
 import { openDatabase, type WarmMachineRow } from '../../db/database.ts'
 import { findDatabaseDelay } from '../../db/readiness.ts'
+import { listWarmTemplates } from '../../domain/disks/templates.ts'
 import { countTaken, listWarm } from '../../domain/warm-machines/warm-machines.ts'
 import { databaseUrl } from '../postgres.ts'
 import { ok, warn, type Check, type Finding } from './check.ts'
@@ -14,17 +15,19 @@ export const warmChecks: readonly Check[] = [
 ]
 
 async function describe({ warmMachines, databaseUrl: url, dataDir }: Config): Promise<Finding> {
-  if (warmMachines === 0) return ok('none are kept (COMPUTER_WARM_MACHINES)')
   const address = url ?? databaseUrl(dataDir)
   if ((await findDatabaseDelay(address)) !== null) {
-    return ok(`${warmMachines} will be kept once the server runs`)
+    return ok(`the server keeps ${warmMachines} (COMPUTER_WARM_MACHINES); it does not run`)
   }
   const db = openDatabase(address, { log: pino({ level: 'silent' }), maxConnections: 1 })
   try {
     const rows = await listWarm(db)
+    const templates = await listWarmTemplates(db)
+    const wanted = templates.reduce((sum, { warm }) => sum + warm, warmMachines)
+    if (wanted === 0) return ok('none are kept (COMPUTER_WARM_MACHINES)')
     const { created, taken } = await countTaken(db)
     const message =
-      `${describeReady(rows, warmMachines)}; of the ${created} machines that were created in the ` +
+      `${describeReady(rows, wanted)}; of the ${created} machines that were created in the ` +
       `last 24 hours, ${taken} were warm`
     if (rows.every(({ attempts }) => attempts < manyAttempts)) return ok(message)
     return warn(

@@ -4,15 +4,18 @@ import { readFile } from 'node:fs/promises'
 import { freemem } from 'node:os'
 import { join } from 'node:path'
 import { guestDir } from '../../config.ts'
-import type { WarmMachineRow } from '../../db/database.ts'
+import type { MachineRow, WarmMachineRow } from '../../db/database.ts'
 import { getSize } from '../../domain/accounts/plans.ts'
 import { getDefaultImage } from '../../domain/disks/images.ts'
 import { isAnyStarting } from '../../domain/machines/work-queue.ts'
+import { listWarmTemplates } from '../../domain/disks/templates.ts'
 import {
   fitPool,
   listWarm,
   makeAgain,
   refreshWarm,
+  type Wanted,
+  type WarmSpec,
 } from '../../domain/warm-machines/warm-machines.ts'
 import type { EngineMachine } from '../../drivers/machine-driver.ts'
 import { pause } from '../../pace.ts'
@@ -21,11 +24,12 @@ import type { WorkerApp } from '../worker-app.ts'
 
 /*
  * Keeps as many warm machines as the server is configured for (COMPUTER_WARM_MACHINES), of the default
- * image, in the default size, with the agent of this build.
+ * image in the default size, and as many of templates as an operator has set. All have the agent of this
+ * build.
  */
 
 /** The size of machines that request none. */
-const size = 'small'
+const defaultSize = 'small'
 /** With less free memory than this, none is added. */
 const leastFreeBytes = 2 ** 30
 
@@ -41,26 +45,31 @@ export async function keepWarm(app: WorkerApp, signal: AbortSignal): Promise<voi
 async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
   const image = await getDefaultImage(app.db)
   if (!image) return
-  const { cpu, memory_mb, disk_gb } = await getSize(app.db, size)
-  const spec = {
-    image_id: image.id,
-    size,
-    cpu,
-    memory_mb,
-    disk_gb,
-    agent_build: agentBuild,
-  } as const
-  await fitPool(app, spec, {
-    count: app.config.warmMachines,
-    mayAdd: await mayAdd(app, image.id),
-  })
+  const describe = async (
+    size: MachineRow['size'],
+    base: Pick<WarmSpec, 'image_id' | 'capture_id'>,
+  ): Promise<WarmSpec> => {
+    const { cpu, memory_mb, disk_gb } = await getSize(app.db, size)
+    return { ...base, size, cpu, memory_mb, disk_gb, agent_build: agentBuild }
+  }
+  const ofImage = await describe(defaultSize, { image_id: image.id, capture_id: null })
+  const wanted: Wanted[] = [{ spec: ofImage, count: app.config.warmMachines }]
+  for (const { warm: count, size, ...base } of await listWarmTemplates(app.db)) {
+    wanted.push({ spec: await describe(size, base), count })
+  }
+  await fitPool(app, image.id, wanted, await mayAdd(app, image.id, wanted))
   await refreshWarm(app, app.timing.warmFreshMs)
 }
 
 /** Machines of users come first, and memory is theirs. */
-async function mayAdd(app: WorkerApp, imageId: ImageId): Promise<boolean> {
+async function mayAdd(
+  app: WorkerApp,
+  imageId: ImageId,
+  wanted: readonly Wanted[],
+): Promise<boolean> {
   const known = (await listWarm(app.db)).filter(({ state }) => state !== 'ending')
-  if (known.length >= app.config.warmMachines || freemem() < leastFreeBytes) return false
+  const total = wanted.reduce((sum, { count }) => sum + count, 0)
+  if (known.length >= total || freemem() < leastFreeBytes) return false
   return !(await isAnyStarting(app.db)) && app.driver.hasImage(imageId)
 }
 

@@ -100,7 +100,7 @@ function specOf(app: Pick<WorkerApp, 'config'>, row: WarmMachineRow): MachineSpe
     id: row.id,
     generation: row.generation,
     imageId: row.image_id,
-    captureId: null,
+    captureId: row.capture_id,
     cpu: row.cpu,
     memoryMb: row.memory_mb,
     diskGb: row.disk_gb,
