@@ -6,7 +6,7 @@ import {
   type MachineRow,
   type WarmMachineRow,
 } from '../../server/src/db/database.ts'
-import { listWarm } from '../../server/src/domain/warm-machines/warm-machines.ts'
+import { listWarm } from '../../server/src/domain/machines/warm-machines.ts'
 import { compareBilling } from './compare-billing.ts'
 import { checkMeters } from '../../server/test/meter-checks.ts'
 import { databaseUrl } from '../../server/src/host/postgres.ts'

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import pino, { type Logger } from 'pino'
 import type { App } from './app.ts'
 import { guestDir, readConfig, type Config } from './config.ts'

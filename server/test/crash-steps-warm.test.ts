@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { listWarm } from '../src/domain/warm-machines/warm-machines.ts'
+import { listWarm } from '../src/domain/machines/warm-machines.ts'
 import { untilRest } from './crash/clean-slate.ts'
 import { testCrashes } from './crash/crash-steps.ts'
 import { expectMachine } from './crash/machines.ts'

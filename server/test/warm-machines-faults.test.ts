@@ -1,7 +1,7 @@
 import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { listWarm } from '../src/domain/warm-machines/warm-machines.ts'
+import { listWarm } from '../src/domain/machines/warm-machines.ts'
 import { reconcileAll } from '../src/worker/reconcile.ts'
 import { warmChecks } from '../src/host/doctor/warm.ts'
 import { onDisksOf } from './disks.ts'
@@ -44,9 +44,9 @@ test('a machine that goes down, or wakes by itself while it waits, becomes ready
   const { server, warm } = await startWithPool(t)
   const ref = { id: warm, generation: 1 }
   for (const disturb of [
-    () => server.engine.controls.powerOff(ref),
+    async () => server.engine.controls.powerOff(ref),
     () => server.app.driver.thaw(ref),
-    () => server.engine.controls.lose(ref),
+    async () => server.engine.controls.lose(ref),
   ]) {
     await disturb()
     await reconcileAll(server.app, Date.now() + 3_600_000)

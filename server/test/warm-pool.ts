@@ -1,6 +1,6 @@
 import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
-import { listWarm } from '../src/domain/warm-machines/warm-machines.ts'
+import { listWarm } from '../src/domain/machines/warm-machines.ts'
 import { startTestServer, type Lifetime, type TestServer } from './harness.ts'
 import { eventually } from './settled.ts'
 

@@ -2,7 +2,7 @@ import { machineTransitions, restingStates, type MachineState } from '@computer/
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import type { App } from '../../src/app.ts'
-import { listWarm } from '../../src/domain/warm-machines/warm-machines.ts'
+import { listWarm } from '../../src/domain/machines/warm-machines.ts'
 import { checkMeters } from '../meter-checks.ts'
 
 /** Waits until no machine or capture has work left; fails after 20 seconds. */

@@ -17,7 +17,7 @@ import { generateMachineName } from '../names.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { requireDiskRoom } from '../disks/pool.ts'
 import { holdTemplate } from '../disks/templates.ts'
-import { takeWarm, type Taken } from '../warm-machines/warm-machines.ts'
+import { takeWarm, type Taken } from './warm-machines.ts'
 import { takeUidSlot } from './uid-slots.ts'
 
 type Creating = Pick<App, 'config' | 'db' | 'changes'>

@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts'
 import { openDatabase, type WarmMachineRow } from '../../db/database.ts'
 import { findDatabaseDelay } from '../../db/readiness.ts'
 import { listWarmTemplates } from '../../domain/disks/templates.ts'
-import { countTaken, listWarm } from '../../domain/warm-machines/warm-machines.ts'
+import { countTaken, listWarm } from '../../domain/machines/warm-machines.ts'
 import { databaseUrl } from '../postgres.ts'
 import { ok, warn, type Check, type Finding } from './check.ts'
 

@@ -16,7 +16,7 @@ import {
   refreshWarm,
   type Wanted,
   type WarmSpec,
-} from '../../domain/warm-machines/warm-machines.ts'
+} from '../../domain/machines/warm-machines.ts'
 import type { EngineMachine } from '../../drivers/machine-driver.ts'
 import { pause } from '../../pace.ts'
 import { logFailure } from '../queue.ts'

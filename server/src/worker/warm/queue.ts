@@ -8,7 +8,7 @@ import {
   isStillMaking,
   recordFailure,
   recordReady,
-} from '../../domain/warm-machines/warm-machines.ts'
+} from '../../domain/machines/warm-machines.ts'
 import { DriverError, type MachineSpec } from '../../drivers/machine-driver.ts'
 import { backoffMs } from '../../timing.ts'
 import { span } from '../../trace/span.ts'

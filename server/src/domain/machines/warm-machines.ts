@@ -5,7 +5,7 @@ import type { Database, MachineRow, Tx, WarmMachineRow } from '../../db/database
 import type { MachineRef } from '../../drivers/machine-driver.ts'
 import { newId } from '../../ids.ts'
 import { anyLocked, claimDue, inMs } from '../claims.ts'
-import { freeUidSlot, takeUidSlot } from '../machines/uid-slots.ts'
+import { freeUidSlot, takeUidSlot } from './uid-slots.ts'
 
 /*
  * Warm machines are booted in advance, wait frozen, and belong to nobody. The worker makes them
