@@ -124,8 +124,10 @@ async function takeOver(app: WorkerApp, machine: MachineRow, slot: Slot): Promis
   try {
     // It answers as soon as it is thawed, which is before its limits have been compared.
     const boot = () => span('boot', {}, () => awaitBoot(app, machine, app.timing.wakeTimeoutMs))
-    const [, isBooted] = await Promise.all([app.driver.wake(specOf(app, machine)), slot.away(boot)])
-    if (!isBooted) return
+    const booting = slot.away(boot)
+    const [woken] = await Promise.allSettled([app.driver.wake(specOf(app, machine)), booting])
+    if (woken.status === 'rejected') throw woken.reason
+    if (!(await booting)) return
   } catch (error) {
     if (error instanceof DriverError && error.ofEngine) throw error
     const fields = { err: error, machine_id: machine.id }

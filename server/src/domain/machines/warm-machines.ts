@@ -169,8 +169,24 @@ export async function refreshWarm(app: Pick<App, 'db'>, ms: number): Promise<voi
     .execute()
 }
 
-/** A step failed. What it left is given up with its generation. False if the claim no longer holds. */
-export async function recordFailure(
+/** Has the step tried again then. Without an effect if the claim no longer holds. */
+export async function postponeWarm(
+  app: Pick<App, 'db'>,
+  row: WarmMachineRow,
+  delayMs: number,
+): Promise<void> {
+  await app.db
+    .updateTable('warm_machines')
+    .set({ next_attempt_at: inMs(delayMs) })
+    .where(claimOf(row))
+    .execute()
+}
+
+/**
+ * A step failed. What it left of a machine that was to be made is given up with its generation. False,
+ * without an effect, if the claim no longer holds.
+ */
+export async function recordAttempt(
   app: Pick<App, 'db'>,
   row: WarmMachineRow,
   delayMs: number,
@@ -180,7 +196,7 @@ export async function recordFailure(
     .set({
       next_attempt_at: inMs(delayMs),
       attempts: sql`attempts + 1`,
-      generation: sql`generation + 1`,
+      ...(row.state === 'making' && { generation: sql`generation + 1` }),
     })
     .where(claimOf(row))
     .executeTakeFirst()

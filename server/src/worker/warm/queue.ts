@@ -6,7 +6,8 @@ import {
   claimWarm,
   forgetWarm,
   isStillMaking,
-  recordFailure,
+  postponeWarm,
+  recordAttempt,
   recordReady,
 } from '../../domain/machines/warm-machines.ts'
 import { DriverError, type MachineSpec } from '../../drivers/machine-driver.ts'
@@ -46,9 +47,18 @@ async function advance(app: WorkerApp, row: WarmMachineRow, slot: Slot): Promise
   } catch (error) {
     const fields = { err: error, machine_id: row.id, state: row.state, attempts: row.attempts }
     app.log.warn(fields, 'a step of a warm machine failed; will retry')
-    const delayMs = backoffMs(app.timing.warmRetry, row.attempts)
-    if (await recordFailure(app, row, delayMs)) await app.driver.destroy(specOf(app, row))
+    await recordFailure(app, row, error)
   }
+}
+
+async function recordFailure(app: WorkerApp, row: WarmMachineRow, error: unknown): Promise<void> {
+  // An outage of the engine does not count as an attempt, however long it lasts.
+  if (error instanceof DriverError && error.ofEngine) {
+    return postponeWarm(app, row, app.timing.enginePollMs)
+  }
+  const delayMs = backoffMs(app.timing.warmRetry, row.attempts)
+  const isMine = await recordAttempt(app, row, delayMs)
+  if (isMine && row.state === 'making') await app.driver.destroy(specOf(app, row))
 }
 
 async function end(app: WorkerApp, row: WarmMachineRow): Promise<void> {
@@ -84,15 +94,15 @@ async function boot(app: WorkerApp, row: WarmMachineRow): Promise<void> {
       failure = error
       return false
     })
-  while (!(await answers())) {
-    if (!(await isStillMaking(app.db, row))) return
+  // Asked each time, because somebody may have the machine by now, under a name of its own.
+  while (await isStillMaking(app.db, row)) {
+    if (await answers()) return sleep(timing.warmRestMs)
     if (performance.now() > deadline) {
       const message = 'a warm machine did not boot in time'
       throw new DriverError(message, { retryable: true, cause: failure })
     }
     await sleep(timing.bootPollMs)
   }
-  await sleep(timing.warmRestMs)
 }
 
 function specOf(app: Pick<WorkerApp, 'config'>, row: WarmMachineRow): MachineSpec {
