@@ -1,6 +1,7 @@
 import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setWarm } from '../src/domain/operator/templates.ts'
 import { listWarm } from '../src/domain/machines/warm-machines.ts'
 import { reconcileAll } from '../src/worker/reconcile.ts'
 import { warmChecks } from '../src/host/doctor/warm.ts'
@@ -39,6 +40,22 @@ for (const [fault, break_] of [
     assert.equal(ran.body.stdout, 'hi\n')
   })
 }
+
+test('a machine of a template that could not be woken is made from the template again', async (t) => {
+  const { server } = await startWithPool(t)
+  const disks = onDisksOf(server)
+  const source = await create(server)
+  await disks.mark(source.id, 'installed')
+  const input = { name: 'Tools', machine_id: source.id }
+  const { body: template } = await server.call('POST', '/v1/templates', input)
+  await disks.templateIn(template.id, 'ready')
+  await setWarm(server.app.db, template.id, 1)
+  await untilReady(server, 2)
+  server.engine.controls.failNext('wake', { retryable: true })
+  const machine = await create(server, { template: template.id })
+  assert.equal(server.engine.controls.calls('wake'), 2)
+  assert.equal(await disks.readMark(machine.id), 'installed')
+})
 
 test('a machine that goes down, or wakes by itself while it waits, becomes ready again', async (t) => {
   const { server, warm } = await startWithPool(t)

@@ -9,7 +9,6 @@ import { getSize, requireNoShrink } from '../accounts/plans.ts'
 import { requireBudgets } from '../budgets/start-check.ts'
 import { insertEvent } from '../events/events.ts'
 import { getMachine } from '../find-machine.ts'
-import { getCapture } from '../disks/captures.ts'
 import { resolveImage } from '../disks/images.ts'
 import { requireRoomForMachine } from './quota.ts'
 import { nameTaken } from './machines.ts'
@@ -114,7 +113,7 @@ export async function insertMachine(
       ...createdBy(actor),
       ...runBy(actor),
       labels,
-      ...(warm ? await takenColumns(tx, plan, warm) : { uid_slot: await takeUidSlot(tx, plan.id) }),
+      ...(warm ? takenColumns(plan.id, warm) : { uid_slot: await takeUidSlot(tx, plan.id) }),
     })
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -132,16 +131,10 @@ function isFromPool(plan: NewMachine): boolean {
   return !isFork && plan.wanted === 'running'
 }
 
-/** The columns of a machine that takes the place of a warm one. Its disk is made already. */
-async function takenColumns(tx: Tx, plan: NewMachine, warm: Taken) {
-  const base = plan.base_capture_id && (await getCapture(tx, plan.base_capture_id))
-  return {
-    ...warm,
-    last_generation: warm.generation,
-    requested_id: plan.id,
-    is_frozen: true,
-    ...(base && { base_capture_id: null, base_bytes: base.size_bytes ?? 0 }),
-  }
+/** The columns of a machine that takes the place of a warm one. */
+function takenColumns(requested: MachineId, warm: Taken) {
+  const { generation } = warm
+  return { ...warm, last_generation: generation, requested_id: requested, is_frozen: true }
 }
 
 export type NewMachine = Pick<
