@@ -116,7 +116,7 @@ async function untilReady({ ofTemplate = false } = {}): Promise<WarmMachineRow> 
     'a warm machine is ready',
     async () =>
       (await listWarm(db)).find(
-        ({ state, capture_id: captureId }) =>
+        ({ state, base_capture_id: captureId }) =>
           state === 'ready' && (captureId !== null) === ofTemplate,
       ),
     { withinMs: 60_000 },

@@ -13,7 +13,7 @@ import {
   type ServerOptions,
 } from './server.ts'
 
-/** The options of all servers that test files share. What files need of the pool, they test on their own. */
+/** The options of all servers that test files share. Files that test the pool start one of their own. */
 export const sharedServerOptions: ServerOptions = { previewDomain: 'localhost', warmMachines: 0 }
 
 /**

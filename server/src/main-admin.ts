@@ -7,7 +7,7 @@ import { findDatabaseDelay } from './db/readiness.ts'
 import { runAdminCommand } from './host/admin/commands.ts'
 import { readRequest, type AdminAnswer, type AdminRequest } from './host/admin/request.ts'
 import { readOperator } from './host/operator.ts'
-import { databaseUrl } from './host/postgres.ts'
+import { configuredDatabaseUrl } from './host/postgres.ts'
 
 /*
  * `computer admin …`: runs one command on the database of a server, which may be running.
@@ -23,7 +23,7 @@ try {
 
 async function main(request: AdminRequest): Promise<number> {
   const config = readConfig(process.env)
-  const url = config.databaseUrl ?? databaseUrl(config.dataDir)
+  const url = configuredDatabaseUrl(config)
   const reason = await findDatabaseDelay(url)
   if (reason !== null) {
     printError(

@@ -14,7 +14,7 @@ import {
 import { offerFirstSignIn } from './host/first-sign-in.ts'
 import { endLeftovers } from './host/leftovers.ts'
 import { readOperator } from './host/operator.ts'
-import { databaseUrl } from './host/postgres.ts'
+import { configuredDatabaseUrl } from './host/postgres.ts'
 import { engineProgram, postgresProgram, serverPrograms } from './host/programs.ts'
 import { lockDataDir, ServerRunsError } from './host/server-lock.ts'
 import { watchStopSignals } from './host/stop-signals.ts'
@@ -68,7 +68,7 @@ async function start(
   if (!isHealthy(diagnoses))
     throw new Error('this host cannot run the server; fix the failed checks above and try again')
 
-  const url = config.databaseUrl ?? databaseUrl(config.dataDir)
+  const url = configuredDatabaseUrl(config)
   if (config.databaseUrl === null) await supervisor.start([postgresProgram(config)], signal)
   await withDatabase(url, (db) => prepareServer(config, url, db, terminal))
   if (config.engine === null) await supervisor.start([engineProgram(config)], signal)

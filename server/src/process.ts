@@ -9,7 +9,7 @@ import { createIncusDriver } from './drivers/incus/driver.ts'
 import type { MachineDriver } from './drivers/machine-driver.ts'
 import { createGuestClient } from './guest/client.ts'
 import { engineDirectory, engineSocketPath } from './host/engine.ts'
-import { databaseUrl } from './host/postgres.ts'
+import { configuredDatabaseUrl } from './host/postgres.ts'
 import { createPrincipalCache } from './http/principal-cache.ts'
 import { createPayments } from './payments/payments.ts'
 import { timing } from './timing.ts'
@@ -45,7 +45,7 @@ export async function runService(name: string, service: Service): Promise<void> 
 }
 
 async function createApp(config: Config, log: Logger): Promise<App> {
-  const url = config.databaseUrl ?? databaseUrl(config.dataDir)
+  const url = configuredDatabaseUrl(config)
   const db = openDatabase(url, { log, maxConnections: 20 })
   const changes = new Changes({ db, databaseUrl: url, log })
   await changes.listen()

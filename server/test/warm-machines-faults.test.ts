@@ -26,7 +26,7 @@ for (const [fault, break_] of [
 ] as [string, (server: TestServer, ref: { id: MachineId; generation: number }) => void][]) {
   test(`a create succeeds although the machine that it took ${fault}`, async (t) => {
     const { server, warm } = await startWithPool(t)
-    // Nobody notices before the create does.
+    // No worker notices the fault before the create does.
     await server.stopWorkers()
     break_(server, { id: warm, generation: 1 })
     const asked = create(server, { size: 'standard' })

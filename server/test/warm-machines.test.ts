@@ -131,7 +131,7 @@ test('machines of a template are kept warm if an operator says so, and have its 
   const [left] = await untilReady(server, 1)
   await eventually(async () => (await listWarm(server.app.db)).length === 1 || undefined)
   const [row] = await listWarm(server.app.db)
-  assert.deepEqual([row!.id, row!.capture_id], [left, null])
+  assert.deepEqual([row!.id, row!.base_capture_id], [left, null])
 })
 
 test('a template without a disk of its own has the machines of its image', async (t) => {

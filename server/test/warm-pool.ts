@@ -1,7 +1,6 @@
 import type { MachineId } from '@computer/contract'
-import assert from 'node:assert/strict'
 import { listWarm } from '../src/domain/machines/warm-machines.ts'
-import { startTestServer, type Lifetime, type TestServer } from './harness.ts'
+import { startTestServer, type Answer, type Lifetime, type TestServer } from './harness.ts'
 import { eventually } from './settled.ts'
 
 /** A server that keeps warm machines, once they are ready. */
@@ -30,10 +29,12 @@ export async function untilReady(
   })
 }
 
-export async function create(server: TestServer, input: Record<string, unknown> = {}) {
-  const { status, body } = await server.call('POST', '/v1/machines', input)
-  assert.equal(status, 201, JSON.stringify(body))
-  return body
+/** A new machine with all of its fields, once it is at rest. */
+export function create(
+  server: TestServer,
+  input: Record<string, unknown> = {},
+): Promise<Answer['body']> {
+  return server.machine(input)
 }
 
 /** Undefined for a machine that the engine does not have. */

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { chmod, lstat, mkdir, readFile, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Config } from '../config.ts'
 import type { Command } from './command.ts'
 
 /*
@@ -53,6 +54,14 @@ export function postgresCommand(
 export function databaseUrl(dataDir: string, database = 'computer'): string {
   const host = encodeURIComponent(socketDir(dataDir))
   return `postgresql://computer@localhost/${database}?host=${host}`
+}
+
+/** The address of the server's database: the configured one, or that of its own cluster. */
+export function configuredDatabaseUrl({
+  databaseUrl: url,
+  dataDir,
+}: Pick<Config, 'databaseUrl' | 'dataDir'>): string {
+  return url ?? databaseUrl(dataDir)
 }
 
 /** The process id of this cluster's server, even if another process started it, or null. */

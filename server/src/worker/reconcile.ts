@@ -91,7 +91,7 @@ export async function reconcileAll(app: WorkerApp, now = Date.now()): Promise<vo
   await app.driver.sweep()
 }
 
-/** What a machine needs of the engine. */
+/** The columns that say which instances of a machine the engine must keep. */
 type Known = Pick<MachineRow, 'generation' | 'last_generation' | 'restore_capture_id'>
 
 /** A machine of the pool needs its current generation alone. */

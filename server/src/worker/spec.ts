@@ -1,12 +1,25 @@
 import type { App } from '../app.ts'
-import type { MachineRow } from '../db/database.ts'
+import type { WarmMachineRow } from '../db/database.ts'
 import type { MachineSpec } from '../drivers/machine-driver.ts'
 
 /** How long a guest may take to shut down before it is powered off. */
 export const stopGraceMs = 30_000
 
+/** The columns that machines and warm machines have in common. */
+type Made = Pick<
+  WarmMachineRow,
+  | 'id'
+  | 'generation'
+  | 'image_id'
+  | 'base_capture_id'
+  | 'cpu'
+  | 'memory_mb'
+  | 'disk_gb'
+  | 'uid_slot'
+>
+
 /** The driver's parameters for a machine. */
-export function specOf(app: Pick<App, 'config'>, machine: MachineRow): MachineSpec {
+export function specOf(app: Pick<App, 'config'>, machine: Made): MachineSpec {
   return {
     id: machine.id,
     generation: machine.generation,
@@ -15,14 +28,6 @@ export function specOf(app: Pick<App, 'config'>, machine: MachineRow): MachineSp
     cpu: machine.cpu,
     memoryMb: machine.memory_mb,
     diskGb: machine.disk_gb,
-    uidBase: uidBaseOf(app, machine),
+    uidBase: app.config.uidBase + machine.uid_slot * 65_536,
   }
-}
-
-/** The first of the host uids that are the slot's. */
-export function uidBaseOf(
-  app: Pick<App, 'config'>,
-  { uid_slot: slot }: Pick<MachineRow, 'uid_slot'>,
-): number {
-  return app.config.uidBase + slot * 65_536
 }

@@ -10,8 +10,8 @@ const setWarm = new Command('set-warm')
   .addHelpText(
     'after',
     `
-What starts with a machine of the template starts in a warm one too, before anybody takes
-it. Each holds about as much memory as a machine that rests with its desktop.`,
+Programs that start with a machine of the template start in a warm one too, before anybody
+takes it. Each holds about as much memory as a machine that rests with its desktop.`,
   )
   .action((templateId, count, { json }) =>
     runAdmin({ command: 'template set-warm', templateId, count }, { json }),

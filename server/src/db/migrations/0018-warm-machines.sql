@@ -6,7 +6,7 @@ create table warm_machines (
   state text not null default 'making' check (state in ('making', 'ready', 'ending')),
   image_id text not null references images,
   -- The disk of a template, or null for that of the image.
-  capture_id text,
+  base_capture_id text,
   size text not null,
   cpu integer not null,
   memory_mb integer not null,

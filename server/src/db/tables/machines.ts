@@ -75,7 +75,7 @@ export type MachinesTables = {
     id: MachineId
     state: Generated<'making' | 'ready' | 'ending'>
     image_id: ImageId
-    capture_id: CaptureId | null
+    base_capture_id: CaptureId | null
     size: MachineSize
     cpu: number
     memory_mb: number

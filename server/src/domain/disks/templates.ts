@@ -102,7 +102,7 @@ export async function listWarmTemplates(db: Database) {
   return db
     .selectFrom('templates as t')
     .innerJoin('captures as c', 'c.id', 't.capture_id')
-    .select(['t.warm', 't.size', 't.image_id', 't.capture_id'])
+    .select(['t.warm', 't.size', 't.image_id', 't.capture_id as base_capture_id'])
     .where('t.warm', '>', 0)
     .where('c.state', '=', 'ready')
     .orderBy('t.id')

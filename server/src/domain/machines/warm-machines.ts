@@ -13,7 +13,7 @@ import { freeUidSlot, takeUidSlot } from './uid-slots.ts'
  * `ready` one is taken, and nothing touches it before. One that is no longer wanted is `ending`.
  */
 
-/** What a machine must be made from to be taken warm. Its limits are set when it is woken. */
+/** The base that a warm machine must have to be taken. Its limits are set when it is woken. */
 export type WarmPlan = Pick<MachineRow, 'image_id' | 'base_capture_id' | 'disk_gb'>
 
 export type Taken = Pick<WarmMachineRow, 'id' | 'uid_slot' | 'generation'>
@@ -28,7 +28,7 @@ export async function takeWarm(tx: Tx, plan: WarmPlan): Promise<Taken | undefine
     .select('id')
     .where('state', '=', 'ready')
     .where('image_id', '=', plan.image_id)
-    .where('capture_id', 'is not distinct from', plan.base_capture_id)
+    .where('base_capture_id', 'is not distinct from', plan.base_capture_id)
     // A disk never shrinks.
     .where('disk_gb', '<=', plan.disk_gb)
     .orderBy('ready_at')
@@ -41,7 +41,7 @@ export async function takeWarm(tx: Tx, plan: WarmPlan): Promise<Taken | undefine
 
 export type WarmSpec = Pick<
   WarmMachineRow,
-  'image_id' | 'capture_id' | 'size' | 'cpu' | 'memory_mb' | 'disk_gb' | 'agent_build'
+  'image_id' | 'base_capture_id' | 'size' | 'cpu' | 'memory_mb' | 'disk_gb' | 'agent_build'
 >
 /** How many warm machines of a kind there should be. */
 export type Wanted = { readonly spec: WarmSpec; readonly count: number }
@@ -62,7 +62,7 @@ export async function fitPool(
       .selectFrom('warm_machines')
       .selectAll()
       .where('state', '!=', 'ending')
-      // One that is ready is worth more than one that is not.
+      // A machine that is ready is worth more than one that is still made.
       .orderBy(sql`ready_at nulls last`)
       .orderBy('id')
       .execute()
@@ -150,23 +150,20 @@ export async function makeAgain(
   app: Pick<App, 'db'>,
   { id, generation }: MachineRef,
 ): Promise<void> {
-  await app.db
-    .updateTable('warm_machines')
-    .set({ state: 'making', next_attempt_at: sql`now()` })
-    .where('id', '=', id)
-    .where('generation', '=', generation)
-    .where('state', '=', 'ready')
-    .execute()
+  await withdraw(app).where('id', '=', id).where('generation', '=', generation).execute()
 }
 
-/** Takes those out of the pool for a moment that wait frozen for longer than that. */
+/** Takes machines out of the pool for a moment that have waited frozen for longer than that. */
 export async function refreshWarm(app: Pick<App, 'db'>, ms: number): Promise<void> {
-  await app.db
+  const since = sql<Date>`clock_timestamp() - make_interval(secs => ${ms / 1000})`
+  await withdraw(app).where('ready_at', '<', since).execute()
+}
+
+function withdraw(app: Pick<App, 'db'>) {
+  return app.db
     .updateTable('warm_machines')
     .set({ state: 'making', next_attempt_at: sql`now()` })
     .where('state', '=', 'ready')
-    .where('ready_at', '<', sql<Date>`clock_timestamp() - make_interval(secs => ${ms / 1000})`)
-    .execute()
 }
 
 /** Has the step tried again then. Without an effect if the claim no longer holds. */

@@ -4,7 +4,7 @@ import { openDatabase, type WarmMachineRow } from '../../db/database.ts'
 import { findDatabaseDelay } from '../../db/readiness.ts'
 import { listWarmTemplates } from '../../domain/disks/templates.ts'
 import { countTaken, listWarm } from '../../domain/machines/warm-machines.ts'
-import { databaseUrl } from '../postgres.ts'
+import { configuredDatabaseUrl } from '../postgres.ts'
 import { ok, warn, type Check, type Finding } from './check.ts'
 
 /** A machine that is not ready after so many tries will hardly be after the next. */
@@ -14,12 +14,13 @@ export const warmChecks: readonly Check[] = [
   { name: 'warm machines', concerns: 'server', isSlow: true, run: (_, config) => describe(config) },
 ]
 
-async function describe({ warmMachines, databaseUrl: url, dataDir }: Config): Promise<Finding> {
-  const address = url ?? databaseUrl(dataDir)
-  if ((await findDatabaseDelay(address)) !== null) {
+async function describe(config: Config): Promise<Finding> {
+  const { warmMachines } = config
+  const url = configuredDatabaseUrl(config)
+  if ((await findDatabaseDelay(url)) !== null) {
     return ok(`the server keeps ${warmMachines} (COMPUTER_WARM_MACHINES); it does not run`)
   }
-  const db = openDatabase(address, { log: pino({ level: 'silent' }), maxConnections: 1 })
+  const db = openDatabase(url, { log: pino({ level: 'silent' }), maxConnections: 1 })
   try {
     const rows = await listWarm(db)
     const templates = await listWarmTemplates(db)

@@ -47,12 +47,12 @@ async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
   if (!image) return
   const describe = async (
     size: MachineRow['size'],
-    base: Pick<WarmSpec, 'image_id' | 'capture_id'>,
+    base: Pick<WarmSpec, 'image_id' | 'base_capture_id'>,
   ): Promise<WarmSpec> => {
     const { cpu, memory_mb, disk_gb } = await getSize(app.db, size)
     return { ...base, size, cpu, memory_mb, disk_gb, agent_build: agentBuild }
   }
-  const ofImage = await describe(defaultSize, { image_id: image.id, capture_id: null })
+  const ofImage = await describe(defaultSize, { image_id: image.id, base_capture_id: null })
   const wanted: Wanted[] = [{ spec: ofImage, count: app.config.warmMachines }]
   for (const { warm: count, size, ...base } of await listWarmTemplates(app.db)) {
     wanted.push({ spec: await describe(size, base), count })
@@ -73,7 +73,7 @@ async function mayAdd(
   return !(await isAnyStarting(app.db)) && app.driver.hasImage(imageId)
 }
 
-/** Those that went down, or that run although they should wait frozen, are made again. */
+/** Ready machines that went down, or that run although they should wait frozen, are made again. */
 export async function reconcileWarm(
   app: WorkerApp,
   rows: readonly WarmMachineRow[],

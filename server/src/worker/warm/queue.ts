@@ -10,12 +10,12 @@ import {
   recordAttempt,
   recordReady,
 } from '../../domain/machines/warm-machines.ts'
-import { DriverError, type MachineSpec } from '../../drivers/machine-driver.ts'
+import { DriverError } from '../../drivers/machine-driver.ts'
 import { backoffMs } from '../../timing.ts'
 import { span } from '../../trace/span.ts'
 import type { Queue } from '../queue.ts'
 import type { Slot } from '../slots.ts'
-import { uidBaseOf } from '../spec.ts'
+import { specOf } from '../spec.ts'
 import type { WorkerApp } from '../worker-app.ts'
 
 /*
@@ -102,18 +102,5 @@ async function boot(app: WorkerApp, row: WarmMachineRow): Promise<void> {
       throw new DriverError(message, { retryable: true, cause: failure })
     }
     await sleep(timing.bootPollMs)
-  }
-}
-
-function specOf(app: Pick<WorkerApp, 'config'>, row: WarmMachineRow): MachineSpec {
-  return {
-    id: row.id,
-    generation: row.generation,
-    imageId: row.image_id,
-    captureId: row.capture_id,
-    cpu: row.cpu,
-    memoryMb: row.memory_mb,
-    diskGb: row.disk_gb,
-    uidBase: uidBaseOf(app, row),
   }
 }
