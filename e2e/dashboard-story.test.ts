@@ -77,7 +77,8 @@ async function playStory(
       return stdout.includes(title)
     })
   await page.keyboard.press('Control+Alt+t')
-  await isInFront('Terminal')
+  // The shell names the window as it prints its prompt; keys that come before may be lost.
+  await isInFront('agent@research')
   await page.keyboard.type('chromium 127.0.0.1:8000')
   await page.keyboard.press('Enter')
   await isInFront('A small shop')

@@ -35,6 +35,11 @@ export async function runInGuest(
   // The program starts when all others are open.
   const control = open('control')
   const sockets = [control]
+  const end = () => {
+    for (const socket of sockets) socket.terminate()
+  }
+  // The engine may never end the call of a guest that went down during it.
+  const limit = setTimeout(end, callWithinMs)
   try {
     await opened(control)
     const [input, stdout, stderr] = [open('0'), open('1'), open('2')]
@@ -47,10 +52,12 @@ export async function runInGuest(
     ])
     return { code: output.code, stdout: output.text, stderr: errors.text }
   } finally {
-    for (const socket of sockets) socket.terminate()
+    clearTimeout(limit)
+    end()
   }
 }
 
+const callWithinMs = 300_000
 const bootWithinMs = 60_000
 
 /**

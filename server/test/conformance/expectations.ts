@@ -24,11 +24,16 @@ export async function until(holds: () => Promise<boolean>): Promise<void> {
   }
 }
 
+/** Fails if the stream is open for another minute. */
 export function isClosed(stream: Duplex): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     if (stream.closed) return resolve()
+    const limit = setTimeout(() => reject(new Error('the stream was not closed')), 60_000)
     stream.on('error', () => {})
-    stream.once('close', resolve)
+    stream.once('close', () => {
+      clearTimeout(limit)
+      resolve()
+    })
     stream.resume()
   })
 }
