@@ -38,8 +38,9 @@ export function terminalPage(page: Page) {
     },
     /** Waits for a sentence below the shown terminal. */
     says: (text: string) => page.locator('p[role=status]:visible', { hasText: text }).waitFor(),
-    /** Types a command and Enter into the shown terminal. */
+    /** Types a command and Enter into the shown terminal, as soon as it takes keys. */
     async run(command: string): Promise<void> {
+      await page.locator('.xterm-helper-textarea:focus').waitFor({ state: 'attached' })
       await page.keyboard.insertText(command)
       await page.keyboard.press('Enter')
     },
