@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { after, before, test } from 'node:test'
 import { pino } from 'pino'
+import { readGuestCpuMs } from '../bench/processes.ts'
 import { openDatabase, type Database, type WarmMachineRow } from '../server/src/db/database.ts'
 import { listWarm } from '../server/src/domain/machines/warm-machines.ts'
 import { findPayloadGroup } from '../server/src/drivers/incus/payload-group.ts'
@@ -123,15 +124,12 @@ async function untilReady({ ofTemplate = false } = {}): Promise<WarmMachineRow> 
   )
 }
 
-/** The processor time of all that runs in the machine, in nanoseconds. */
-async function cpuOf(row: WarmMachineRow): Promise<string> {
+/** The milliseconds of processor time that all of the machine has used. */
+async function cpuOf(row: WarmMachineRow): Promise<number> {
   const group = await findPayloadGroup(storageName('computer', nameOf(row)))
   assert.ok(group, 'the machine runs')
-  const name = group.split('/').at(-1)!
-  return readFile(`/sys/fs/cgroup/cpuacct/${name}/cpuacct.usage`, 'utf8').catch(async () => {
-    const stat = await readFile(`${group}/cpu.stat`, 'utf8')
-    return /^usage_usec (\d+)$/m.exec(stat)![1]!
-  })
+  const [init] = (await readFile(`${group}/init.scope/cgroup.procs`, 'utf8')).split('\n')
+  return readGuestCpuMs(Number(init))
 }
 
 function run(id: string, script: string, user: 'agent' | 'root' = 'agent'): Promise<string> {

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { readConfig, type Config } from './config.ts'
-import { openDatabase, type Database } from './db/database.ts'
+import { withDatabase, type Database } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
 import { describe, diagnose, isHealthy } from './host/doctor/diagnose.ts'
 import {
@@ -69,12 +69,13 @@ async function start(
     throw new Error('this host cannot run the server; fix the failed checks above and try again')
 
   const url = configuredDatabaseUrl(config)
+  const log = pino({ level: 'warn' })
   if (config.databaseUrl === null) await supervisor.start([postgresProgram(config)], signal)
-  await withDatabase(url, (db) => prepareServer(config, url, db, terminal))
+  await withDatabase(url, log, (db) => prepareServer(config, url, db, terminal))
   if (config.engine === null) await supervisor.start([engineProgram(config)], signal)
   await supervisor.start(serverPrograms(config, url), signal)
   const isTerminal = process.stdout.isTTY
-  const firstSignIn = await withDatabase(url, (db) =>
+  const firstSignIn = await withDatabase(url, log, (db) =>
     offerFirstSignIn({ db, config }, readOperator(), { isTerminal }),
   )
   terminal.say(describeServer(config, firstSignIn))
@@ -97,15 +98,6 @@ async function prepareServer(
     )
   }
   await buildGuestBundle(config)
-}
-
-async function withDatabase<T>(url: string, use: (db: Database) => Promise<T>): Promise<T> {
-  const db = openDatabase(url, { log: pino({ level: 'warn' }), maxConnections: 1 })
-  try {
-    return await use(db)
-  } finally {
-    await db.destroy()
-  }
 }
 
 /** Machines' root folders are below it, so other users need access; its private folders have mode 0700. */

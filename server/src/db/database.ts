@@ -62,6 +62,20 @@ export function openDatabase(
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
 }
 
+/** Connects for a few statements of a program that ends soon or seldom asks. */
+export async function withDatabase<T>(
+  url: string,
+  log: Logger,
+  use: (db: Database) => Promise<T>,
+): Promise<T> {
+  const db = openDatabase(url, { log, maxConnections: 1 })
+  try {
+    return await use(db)
+  } finally {
+    await db.destroy()
+  }
+}
+
 /** After this long, every transaction that had begun is over. */
 export const transactionsEndWithinMs = 10 * 60_000
 

@@ -47,35 +47,46 @@ export type WarmSpec = Pick<
 export type Wanted = { readonly spec: WarmSpec; readonly count: number }
 
 /**
- * Brings the pool to what is wanted: ends others and, if it may, adds what is missing. Several workers that
- * do this at once end with the same.
+ * Brings the pool to what is wanted: ends others and, if it may, adds what is missing. Nothing is added
+ * before the pool has room beside those that end. Several workers that do this at once end with the same.
  */
 export async function fitPool(
   app: Pick<App, 'db'>,
   imageId: ImageId,
   wanted: readonly Wanted[],
-  mayAdd: boolean,
+  mayAdd: () => Promise<boolean>,
 ): Promise<void> {
+  // Most of the time nothing is to be done, which must not cost a write.
+  const { missing, surplus } = await comparePool(app.db, wanted)
+  const adds = missing.length > surplus.length && (await mayAdd())
+  if (!adds && surplus.length === 0) return
   await app.db.transaction().execute(async (tx) => {
     await lockPool(tx, imageId)
-    const rows = await tx
-      .selectFrom('warm_machines')
-      .selectAll()
-      .where('state', '!=', 'ending')
-      // A machine that is ready is worth more than one that is still made.
-      .orderBy(sql`ready_at nulls last`)
-      .orderBy('id')
-      .execute()
-    const kept = new Set<WarmMachineRow>()
-    for (const { spec, count } of wanted) {
-      const fitting = rows.filter((row) => !kept.has(row) && isMadeAs(row, spec)).slice(0, count)
-      for (const row of fitting) kept.add(row)
-      const missing = mayAdd ? count - fitting.length : 0
-      for (let added = 0; added < missing; added++) await insertWarm(tx, spec)
-    }
-    const ended = rows.filter((row) => !kept.has(row)).map(({ id }) => id)
-    if (ended.length > 0) await endWarm(tx, ended)
+    const now = await comparePool(tx, wanted)
+    if (adds) for (const spec of now.missing) await insertWarm(tx, spec)
+    if (now.surplus.length > 0) await endWarm(tx, now.surplus)
   })
+}
+
+async function comparePool(
+  db: Database,
+  wanted: readonly Wanted[],
+): Promise<{ readonly missing: readonly WarmSpec[]; readonly surplus: readonly MachineId[] }> {
+  const rows = await db
+    .selectFrom('warm_machines')
+    .selectAll()
+    .where('state', '!=', 'ending')
+    // A machine that is ready is worth more than one that is still made.
+    .orderBy(sql`ready_at nulls last`)
+    .orderBy('id')
+    .execute()
+  const kept = new Set<WarmMachineRow>()
+  const missing = wanted.flatMap(({ spec, count }) => {
+    const fitting = rows.filter((row) => !kept.has(row) && isMadeAs(row, spec)).slice(0, count)
+    for (const row of fitting) kept.add(row)
+    return Array.from({ length: count - fitting.length }, () => spec)
+  })
+  return { missing, surplus: rows.filter((row) => !kept.has(row)).map(({ id }) => id) }
 }
 
 function isMadeAs(row: WarmMachineRow, spec: WarmSpec): boolean {

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import type { Config } from '../../config.ts'
-import { openDatabase, type WarmMachineRow } from '../../db/database.ts'
+import { withDatabase, type WarmMachineRow } from '../../db/database.ts'
 import { findDatabaseDelay } from '../../db/readiness.ts'
 import { listWarmTemplates } from '../../domain/disks/templates.ts'
 import { countTaken, listWarm } from '../../domain/machines/warm-machines.ts'
@@ -20,8 +20,7 @@ async function describe(config: Config): Promise<Finding> {
   if ((await findDatabaseDelay(url)) !== null) {
     return ok(`the server keeps ${warmMachines} (COMPUTER_WARM_MACHINES); it does not run`)
   }
-  const db = openDatabase(url, { log: pino({ level: 'silent' }), maxConnections: 1 })
-  try {
+  return withDatabase(url, pino({ level: 'silent' }), async (db) => {
     const rows = await listWarm(db)
     const templates = await listWarmTemplates(db)
     const wanted = templates.reduce((sum, { warm }) => sum + warm, warmMachines)
@@ -35,9 +34,7 @@ async function describe(config: Config): Promise<Finding> {
       `${message}; one could not be made in ${manyAttempts} tries`,
       'Creates work, and take longer. The reason is in logs/worker.log.',
     )
-  } finally {
-    await db.destroy()
-  }
+  })
 }
 
 function describeReady(rows: readonly WarmMachineRow[], wanted: number): string {

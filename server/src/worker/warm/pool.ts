@@ -11,7 +11,6 @@ import { isAnyStarting } from '../../domain/machines/work-queue.ts'
 import { listWarmTemplates } from '../../domain/disks/templates.ts'
 import {
   fitPool,
-  listWarm,
   makeAgain,
   refreshWarm,
   type Wanted,
@@ -57,19 +56,13 @@ async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
   for (const { warm: count, size, ...base } of await listWarmTemplates(app.db)) {
     wanted.push({ spec: await describe(size, base), count })
   }
-  await fitPool(app, image.id, wanted, await mayAdd(app, image.id, wanted))
+  await fitPool(app, image.id, wanted, () => mayAdd(app, image.id))
   await refreshWarm(app, app.timing.warmFreshMs)
 }
 
 /** Machines of users come first, and memory is theirs. */
-async function mayAdd(
-  app: WorkerApp,
-  imageId: ImageId,
-  wanted: readonly Wanted[],
-): Promise<boolean> {
-  const known = (await listWarm(app.db)).filter(({ state }) => state !== 'ending')
-  const total = wanted.reduce((sum, { count }) => sum + count, 0)
-  if (known.length >= total || freemem() < leastFreeBytes) return false
+async function mayAdd(app: WorkerApp, imageId: ImageId): Promise<boolean> {
+  if (freemem() < leastFreeBytes) return false
   return !(await isAnyStarting(app.db)) && app.driver.hasImage(imageId)
 }
 
