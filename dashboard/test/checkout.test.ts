@@ -60,7 +60,8 @@ test('a subscription is changed after a question, and managed on the page of the
   await plan.getByText(/^Pro/).waitFor()
 
   await page.getByRole('button', { name: 'Choose Startup' }).click()
-  const question = page.getByRole('dialog')
+  // A message that the plan was chosen is a dialog too.
+  const question = page.getByRole('dialog', { name: 'Change the subscription to' })
   await question.getByText('is charged to the means of payment on file').waitFor()
   await question.getByRole('button', { name: 'Cancel' }).click()
   await question.waitFor({ state: 'detached' })
