@@ -113,9 +113,12 @@ function callsOf(db: Database, call: Call) {
       const { status, body: made } = await call('POST', '/v1/budgets', body)
       if (status !== 201) throw new Error(JSON.stringify(made))
       if (isNew || made.window !== 'once') return made
-      await sql`update budgets set created_at = ${since} where id = ${made.id}`.execute(db)
-      await sql`update budget_windows set starts_at = ${since}, settled = '{}', settled_through = ${since}
-        where budget_id = ${made.id}`.execute(db)
+      // In one transaction: a worker that finds the budget without its window would record another one.
+      await db.transaction().execute(async (tx) => {
+        await sql`update budgets set created_at = ${since} where id = ${made.id}`.execute(tx)
+        await sql`update budget_windows set starts_at = ${since}, settled = '{}', settled_through = ${since}
+          where budget_id = ${made.id}`.execute(tx)
+      })
       return { ...made, window_start: since.toISOString() }
     },
     async read({ id }: Pick<Budget, 'id'>): Promise<Budget> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { createMachine } from '../src/domain/machines/creation.ts'
 import { registerImage } from '../src/domain/disks/images.ts'
 import { setWarm } from '../src/domain/operator/templates.ts'
@@ -8,6 +9,7 @@ import { newId } from '../src/ids.ts'
 import { runWorker } from '../src/worker/loop.ts'
 import { onDisksOf } from './disks.ts'
 import { loseAnswers } from './one-key.ts'
+import { startTestServer } from './harness.ts'
 import { eventually, gone, settled } from './settled.ts'
 import { create, isFrozen, startWithPool, untilReady } from './warm-pool.ts'
 
@@ -31,6 +33,24 @@ test('a create takes the machine that waits, under its own name, size and metada
   assert.equal(await isFrozen(server, warm), false)
   const ran = await server.call('POST', `/v1/machines/${warm}/exec`, { command: ['echo', 'hi'] })
   assert.equal(ran.body.stdout, 'hi\n')
+})
+
+test('a machine can be taken from the moment in which it is ready, and nobody writes its row then', async (t) => {
+  const server = await startTestServer(t, { env: { COMPUTER_WARM_MACHINES: '1' }, worker: false })
+  const { db } = server.app
+  await sql`create table writes (id text)`.execute(db)
+  await sql`
+    create function note_write() returns trigger language plpgsql as $$
+    begin insert into writes values (new.id); return new; end $$`.execute(db)
+  await sql`
+    create trigger of_ready_rows after update on warm_machines for each row
+    when (old.state = 'ready') execute function note_write()`.execute(db)
+  server.startWorker()
+  const [warm] = await untilReady(server, 1)
+  await server.stopWorkers()
+  assert.deepEqual((await sql`select id from writes`.execute(db)).rows, [])
+  server.startWorker()
+  assert.equal((await create(server)).id, warm)
 })
 
 test('the pool fills again, and every create gets a machine of its own', async (t) => {

@@ -141,11 +141,20 @@ export async function isStillMaking(db: Database, row: WarmMachineRow): Promise<
   return held !== undefined
 }
 
-/** Offers a frozen machine to creates. False, without an effect, if `isStillMaking` is. */
+/**
+ * Offers a frozen machine to creates. False, without an effect, if `isStillMaking` is. The claim ends with the
+ * same statement: a create passes over a row that somebody is just writing.
+ */
 export async function recordReady(app: Pick<App, 'db'>, row: WarmMachineRow): Promise<boolean> {
   const { numUpdatedRows } = await app.db
     .updateTable('warm_machines')
-    .set({ state: 'ready', ready_at: sql`clock_timestamp()`, attempts: 0 })
+    .set({
+      state: 'ready',
+      ready_at: sql`clock_timestamp()`,
+      attempts: 0,
+      claimed_by: null,
+      claimed_until: null,
+    })
     .where(claimOf(row))
     .where('state', '=', 'making')
     .executeTakeFirst()
