@@ -130,8 +130,8 @@ test('the buses start services with the first message', async () => {
 
 test('a file on the desktop can be moved to the trash, by Thunar, which starts for it', async () => {
   assert.equal(await succeeds(['pgrep', '-x', 'Thunar']), false)
-  await run('mkdir Desktop/old')
   const before = await takePicture()
+  await run('mkdir Desktop/old')
   await eventually(
     'its icon shows',
     async () => (await difference(before, await takePicture())) > 0,
