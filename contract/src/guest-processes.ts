@@ -3,17 +3,6 @@ import { ProcessId } from './ids.ts'
 import { Process, processes, ProcessSignal, ProcessStream, StartProcess } from './processes.ts'
 import { untrustedArray } from './text.ts'
 
-/** The agent's background processes. Their input and output are base64. */
-export const guestProcessRoutes = {
-  /** Idempotent: returns the process of that id if it was started before. */
-  startProcess: { method: 'POST', path: '/processes' },
-  listProcesses: { method: 'GET', path: '/processes' },
-  readProcess: { method: 'GET', path: '/process' },
-  readProcessLog: { method: 'GET', path: '/process/log' },
-  writeProcessInput: { method: 'POST', path: '/process/stdin' },
-  signalProcess: { method: 'POST', path: '/process/signal' },
-} as const
-
 export const GuestStartProcess = StartProcess.extend({ id: ProcessId })
 export type GuestStartProcess = z.infer<typeof GuestStartProcess>
 

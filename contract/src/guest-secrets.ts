@@ -2,13 +2,6 @@ import { z } from 'zod'
 import { SecretName, SecretValue } from './secrets.ts'
 
 /** The delivery of secrets to a machine. */
-export const guestSecretRoutes = {
-  /** Replaces the whole set. Responds when programs started from now on have it. */
-  setSecrets: { method: 'PUT', path: '/secrets' },
-  /** The state of the set, without its values. */
-  readSecrets: { method: 'GET', path: '/secrets' },
-} as const
-
 export const GuestSecrets = z.strictObject({
   /** Rises with every change of the set. The agent ignores a set older than its present one. */
   revision: z.int().min(0),

@@ -19,11 +19,6 @@ import { TerminalColumns, TerminalRows } from './terminals.ts'
  * machine, both ways, and each direction ends on its own. It is accepted once the connection is
  * established; if nothing listens, the response is precondition_failed.
  */
-export const guestStreams = {
-  screen: { method: 'POST', path: '/screen' },
-  terminal: { method: 'POST', path: '/terminal' },
-  port: { method: 'POST', path: '/port' },
-} as const
 
 /** A port has exactly one spelling, so that checks see the port that is connected to. */
 export const GuestPortQuery = z.strictObject({

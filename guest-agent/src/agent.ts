@@ -4,6 +4,8 @@ import { createRoutes } from './routes.ts'
 import { createAgentServer } from './server.ts'
 import { stopEngineBridges } from './system/engine-bridges.ts'
 
+export { parts } from './parts.ts'
+
 /** The agent inside a machine, on the socket that `listen` has opened. */
 export function serveAgent(config: Config, listener: Server): void {
   const server = createAgentServer(createRoutes(config))

@@ -1,5 +1,5 @@
 import type { Display } from '@computer/contract'
-import type { GuestAction, GuestInput } from '@computer/contract/guest'
+import type { GuestAction, GuestInput } from '@computer/contract/guest-desktop'
 import type { Fence, FenceGrant } from '../fence.ts'
 import type { Desktop, DesktopSession } from './desktop.ts'
 import { waitForFocus } from './focus.ts'

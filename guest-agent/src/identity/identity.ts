@@ -38,10 +38,15 @@ export class Identity {
   }
 
   async #apply({ machine, hostname }: GuestIdentity): Promise<void> {
-    await attempt('set the host name', async () => {
+    const naming = attempt('set the host name', async () => {
       if (readHostname() !== hostname) await this.#tools.setHostname(hostname)
-      storeHostname(this.#rootPath, hostname)
     })
+    await attempt('store the host name', () => storeHostname(this.#rootPath, hostname))
+    await this.#renew(machine)
+    await naming
+  }
+
+  async #renew(machine: string): Promise<void> {
     if (this.#readMachine() === machine) return
     const isDone = await attempt('renew the identity of the disk', async () => {
       removeInheritedState(this.#rootPath)

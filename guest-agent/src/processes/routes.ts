@@ -4,8 +4,8 @@ import {
   GuestProcessQuery,
   GuestProcessSignal,
   GuestStartProcess,
-  type guestProcessRoutes,
 } from '@computer/contract/guest-processes'
+import type { guestProcessRoutes } from '@computer/contract/guest-routes'
 import { parse, parseBody } from '../body.ts'
 import type { LoginOptions } from '../exec/environment.ts'
 import type { Route } from '../server.ts'

@@ -1,4 +1,4 @@
-import { GuestScreenshotQuery } from '@computer/contract/guest'
+import { GuestScreenshotQuery } from '@computer/contract/guest-desktop'
 import { parse } from '../body.ts'
 import type { Desktop, DesktopSession } from '../desktop/desktop.ts'
 import { requireInside } from '../desktop/screenshots.ts'

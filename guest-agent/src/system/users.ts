@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
+import { AgentError } from '../errors.ts'
 
 export type User = {
   readonly name: string
@@ -24,6 +25,12 @@ export class Users {
   find(name: string): User | undefined {
     this.#refresh()
     return this.#byName.get(name)
+  }
+
+  require(name: string): User {
+    const user = this.find(name)
+    if (user) return user
+    throw new AgentError('precondition_failed', `this machine has no user ${name}`)
   }
 
   /** As `ls -l` shows it: the number if the user has no name. */

@@ -2,8 +2,8 @@ import {
   GuestOpenTerminal,
   GuestTerminalId,
   GuestTerminalSize,
-  type guestTerminalRoutes,
 } from '@computer/contract/guest-terminals'
+import type { guestTerminalRoutes } from '@computer/contract/guest-routes'
 import { parse, parseBody } from '../body.ts'
 import type { LoginOptions } from '../exec/environment.ts'
 import type { Route } from '../server.ts'

@@ -1,4 +1,4 @@
-import type { GuestScreenshotQuery } from '@computer/contract/guest'
+import type { GuestScreenshotQuery } from '@computer/contract/guest-desktop'
 import { crc32, deflateSync } from 'node:zlib'
 import { GuestFault } from '../guest/fault.ts'
 import type { Screen } from './desktop.ts'

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import {
+  ClickBody,
+  ClipboardBody,
+  ClipboardSelection,
+  Display,
+  DragBody,
+  HotkeyBody,
+  KeyBody,
+  MoveBody,
+  ResizeBody,
+  ScrollBody,
+  TypeBody,
+} from './desktop-actions.ts'
+import { screenshotQuery, ScreenshotFormat } from './screenshots.ts'
+
+export const GuestFence = z.strictObject({
+  fence: z.int().min(0),
+  /** The first fence of the present holding, or of the release if the lease is not held. */
+  since: z.int().min(0),
+})
+export type GuestFence = z.infer<typeof GuestFence>
+
+/** The response to POST /fence: the agent's fence, which may be higher than the one sent. */
+export const GuestFenceState = z.object({ fence: z.int() })
+
+export const GuestAction = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('move'), ...MoveBody.shape }),
+  z.strictObject({ type: z.literal('click'), ...ClickBody.shape }),
+  z.strictObject({ type: z.literal('drag'), ...DragBody.shape }),
+  z.strictObject({ type: z.literal('scroll'), ...ScrollBody.shape }),
+  z.strictObject({ type: z.literal('type'), ...TypeBody.shape }),
+  z.strictObject({ type: z.literal('key'), ...KeyBody.shape }),
+  z.strictObject({ type: z.literal('hotkey'), ...HotkeyBody.shape }),
+  z.strictObject({ type: z.literal('resize'), ...ResizeBody.shape }),
+  z.strictObject({ type: z.literal('write_clipboard'), ...ClipboardBody.shape }),
+])
+export type GuestAction = z.infer<typeof GuestAction>
+
+export const GuestInput = z.strictObject({ fence: z.int().min(0), action: GuestAction })
+export type GuestInput = z.infer<typeof GuestInput>
+
+/** `display` is set after a resize. */
+export const GuestInputResult = z.object({ display: Display.optional() })
+
+export const GuestScreenshotQuery = z.strictObject({
+  ...screenshotQuery,
+  format: ScreenshotFormat.default('png'),
+})
+export type GuestScreenshotQuery = z.infer<typeof GuestScreenshotQuery>
+export const GuestClipboardQuery = z.strictObject({
+  selection: ClipboardSelection.default('clipboard'),
+})
+/** Of at most 12 MiB as UTF-8. */
+export const GuestClipboard = z.object({ text: z.string().max(12 * 1024 * 1024) })
