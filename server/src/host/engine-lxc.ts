@@ -5,11 +5,25 @@ import { replaceFile } from '../replace-file.ts'
 const distributed = '/usr/share/lxc/config'
 const startScript = new URL('machine-start.sh', import.meta.url)
 
+/** What lxcfs shows to each machine; not every version and host has all of it. */
+const lxcfsEntries = [
+  'proc/cpuinfo',
+  'proc/diskstats',
+  'proc/loadavg',
+  'proc/meminfo',
+  'proc/pressure',
+  'proc/slabinfo',
+  'proc/stat',
+  'proc/swaps',
+  'proc/uptime',
+  'sys/devices/system/cpu',
+]
+
 /**
- * Copies the distribution's LXC configuration without lxcfs's post-stop hook, which sleeps half a second
- * in every stop to support reboots under a liblxc older than any we run on. Adds our own script for the
- * start of machines. The log level is the lowest that shows how a machine's init ended, which the engine
- * itself does not record.
+ * Copies the distribution's LXC configuration without lxcfs's two hooks. The one at a stop sleeps half a
+ * second to support reboots under a liblxc older than any we run on. The one at a start mounts with twenty
+ * programs what LXC mounts by itself. Adds our own script for the start of machines. The log level is the
+ * lowest that shows how a machine's init ended, which the engine itself does not record.
  */
 export async function writeLxcTemplate(directory: string): Promise<void> {
   await copyTemplates(distributed, directory, directory)
@@ -17,6 +31,10 @@ export async function writeLxcTemplate(directory: string): Promise<void> {
   await updateFile(join(added, '90-log.conf'), 'lxc.log.level = DEBUG\n')
   const script = join(directory, 'machine-start.sh')
   await updateFile(script, await readFile(startScript, 'utf8'), 0o755)
+  const mounts = lxcfsEntries.map(
+    (path) => `lxc.mount.entry = /var/lib/lxcfs/${path} ${path} none bind,optional 0 0\n`,
+  )
+  await updateFile(join(added, '92-lxcfs.conf'), mounts.join(''))
   const hooks = ['pre-start', 'start-host'].map((moment) => `lxc.hook.${moment} = ${script}\n`)
   await updateFile(join(added, '91-start.conf'), hooks.join(''))
 }
@@ -34,7 +52,7 @@ async function copyTemplates(from: string, to: string, root: string): Promise<vo
 function rewriteTemplate(text: string, root: string): string {
   return text
     .split('\n')
-    .filter((line) => !/^\s*lxc\.hook\.post-stop\b.*lxcfs/.test(line))
+    .filter((line) => !/^\s*lxc\.hook\.(mount|post-stop)\b.*lxcfs/.test(line))
     .map((line) => line.replace(`${distributed}/common.conf.d`, `${root}/common.conf.d`))
     .join('\n')
 }
