@@ -5,13 +5,13 @@ import { throttle } from '../pace.ts'
 import type { Database } from './database.ts'
 
 /**
- * Topics of notifications: ids of machines whose row changed; ids of organizations with new events that
- * can be read; principals, when any permission changed.
+ * Topics of notifications: ids of machines whose row changed; ids of machines whose first process runs; ids
+ * of organizations with new events that can be read; principals, when any permission changed.
  */
-export type Topic = 'machines' | 'events' | 'principals'
+export type Topic = 'machines' | 'boots' | 'events' | 'principals'
 type Listener = (id: string) => void
 
-const topics: readonly Topic[] = ['machines', 'events', 'principals']
+const topics: readonly Topic[] = ['machines', 'boots', 'events', 'principals']
 /** Each NOTIFY is a commit and wakes every process, so those of a burst are sent together. */
 const sendEveryMs = 5
 
@@ -26,11 +26,13 @@ export class Changes implements AsyncDisposable {
   readonly #url: string
   readonly #listeners: Readonly<Record<Topic, Set<Listener>>> = {
     machines: new Set(),
+    boots: new Set(),
     events: new Set(),
     principals: new Set(),
   }
   readonly #pending: Readonly<Record<Topic, Set<string>>> = {
     machines: new Set(),
+    boots: new Set(),
     events: new Set(),
     principals: new Set(),
   }

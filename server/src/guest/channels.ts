@@ -63,6 +63,11 @@ export class GuestChannels implements AsyncDisposable {
     )
   }
 
+  /** Opens the channel, so that the first request need not. */
+  async open(ref: GuestRef): Promise<void> {
+    await this.#channel(ref, undefined)
+  }
+
   async #request<T>(
     ref: GuestRef,
     request: GuestRequest,

@@ -78,8 +78,7 @@ async function step(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<vo
       else if ((await driver.inspect(machine)) !== 'running') {
         await driver.resize(specOf(app, machine))
       }
-      await driver.start(machine)
-      return finishBoot(app, machine, slot)
+      return startMachine(app, machine, slot)
     case 'stopping':
       if (machine.stop_by_force) await driver.stop(machine, { graceMs: 0 })
       else await slot.away(() => driver.stop(machine, { graceMs: stopGraceMs }))
@@ -111,12 +110,14 @@ async function makeDisk(app: WorkerApp, machine: MachineRow): Promise<void> {
   await app.driver.create(specOf(app, machine))
 }
 
-/** Waits until the machine has booted: its agent answers and has its identity. */
-async function finishBoot(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
+/** Starts the machine, and waits until it has booted: its agent answers and has its identity. */
+async function startMachine(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
+  await app.driver.start(machine)
   // Callers that wait for the machine open their channel to the guest while it boots.
-  app.changes.publish(machine.id)
-  const boot = () => span('boot', {}, () => awaitBoot(app, machine))
-  if (await slot.away(boot)) await finish(app, machine, 'running')
+  app.changes.publish(machine.id, 'boots')
+  const hasBooted = await slot.away(() => span('boot', {}, () => awaitBoot(app, machine)))
+  // Nobody asks a desktop that still starts, while the first commands need the agent.
+  if (hasBooted) await finish(app, machine, 'running', app.timing.desktopPollMs)
 }
 
 /** Wakes a machine that was taken from the pool (warm/), or makes it anew if it does not answer. */
@@ -143,16 +144,16 @@ async function takeOver(app: WorkerApp, machine: MachineRow, slot: Slot): Promis
 async function makeMachine(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
   await makeDisk(app, machine)
   if (machine.wanted === 'stopped') return finish(app, machine, 'stopped')
-  await app.driver.start(machine)
-  return finishBoot(app, machine, slot)
+  return startMachine(app, machine, slot)
 }
 
 async function finish(
   app: WorkerApp,
   machine: MachineRow,
   to: 'running' | 'stopped',
+  nextStepInMs = 0,
 ): Promise<void> {
-  await app.db.transaction().execute((tx) => finishCreation(tx, machine, to))
+  await app.db.transaction().execute((tx) => finishCreation(tx, machine, to, nextStepInMs))
   app.changes.publish(machine.id)
 }
 

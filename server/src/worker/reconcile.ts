@@ -1,4 +1,4 @@
-import type { MachineId } from '@computer/contract'
+import { restingStates, type MachineId } from '@computer/contract'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MachineRow, WarmMachineRow } from '../db/database.ts'
 import { withClaim } from '../domain/claims.ts'
@@ -32,6 +32,8 @@ const checksAtOnce = 32
 /** Reconciles a machine that the engine reported. */
 export async function reconcileMachine(app: WorkerApp, ref: MachineRef): Promise<void> {
   const machine = await findByRef(app, ref)
+  // The worker that moves it looks for itself.
+  if (machine && !restingStates.includes(machine.state)) return
   const seen = await app.driver.inspect(ref)
   if (!machine) return seen === 'running' ? undefined : makeAgain(app, ref)
   await reconcileResting(app, machine, seen)

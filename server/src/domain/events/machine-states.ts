@@ -4,7 +4,7 @@ import {
   type MachineId,
   type MachineState,
 } from '@computer/contract'
-import { sql, type Updateable } from 'kysely'
+import { sql, type UpdateObject } from 'kysely'
 import type { MachineRow, Schema, Tx } from '../../db/database.ts'
 import { conflict, illegalMove } from '../../errors.ts'
 import { lockAnyMachine } from '../find-machine.ts'
@@ -30,7 +30,7 @@ export async function moveMachine(
   tx: Tx,
   machine: MachineRow,
   to: MachineState,
-  change: Updateable<Schema['machines']> & { readonly message?: string } = {},
+  change: UpdateObject<Schema, 'machines'> & { readonly message?: string } = {},
 ): Promise<MachineRow> {
   const allowed: readonly MachineState[] = machineTransitions[machine.state]
   if (!allowed.includes(to)) throw illegalMove(machine.state, to)

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { MachineRow, Tx } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
+import { inMs } from '../claims.ts'
 import { getCapture, insertCapture, releaseCapture } from '../disks/captures.ts'
 import { lockAnyMachine } from '../find-machine.ts'
 import { moveMachine } from '../events/machine-states.ts'
@@ -12,11 +13,13 @@ export async function finishCreation(
   tx: Tx,
   machine: MachineRow,
   to: 'running' | 'stopped',
+  nextStepInMs = 0,
 ): Promise<MachineRow> {
   const captureId = machine.base_capture_id
-  if (!captureId) return moveMachine(tx, machine, to)
+  const next = { next_attempt_at: inMs(nextStepInMs) }
+  if (!captureId) return moveMachine(tx, machine, to, next)
   const { size_bytes: bytes } = await getCapture(tx, captureId)
-  const detached = { base_capture_id: null, base_bytes: bytes ?? 0 }
+  const detached = { base_capture_id: null, base_bytes: bytes ?? 0, ...next }
   const moved = await moveMachine(tx, machine, to, detached)
   await releaseCapture(tx, captureId)
   return moved

@@ -20,17 +20,25 @@ export async function waitForRest(
   timeoutMs: number,
 ): Promise<MachineRow> {
   const deadline = performance.now() + timeoutMs
-  for (;;) {
-    const changed = nextChange(app, id)
-    try {
-      const machine = await getMachine(app.db, actor, id)
-      const leftMs = deadline - performance.now()
-      if (isAtRest(machine) || leftMs <= 0) return machine
-      if (machine.wanted === 'running') warmUpChannel(app, machine)
-      await span('wait for a change', { id }, () => changed.within(Math.min(leftMs, pollMs)))
-    } finally {
-      changed.unsubscribe()
+  let machine: MachineRow | undefined
+  const endWarmUps = app.changes.subscribe((booting) => {
+    if (booting === id && machine) warmUpChannel(app, machine)
+  }, 'boots')
+  try {
+    for (;;) {
+      const changed = nextChange(app, id)
+      try {
+        machine = await getMachine(app.db, actor, id)
+        const leftMs = deadline - performance.now()
+        if (isAtRest(machine) || leftMs <= 0) return machine
+        if (machine.is_frozen) warmUpChannel(app, machine)
+        await span('wait for a change', { id }, () => changed.within(Math.min(leftMs, pollMs)))
+      } finally {
+        changed.unsubscribe()
+      }
     }
+  } finally {
+    endWarmUps()
   }
 }
 
@@ -38,9 +46,9 @@ function isAtRest({ state, restore_capture_id: restore }: MachineRow): boolean {
   return restingStates.includes(state) && restore === null
 }
 
-/** Opens the channel if the engine has started the machine already; failures do not matter yet. */
+/** Failures do not matter yet. */
 function warmUpChannel(app: Pick<App, 'guests'>, machine: MachineRow): void {
-  app.guests.health(guestRef(machine)).catch(() => {})
+  app.guests.channels.open(guestRef(machine)).catch(() => {})
 }
 
 function nextChange(app: Pick<App, 'changes'>, id: MachineId) {

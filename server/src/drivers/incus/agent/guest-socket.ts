@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync, readSync, watch } from 'node:fs'
 import { open, readFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -25,6 +25,11 @@ const O_PATH = 0o10000000
 const link = O_PATH | constants.O_NOFOLLOW
 /** A guest may have a hundred thousand mounts. Those of its boot come first. */
 const mostMountBytes = 256 * 1024
+/** Then the walk begins again, because another file system may have been mounted above the directory. */
+const entryPatienceMs = 10
+/** Its folder was made for it. */
+const socketPatienceMs = 50
+const mostEvents = 200
 const directoryMode = 0o040000
 const socketMode = 0o140000
 const typeMask = 0o170000
@@ -115,12 +120,12 @@ export async function withGuestSocket<T>(
   try {
     requireLocal(at, mounts)
     for (const [index, part] of parts.entries()) {
-      const next = await open(`/proc/self/fd/${at.fd}/${part}`, link)
+      const isLast = index === parts.length - 1
+      const next = await openSoon(at, part, isLast ? socketPatienceMs : entryPatienceMs)
       await at.close()
       at = next
       requireLocal(at, mounts)
       const { mode, uid } = await at.stat()
-      const isLast = index === parts.length - 1
       if ((mode & typeMask) !== (isLast ? socketMode : directoryMode)) {
         throw new NotDirect(`${part} has the wrong type`)
       }
@@ -130,6 +135,44 @@ export async function withGuestSocket<T>(
     return await use(`/proc/self/fd/${at.fd}`)
   } finally {
     await at.close()
+  }
+}
+
+/**
+ * Opens an entry of a directory. If it does not exist, waits a moment for it before it fails: a machine that
+ * boots makes it soon, and needs its processors for that more than we need them to walk there again and again.
+ */
+async function openSoon(
+  directory: FileHandle,
+  name: string,
+  patienceMs: number,
+): Promise<FileHandle> {
+  const path = `/proc/self/fd/${directory.fd}`
+  const openNow = () => open(`${path}/${name}`, link)
+  try {
+    return await openNow()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  const { promise: made, resolve } = Promise.withResolvers<void>()
+  let seen = 0
+  // The watch is on the directory itself, whatever the machine puts in its place.
+  const watcher = watch(path, { persistent: false }, (_, changed) => {
+    if (changed === name) resolve()
+    // The machine can make as many events as it likes.
+    if ((seen += 1) === mostEvents) watcher.close()
+  })
+  watcher.on('error', () => resolve())
+  const timer = setTimeout(resolve, patienceMs)
+  try {
+    // It may have been made before the watch began.
+    return await openNow().catch(async () => {
+      await made
+      return openNow()
+    })
+  } finally {
+    clearTimeout(timer)
+    watcher.close()
   }
 }
 
@@ -146,7 +189,7 @@ function readMounts({ folder }: GuestInit): ReadonlyMap<string, string> {
 function readStart(path: string, mostBytes: number): string {
   const fd = openSync(path, 'r')
   try {
-    const buffer = Buffer.alloc(mostBytes)
+    const buffer = Buffer.allocUnsafe(mostBytes)
     let length = 0
     for (let read = -1; read !== 0; length += read) {
       read = readSync(fd, buffer, length, mostBytes - length, null)
