@@ -1,16 +1,11 @@
 import type { CaptureId } from '@computer/contract'
 import assert from 'node:assert/strict'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { buildGuestAgent } from '../guest-agent/build.ts'
 import { createIncusDriver } from '../server/src/drivers/incus/driver.ts'
 import { nameOf } from '../server/src/drivers/incus/instance.ts'
-import type { MachineDriver, MachineSpec } from '../server/src/drivers/machine-driver.ts'
-import { createGuestClient, type GuestClient } from '../server/src/guest/client.ts'
+import type { MachineSpec } from '../server/src/drivers/machine-driver.ts'
+import { startAgentMachines, type AgentMachines } from './harness/agent-machines.ts'
 import { eventually } from './harness/polling.ts'
-import { startTestEngine, type TestEngine } from './harness/engine.ts'
 import { runInGuest } from './guest/exec.ts'
 
 /*
@@ -20,32 +15,19 @@ import { runInGuest } from './guest/exec.ts'
 const project = 'identity'
 const captureId: CaptureId = 'cap_0000000000000000000000test'
 
-let engine: TestEngine
-let guestDir = ''
-let driver: MachineDriver
-let guests: GuestClient
+let machines: AgentMachines
 let source: MachineSpec
 let sourceIdentity: Identity
 const copies: MachineSpec[] = []
 
 before(async () => {
-  engine = await startTestEngine()
-  guestDir = await mkdtemp(join(tmpdir(), 'computer-guest-'))
-  await chmod(guestDir, 0o755)
-  await buildGuestAgent(guestDir)
-  driver = createIncusDriver({ ...engine.optionsOf(project), guestDir })
-  guests = createGuestClient(driver)
-  await driver.prepare()
-  await driver.addImage(engine.imageId, engine.imageFiles)
-  source = engine.makeSpec()
-  await driver.create(source)
+  machines = await startAgentMachines(project)
+  source = machines.engine.makeSpec()
+  await machines.driver.create(source)
   await boot(source, 'source')
 })
 after(async () => {
-  await guests?.[Symbol.asyncDispose]()
-  await driver?.[Symbol.asyncDispose]()
-  await engine?.[Symbol.asyncDispose]()
-  if (guestDir) await rm(guestDir, { recursive: true })
+  await machines?.[Symbol.asyncDispose]()
 })
 
 test('a machine from the image knows its name, and has no host keys before an SSH server is installed', async () => {
@@ -60,11 +42,11 @@ test('copies share the files of the source, and nothing that identifies it', asy
   await run(source, 'rm -f /var/lib/dbus/machine-id; cp /etc/machine-id /var/lib/dbus/')
   await run(source, `mkdir -p /run/computer/secrets; echo ${secret} > /run/computer/secrets/token`)
   sourceIdentity = await identify(source)
-  await guests.flush(refOf(source))
-  await driver.capture(source, captureId)
+  await machines.guests.flush(machines.refOf(source))
+  await machines.driver.capture(source, captureId)
   for (const hostname of ['first', 'second']) {
-    const copy = { ...engine.makeSpec(), captureId }
-    await driver.create(copy)
+    const copy = { ...machines.engine.makeSpec(), captureId }
+    await machines.driver.create(copy)
     await boot(copy, hostname)
     copies.push(copy)
   }
@@ -100,21 +82,21 @@ test('the source keeps its own identity', async () => {
 test('a copy that boots again keeps its identity', async () => {
   const copy = copies[0]!
   const before = await identify(copy)
-  await driver.stop(copy, { graceMs: 30_000 })
+  await machines.driver.stop(copy, { graceMs: 30_000 })
   await boot(copy, 'first')
   assert.deepEqual(await identify(copy), before)
 })
 
 test('the disk of a capture holds no agent, no socket, no credential and no secret', async () => {
   // Without the mount of the agent, and below all other mounts.
-  const bare = createIncusDriver(engine.optionsOf(project))
-  const copy = { ...engine.makeSpec(), captureId }
+  const bare = createIncusDriver(machines.engine.optionsOf(project))
+  const copy = { ...machines.engine.makeSpec(), captureId }
   await bare.create(copy)
   await bare.start(copy)
   const onDisk = async (script: string) => {
     const target = { project, instance: nameOf(copy) }
     const command = ['sh', '-c', `mount --bind / /mnt && cd /mnt && ${script}`]
-    const { code, stdout, stderr } = await runInGuest(engine.client, target, command)
+    const { code, stdout, stderr } = await runInGuest(machines.engine.client, target, command)
     assert.ok(code <= 1, stderr)
     return stdout
   }
@@ -167,23 +149,16 @@ async function identify(spec: MachineSpec): Promise<Identity> {
 
 /** Starts a machine and sets its identity, as the worker does. */
 async function boot(spec: MachineSpec, hostname: string): Promise<void> {
-  await driver.start(spec)
-  runs.set(spec.id, (runs.get(spec.id) ?? 0) + 1)
+  await machines.start(spec)
+  const identity = { machine: spec.id, hostname }
   await eventually(`${hostname} knows its name`, () =>
-    guests.setIdentity(refOf(spec), { machine: spec.id, hostname }).then(
+    machines.guests.setIdentity(machines.refOf(spec), identity).then(
       () => true,
       () => false,
     ),
   )
 }
 
-async function run(spec: MachineSpec, script: string): Promise<string> {
-  const command = ['sh', '-c', script]
-  return (await guests.exec(refOf(spec), { command, user: 'root' })).stdout
-}
-
-const runs = new Map<string, number>()
-
-function refOf({ id, generation }: MachineSpec) {
-  return { id, generation, run: String(runs.get(id)) }
+function run(spec: MachineSpec, script: string): Promise<string> {
+  return machines.run(spec, script)
 }
