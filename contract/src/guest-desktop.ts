@@ -51,5 +51,5 @@ export type GuestScreenshotQuery = z.infer<typeof GuestScreenshotQuery>
 export const GuestClipboardQuery = z.strictObject({
   selection: ClipboardSelection.default('clipboard'),
 })
-/** Of at most 12 MiB as UTF-8. */
+/** The text has at most 12 MiB as UTF-8. */
 export const GuestClipboard = z.object({ text: z.string().max(12 * 1024 * 1024) })

@@ -1,8 +1,8 @@
 import type { Route } from './server.ts'
 
 /**
- * What the agent loads when it is first called for: a machine counts as running once its agent has answered,
- * which needs none of it.
+ * Code that the agent loads when a caller first needs it: a machine counts as running once its agent has
+ * answered, and that answer needs none of it.
  */
 export const parts = {
   desktop: () => import('./desktop/routes.ts'),

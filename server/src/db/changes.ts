@@ -5,13 +5,13 @@ import { throttle } from '../pace.ts'
 import type { Database } from './database.ts'
 
 /**
- * Topics of notifications: ids of machines whose row changed; ids of machines whose first process runs; ids
+ * Topics of notifications: ids of machines whose row changed; ids of machines that have begun to boot; ids
  * of organizations with new events that can be read; principals, when any permission changed.
  */
-export type Topic = 'machines' | 'boots' | 'events' | 'principals'
+const topics = ['machines', 'boots', 'events', 'principals'] as const
+export type Topic = (typeof topics)[number]
 type Listener = (id: string) => void
 
-const topics: readonly Topic[] = ['machines', 'boots', 'events', 'principals']
 /** Each NOTIFY is a commit and wakes every process, so those of a burst are sent together. */
 const sendEveryMs = 5
 
@@ -24,18 +24,8 @@ export class Changes implements AsyncDisposable {
   readonly #db: Database
   readonly #log: Logger
   readonly #url: string
-  readonly #listeners: Readonly<Record<Topic, Set<Listener>>> = {
-    machines: new Set(),
-    boots: new Set(),
-    events: new Set(),
-    principals: new Set(),
-  }
-  readonly #pending: Readonly<Record<Topic, Set<string>>> = {
-    machines: new Set(),
-    boots: new Set(),
-    events: new Set(),
-    principals: new Set(),
-  }
+  readonly #listeners = makeSets<Listener>()
+  readonly #pending = makeSets<string>()
   readonly #turn = throttle(sendEveryMs)
   #sending: Promise<void> | null = null
   #client: pg.Client | null = null
@@ -120,4 +110,10 @@ export class Changes implements AsyncDisposable {
     }
     attempt()
   }
+}
+
+/** An empty set for each topic. */
+function makeSets<T>(): Readonly<Record<Topic, Set<T>>> {
+  const sets = topics.map((topic) => [topic, new Set<T>()] as const)
+  return Object.fromEntries(sets) as Record<Topic, Set<T>>
 }

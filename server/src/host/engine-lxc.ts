@@ -1,11 +1,12 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../replace-file.ts'
+import { lxcfsMountPoint } from './engine-lxcfs.ts'
 
 const distributed = '/usr/share/lxc/config'
 const startScript = new URL('machine-start.sh', import.meta.url)
 
-/** What lxcfs shows to each machine; not every version and host has all of it. */
+/** Files and folders that each machine sees through lxcfs, where its version and the host have them. */
 const lxcfsEntries = [
   'proc/cpuinfo',
   'proc/diskstats',
@@ -32,7 +33,7 @@ export async function writeLxcTemplate(directory: string): Promise<void> {
   const script = join(directory, 'machine-start.sh')
   await updateFile(script, await readFile(startScript, 'utf8'), 0o755)
   const mounts = lxcfsEntries.map(
-    (path) => `lxc.mount.entry = /var/lib/lxcfs/${path} ${path} none bind,optional 0 0\n`,
+    (path) => `lxc.mount.entry = ${lxcfsMountPoint}/${path} ${path} none bind,optional 0 0\n`,
   )
   await updateFile(join(added, '92-lxcfs.conf'), mounts.join(''))
   const hooks = ['pre-start', 'start-host'].map((moment) => `lxc.hook.${moment} = ${script}\n`)

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-const mountPoint = '/var/lib/lxcfs'
+export const lxcfsMountPoint = '/var/lib/lxcfs'
 
 /**
  * lxcfs shows each machine its own memory, cores and load in /proc. One process serves the whole host.
@@ -14,12 +14,12 @@ export async function ensureLxcfs(options: { readonly timeoutMs: number } = { ti
   if (await isMounted()) {
     if (await answers()) return
     // Its process died. Running machines keep the broken files until their next start.
-    await promisify(execFile)('umount', ['--lazy', mountPoint])
+    await promisify(execFile)('umount', ['--lazy', lxcfsMountPoint])
   }
-  await mkdir(mountPoint, { recursive: true })
+  await mkdir(lxcfsMountPoint, { recursive: true })
   const child = spawn(
     'lxcfs',
-    ['--enable-cfs', '--enable-pidfd', '-l', '-p', '/run/lxcfs.pid', mountPoint],
+    ['--enable-cfs', '--enable-pidfd', '-l', '-p', '/run/lxcfs.pid', lxcfsMountPoint],
     { detached: true, stdio: 'ignore', cwd: '/' },
   )
   const failure = new Promise<never>((_, reject) => {
@@ -33,18 +33,18 @@ export async function ensureLxcfs(options: { readonly timeoutMs: number } = { ti
 
 async function waitMounted(deadline: number): Promise<void> {
   while (!(await isMounted())) {
-    if (Date.now() > deadline) throw new Error(`lxcfs did not mount ${mountPoint}`)
+    if (Date.now() > deadline) throw new Error(`lxcfs did not mount ${lxcfsMountPoint}`)
     await sleep(20)
   }
 }
 
 async function isMounted(): Promise<boolean> {
   const mounts = await readFile('/proc/self/mounts', 'utf8')
-  return mounts.split('\n').some((line) => line.split(' ')[1] === mountPoint)
+  return mounts.split('\n').some((line) => line.split(' ')[1] === lxcfsMountPoint)
 }
 
 async function answers(): Promise<boolean> {
-  return readdir(mountPoint).then(
+  return readdir(lxcfsMountPoint).then(
     () => true,
     () => false,
   )

@@ -116,7 +116,7 @@ async function startMachine(app: WorkerApp, machine: MachineRow, slot: Slot): Pr
   // Callers that wait for the machine open their channel to the guest while it boots.
   app.changes.publish(machine.id, 'boots')
   const hasBooted = await slot.away(() => span('boot', {}, () => awaitBoot(app, machine)))
-  // Nobody asks a desktop that still starts, while the first commands need the agent.
+  // The desktop is still starting, and a question about it would delay the agent's first commands.
   if (hasBooted) await finish(app, machine, 'running', app.timing.desktopPollMs)
 }
 

@@ -46,7 +46,7 @@ function isAtRest({ state, restore_capture_id: restore }: MachineRow): boolean {
   return restingStates.includes(state) && restore === null
 }
 
-/** Failures do not matter yet. */
+/** Opens the channel; a failure does not matter yet. */
 function warmUpChannel(app: Pick<App, 'guests'>, machine: MachineRow): void {
   app.guests.channels.open(guestRef(machine)).catch(() => {})
 }
