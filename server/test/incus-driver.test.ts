@@ -96,6 +96,8 @@ function read(stream: Duplex, length: number): Promise<Buffer> {
       resolve(Buffer.concat(chunks))
     }
     const onClose = () => reject(new Error(`the stream ended after ${received} bytes`))
+    // A machine that goes down may have ended the stream before anybody reads from it.
+    if (stream.closed) return onClose()
     stream.on('data', onData).on('close', onClose)
   })
 }
