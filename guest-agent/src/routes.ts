@@ -24,6 +24,7 @@ import { loadLater, parts } from './parts.ts'
 import { releaseBoot, isBootReleased } from './secrets/boot.ts'
 import { Secrets } from './secrets/secrets.ts'
 import type { Route, Routes } from './server.ts'
+import { Systemd } from './system/systemd.ts'
 import { Usage } from './system/usage.ts'
 import { Users } from './system/users.ts'
 
@@ -34,12 +35,19 @@ export function createRoutes(config: Config): Routes {
   const shells = new ShellPool()
   const secrets = new Secrets(config.secretsFolder)
   const usage = new Usage()
+  const systemd = new Systemd(config.rootPath)
   const secretsState = () => ({ revision: secrets.revision, told: isBootReleased(config) })
 
-  const loginOf = (requested: string) => {
+  const findLogin = (requested: string) => {
     const name = requested === 'agent' ? config.agentUser : requested
     const ownsDesktop = name === config.agentUser
     return { user: users.require(name), ownsDesktop, secrets: secrets.environment }
+  }
+  /** For a program of a caller. */
+  const loginOf = async (requested: string) => {
+    await systemd.ready()
+    await identity.confirm()
+    return findLogin(requested)
   }
 
   const { screen, terminal, port } = guestStreams
@@ -51,7 +59,7 @@ export function createRoutes(config: Config): Routes {
       await releaseBoot(config)
       // After the response. The first command then finds a shell that waits for it.
       setTimeout(() => {
-        void attempt('start a shell', () => void shells.warm(makeLogin(loginOf('agent'))))
+        void attempt('start a shell', () => void shells.warm(makeLogin(findLogin('agent'))))
       }, 1).unref()
       return { json: {} }
     },
@@ -63,7 +71,7 @@ export function createRoutes(config: Config): Routes {
     readSecrets: async () => ({ json: secretsState() }),
     exec: async ({ body, signal }) => {
       const request = await parseBody(GuestExec, body)
-      const login = loginOf(request.user)
+      const login = await loginOf(request.user)
       return { json: await runCommand(shells, { ...request, ...login }, signal) }
     },
     ...loadLater({ ...guestDesktopRoutes, screen }, async () =>

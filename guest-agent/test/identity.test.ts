@@ -187,6 +187,19 @@ test('the host name is set and written to the disk, and the hosts file resolves 
   })
 })
 
+test('a host name that systemd has set back is set again, once, before the first program of a caller', async (t) => {
+  const disk = makeDisk(t)
+  const identity = disk.boot()
+  await identity.confirm()
+  assert.deepEqual(disk.hostnames, [])
+  // The name of the host that runs this test stays another throughout.
+  await identity.apply({ machine: first!, hostname: 'brave-otter' })
+  await Promise.all([identity.confirm(), identity.confirm()])
+  assert.deepEqual(disk.hostnames, ['brave-otter', 'brave-otter'])
+  await identity.confirm()
+  assert.equal(disk.hostnames.length, 2)
+})
+
 const keyFiles = ['ecdsa', 'ed25519', 'rsa'].flatMap((type) => [
   `ssh_host_${type}_key`,
   `ssh_host_${type}_key.pub`,

@@ -162,6 +162,18 @@ test('releasing the boot writes two files without a secret to the disk', async (
   assert.equal(statSync(loaderPath).mtimeMs, writtenMs, 'unchanged files are not written again')
 })
 
+test('where the image holds its boots itself, only the file for login shells is written', async (t) => {
+  const { folder } = makeSecrets(t)
+  const rootPath = mkdtempSync(join(tmpdir(), 'guest-root-'))
+  t.after(() => rmSync(rootPath, { recursive: true }))
+  mkdirSync(join(rootPath, 'usr/lib/computer'), { recursive: true })
+  writeFileSync(join(rootPath, 'usr/lib/computer/init'), '')
+  const config = { ...readConfig({}), rootPath, secretsFolder: folder }
+  await releaseBoot(config)
+  assert.equal(isBootReleased(config), true)
+  assert.deepEqual(readdirSync(join(rootPath, 'etc')), ['profile.d'])
+})
+
 /** In memory, like /run in a machine. */
 function makeSecrets(t: TestContext): { folder: string; secrets: Secrets } {
   const folder = mkdtempSync('/dev/shm/guest-secrets-')

@@ -39,7 +39,7 @@ rm "$root/tmp/wallpaper.mjs"
 # Units that fail in a container, that have no user, or that would wake an idle machine.
 chroot "$root" systemctl set-default multi-user.target
 chroot "$root" systemctl enable systemd-resolved \
-  computer-network computer-agent computer-display computer-session
+  computer-network computer-agent computer-display computer-session computer-old-tmp
 chroot "$root" systemctl mask \
   getty.target getty@.service console-getty.service container-getty@.service \
   systemd-networkd-wait-online.service systemd-timesyncd.service \

@@ -27,6 +27,13 @@ for name in cryptsetup debug getty gpt-auto hibernate-resume integritysetup run 
 done
 ln -sf /dev/null "$root/etc/systemd/user-generators/systemd-xdg-autostart-generator"
 
+# The first process. An upgrade of systemd writes its own beside it.
+cp "$RECIPE/hooks/init.c" "$root/tmp/"
+chroot "$root" gcc -O2 -Wall -Wextra -Werror -o /usr/lib/computer/init /tmp/init.c
+rm "$root/tmp/init.c"
+chroot "$root" dpkg-divert --quiet --local --rename --divert /sbin/init.systemd --add /sbin/init
+ln -s /usr/lib/computer/init "$root/sbin/init"
+
 # The session starts the panel and xfdesktop with it. The theme must be the one that it takes for granted.
 ! grep -aq XfdesktopIconView "$root/usr/share/themes/Arc-Darker/gtk-3.0/gtk.gresource"
 cp "$RECIPE/hooks/desktop.c" "$root/tmp/"

@@ -22,6 +22,8 @@ export class Identity {
   readonly #rootPath: string
   readonly #tools: SystemTools
   readonly #queue = new SerialQueue()
+  /** Until the first program of a caller, which finds it set for good. */
+  #hostname: string | undefined
 
   constructor(rootPath: string, tools: SystemTools = systemTools) {
     this.#rootPath = rootPath
@@ -37,13 +39,29 @@ export class Identity {
     return this.#queue.run(() => this.#apply(identity))
   }
 
+  /**
+   * Sets the host name again if it is another by now. A systemd that was starting may have read the name that
+   * the disk had before, and have set it after us.
+   */
+  async confirm(): Promise<void> {
+    if (this.#hostname !== undefined && readHostname() !== this.#hostname) {
+      await this.#queue.run(() => this.#setHostname())
+    }
+    this.#hostname = undefined
+  }
+
   async #apply({ machine, hostname }: GuestIdentity): Promise<void> {
-    const naming = attempt('set the host name', async () => {
-      if (readHostname() !== hostname) await this.#tools.setHostname(hostname)
-    })
+    this.#hostname = hostname
+    const naming = this.#setHostname()
     await attempt('store the host name', () => storeHostname(this.#rootPath, hostname))
     await this.#renew(machine)
     await naming
+  }
+
+  async #setHostname(): Promise<void> {
+    const name = this.#hostname
+    if (name === undefined || readHostname() === name) return
+    await attempt('set the host name', () => this.#tools.setHostname(name))
   }
 
   async #renew(machine: string): Promise<void> {

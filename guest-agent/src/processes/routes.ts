@@ -13,13 +13,13 @@ import { Processes } from './processes.ts'
 
 export function processRoutes(
   folder: string,
-  loginOf: (name: string) => LoginOptions,
+  loginOf: (name: string) => Promise<LoginOptions>,
 ): Record<keyof typeof guestProcessRoutes, Route> {
   const processes = new Processes(folder)
   return {
     startProcess: async ({ body }) => {
       const request = await parseBody(GuestStartProcess, body)
-      return { json: await processes.start(request, loginOf(request.user)) }
+      return { json: await processes.start(request, await loginOf(request.user)) }
     },
     listProcesses: async () => ({ json: { data: processes.list() } }),
     readProcess: async ({ query, signal }) => {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../attempt.ts'
 import type { Config } from '../config.ts'
@@ -5,17 +6,17 @@ import { Folder } from '../system/folder.ts'
 
 /*
  * A boot is held until the server has delivered the secrets and the identity of the machine, so
- * that no program of a user starts before. Two files on the machine's disk, which hold no secret,
- * make systemd wait and give login shells the secrets; the agent writes or repairs them for later
- * boots. (The first boot of a disk straight from the image need not be held: it has no program of a
- * user.)
+ * that no program of a user starts before: the image's unit of the agent makes systemd wait. On a disk from
+ * an older image, a file of ours does so in the boots after the first. Another file gives login shells
+ * the secrets. Neither holds one; the agent writes or repairs them.
  */
 
 const marker = 'boot-released'
 
 /** Lets the boot continue: bin/wait-for-secrets (build.ts) polls for the marker. */
 export async function releaseBoot({ rootPath, secretsFolder }: Config): Promise<void> {
-  for (const { folder, name, text } of diskFiles) {
+  const isHeldByImage = existsSync(join(rootPath, 'usr/lib/computer/init'))
+  for (const { folder, name, text } of isHeldByImage ? [loaderFile] : [loaderFile, unitFile]) {
     await attempt(`write ${name}`, () => writeIfChanged(join(rootPath, folder), name, text))
   }
   await attempt('release the boot', () => {
@@ -51,14 +52,12 @@ TimeoutStartSec=infinity
 ExecStartPost=-/opt/computer/bin/wait-for-secrets
 `
 
-const diskFiles = [
-  { folder: 'etc/profile.d', name: '10-computer-secrets.sh', text: loader },
-  {
-    folder: 'etc/systemd/system/computer-agent.service.d',
-    name: 'secrets.conf',
-    text: unitDropIn,
-  },
-] as const
+const loaderFile = { folder: 'etc/profile.d', name: '10-computer-secrets.sh', text: loader }
+const unitFile = {
+  folder: 'etc/systemd/system/computer-agent.service.d',
+  name: 'secrets.conf',
+  text: unitDropIn,
+}
 
 function writeIfChanged(path: string, name: string, text: string): void {
   using folder = Folder.make(path, 0o755)

@@ -10,13 +10,13 @@ import type { Route } from '../server.ts'
 import { Terminals } from './terminals.ts'
 
 export function terminalRoutes(
-  loginOf: (name: string) => LoginOptions,
+  loginOf: (name: string) => Promise<LoginOptions>,
 ): Record<keyof typeof guestTerminalRoutes | 'terminal', Route> {
   const terminals = new Terminals()
   return {
     openTerminal: async ({ body }) => {
       const request = await parseBody(GuestOpenTerminal, body)
-      return { json: terminals.open(request, loginOf(request.user)) }
+      return { json: terminals.open(request, await loginOf(request.user)) }
     },
     listTerminals: async () => ({ json: { data: terminals.list() } }),
     readTerminal: async ({ query }) => ({
