@@ -60,6 +60,8 @@ export interface MachineDriver extends AsyncDisposable {
   measureDisk(ref: MachineRef): Promise<number>
   /** The size of the pool that holds every disk, and its free space. */
   measurePool(): Promise<{ readonly totalBytes: number; readonly freeBytes: number }>
+  /** The memory of the engine's host, and what of it programs can still get. */
+  measureMemory(): Promise<HostMemory>
 
   /** The engine's current state of the machine. A frozen machine counts as running. */
   inspect(ref: MachineRef): Promise<EngineState>
@@ -81,6 +83,8 @@ export interface MachineDriver extends AsyncDisposable {
   /** A byte stream to the agent's socket inside a running machine. The caller destroys it. */
   connect(ref: MachineRef): Promise<Duplex>
 }
+
+export type HostMemory = { readonly totalBytes: number; readonly availableBytes: number }
 
 /** A machine and the generation of its disk. A restore makes the next generation. */
 export type MachineRef = { readonly id: MachineId; readonly generation: number }

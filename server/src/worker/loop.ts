@@ -47,7 +47,7 @@ export async function runWorker(
   const { sweepMs } = app.timing
   const every = (ms: number, pass: () => Promise<void>) =>
     setInterval(() => void logFailure(app, pass), ms)
-  const measure = async () => recordPool(app, await app.driver.measurePool())
+  const measure = () => recordPool(app, app.driver)
   const closeRevoked = coalesce(() => logFailure(app, () => closeRevokedSessions(app)))
   const unsubscribe = app.changes.subscribe(closeRevoked, 'principals')
   const timers = [

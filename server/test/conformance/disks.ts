@@ -144,6 +144,11 @@ export function testDisks(suite: Suite): void {
     assert.ok(freeBytes > 0 && freeBytes <= totalBytes, `${freeBytes} of ${totalBytes}`)
   })
 
+  test('the memory of the host is reported', async () => {
+    const { totalBytes, availableBytes } = await driver.measureMemory()
+    assert.ok(availableBytes > 0 && availableBytes <= totalBytes)
+  })
+
   /** Within one percent of what the test writes at a time. A measurement may be some seconds old. */
   async function holds(machine: MachineSpec, bytes: number): Promise<void> {
     let seen = NaN

@@ -39,6 +39,7 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
     adjustDiskLimits: () => faults.run('adjustDiskLimits', () => {}),
     measureDisk: (ref) => faults.run('measureDisk', () => store.disk(ref).contentBytes()),
     measurePool: () => faults.run('measurePool', () => ({ ...store.pool })),
+    measureMemory: () => faults.run('measureMemory', () => ({ ...store.memory })),
     inspect: (ref) => faults.run('inspect', () => store.find(ref)?.listed.state ?? 'absent'),
     lastExit: (ref) => faults.run('lastExit', () => store.get(ref).lastExit),
     list: () => faults.run('list', () => store.list()),

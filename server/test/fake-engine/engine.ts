@@ -54,6 +54,8 @@ export type FakeControls = {
   loseCapture(id: CaptureId): void
   /** With 0, creation and capture fail with PoolFull. */
   setFreeBytes(bytes: number): void
+  /** What programs on the host can still get of its memory. */
+  setAvailableMemory(bytes: number): void
 }
 
 export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
@@ -86,6 +88,9 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       loseCapture: (id) => captures.remove(id),
       setFreeBytes: (bytes) => {
         store.pool.freeBytes = bytes
+      },
+      setAvailableMemory: (bytes) => {
+        store.memory.availableBytes = bytes
       },
     },
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

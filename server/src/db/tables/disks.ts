@@ -76,6 +76,8 @@ export type DisksTables = {
     only_row: Generated<boolean>
     total_bytes: number
     free_bytes: number
+    memory_total_bytes: number | null
+    memory_available_bytes: number | null
     measured_at: At
   }
   host_health: { only_row: Generated<boolean>; reason: string; since: At }

@@ -14,7 +14,7 @@ import { requireRoomForMachine } from './quota.ts'
 import { nameTaken } from './machines.ts'
 import { generateMachineName } from '../names.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
-import { requireDiskRoom } from '../disks/pool.ts'
+import { requireDiskRoom, requireMemoryRoom } from '../disks/pool.ts'
 import { holdTemplate } from '../disks/templates.ts'
 import { takeWarm, type Taken } from './warm-machines.ts'
 import { takeUidSlot } from './uid-slots.ts'
@@ -102,6 +102,7 @@ export async function insertMachine(
   await requireDiskRoom(tx)
 
   const warm = isFromPool(plan) ? await takeWarm(tx, plan) : undefined
+  if (!warm && plan.wanted === 'running') await requireMemoryRoom(tx)
   const machine = await tx
     .insertInto('machines')
     .values({

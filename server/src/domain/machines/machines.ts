@@ -12,6 +12,7 @@ import { requireBudgets } from '../budgets/start-check.ts'
 import { labelsFrom, runBy } from '../events/attribution.ts'
 import { appendEvent } from '../events/events.ts'
 import { getMachine, lockMachine } from '../find-machine.ts'
+import { requireMemoryRoom } from '../disks/pool.ts'
 import { dropSnapshotsOf } from '../disks/snapshot-deletion.ts'
 import { retryBaseCapture } from './base.ts'
 import { requireRoomToRun } from './quota.ts'
@@ -111,6 +112,7 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
     await requireRoomToRun(tx, actor)
     const labels = sql<Labels>`${JSON.stringify(machine.labels)}::jsonb`
     await requireBudgets(tx, actor, { ...machine, labels })
+    await requireMemoryRoom(tx)
     await retryBaseCapture(tx, machine)
     return moveMachine(tx, machine, 'starting', { wanted: 'running', ...runBy(actor) })
   }

@@ -23,6 +23,7 @@ import {
 } from './instances.ts'
 import { readLastExit } from './last-exit.ts'
 import { readLog, resizeMachine, startMachine, stopMachine, wakeMachine } from './lifecycle.ts'
+import { readMemory, readMemoryFromEngine } from './memory.ts'
 import type { EngineConfig } from './engine-config.ts'
 import { checkPool, prepareEngine } from './prepare.ts'
 import { measureCapacity } from './disks/capacity.ts'
@@ -88,6 +89,7 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     thaw: (ref) => thawMachine(engine, ref),
     measureDisk: (ref) => explainAbsent(ref, measureDisk(ref)),
     measurePool: () => measureCapacity(client, config),
+    measureMemory: () => (engine.isOnHost ? readMemory() : readMemoryFromEngine(client)),
     adjustDiskLimits: () => limits.adjustAll(),
     inspect: async (ref) => stateOf(await findSettled(engine, nameOf(ref))),
     lastExit: async (ref) => {
