@@ -38,34 +38,3 @@ export async function requireDiskRoom(db: Database): Promise<void> {
     { retryAfter: measureEveryMs / 1000 },
   )
 }
-
-/** What a machine with its desktop takes before its user has opened anything. */
-const bootBytes = gibibyte / 4
-
-/**
- * Throws while the host has too little memory for another machine. What runs could otherwise make the kernel kill
- * programs of any machine. Machines that are on their way to running have not taken theirs yet.
- */
-export async function requireMemoryRoom(db: Database): Promise<void> {
-  const host = await db
-    .selectFrom('pool_status')
-    .select((eb) => [
-      'memory_total_bytes as total',
-      'memory_available_bytes as available',
-      eb
-        .selectFrom('machines')
-        .select(eb.fn.countAll<number>().as('count'))
-        .where('deleted_at', 'is', null)
-        .where('state', 'in', ['creating', 'starting'])
-        .as('starting'),
-    ])
-    .executeTakeFirst()
-  if (!host || host.total === null || host.available === null) return
-  const left = host.available - (Number(host.starting) + 1) * bootBytes
-  if (left >= Math.max(host.total * 0.05, gibibyte / 2)) return
-  throw new ApiError(
-    'compute_unavailable',
-    'the memory of this server is full: stop machines that are not needed now',
-    { retryAfter: measureEveryMs / 1000 },
-  )
-}
