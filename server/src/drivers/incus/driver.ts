@@ -89,8 +89,7 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     thaw: (ref) => thawMachine(engine, ref),
     measureDisk: (ref) => explainAbsent(ref, measureDisk(ref)),
     measurePool: () => measureCapacity(client, config),
-    measureMemory: async () =>
-      engine.isOnHost ? readMemory() : readMemoryFromEngine(client),
+    measureMemory: async () => (engine.isOnHost ? readMemory() : readMemoryFromEngine(client)),
     adjustDiskLimits: () => limits.adjustAll(),
     inspect: async (ref) => stateOf(await findSettled(engine, nameOf(ref))),
     lastExit: async (ref) => {
