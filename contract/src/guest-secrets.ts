@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SecretName, SecretValue } from './secrets.ts'
 
-/** The delivery of secrets to a machine. */
+/** The whole set of a machine's secrets. */
 export const GuestSecrets = z.strictObject({
   /** Rises with every change of the set. The agent ignores a set older than its present one. */
   revision: z.int().min(0),

@@ -22,7 +22,7 @@ export class Identity {
   readonly #rootPath: string
   readonly #tools: SystemTools
   readonly #queue = new SerialQueue()
-  /** Until the first program of a caller, which finds it set for good. */
+  /** The name that the server sent, until it has been confirmed. */
   #hostname: string | undefined
 
   constructor(rootPath: string, tools: SystemTools = systemTools) {

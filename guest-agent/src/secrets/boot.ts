@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../attempt.ts'
 import type { Config } from '../config.ts'
 import { Folder } from '../system/folder.ts'
+import { hasImageInit } from '../system/image-init.ts'
 
 /*
  * A boot is held until the server has delivered the secrets and the identity of the machine, so
@@ -15,8 +15,8 @@ const marker = 'boot-released'
 
 /** Lets the boot continue: bin/wait-for-secrets (build.ts) polls for the marker. */
 export async function releaseBoot({ rootPath, secretsFolder }: Config): Promise<void> {
-  const isHeldByImage = existsSync(join(rootPath, 'usr/lib/computer/init'))
-  for (const { folder, name, text } of isHeldByImage ? [loaderFile] : [loaderFile, unitFile]) {
+  const files = hasImageInit(rootPath) ? [loaderFile] : [loaderFile, unitFile]
+  for (const { folder, name, text } of files) {
     await attempt(`write ${name}`, () => writeIfChanged(join(rootPath, folder), name, text))
   }
   await attempt('release the boot', () => {

@@ -1,9 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-
-const pollMs = 3
-const patienceMs = 2_000
+import { hasImageInit } from './image-init.ts'
+import { waitForFile } from './wait-for-file.ts'
 
 /**
  * Resolves when `/tmp` has been emptied for this boot: what a caller writes there must stay. The image's init
@@ -12,10 +10,7 @@ const patienceMs = 2_000
  * or without that file, is not waited for for long.
  */
 export async function foldersCleaned(rootPath: string): Promise<void> {
-  if (existsSync(join(rootPath, 'usr/lib/computer/init'))) return
+  if (hasImageInit(rootPath)) return
   if (!existsSync(join(rootPath, 'run/systemd/private'))) return
-  const deadline = performance.now() + patienceMs
-  while (!existsSync(join(rootPath, 'run/utmp')) && performance.now() < deadline) {
-    await sleep(pollMs)
-  }
+  await waitForFile(join(rootPath, 'run/utmp'))
 }

@@ -1,9 +1,6 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-
-const pollMs = 3
-const patienceMs = 2_000
+import { hasImageInit } from './image-init.ts'
+import { waitForFile } from './wait-for-file.ts'
 
 /**
  * The machine's systemd, which the image's init starts at the same moment as the agent. The agent may be
@@ -16,16 +13,12 @@ export class Systemd {
   constructor(rootPath: string) {
     this.#socketPath = join(rootPath, 'run/systemd/private')
     // Another init has started the agent when it was itself up.
-    this.#isReady = !existsSync(join(rootPath, 'usr/lib/computer/init'))
+    this.#isReady = !hasImageInit(rootPath)
   }
 
   /** Resolves when it takes requests, or does not seem to come. */
   async ready(): Promise<void> {
-    const deadline = performance.now() + patienceMs
-    while (!this.#isReady && !existsSync(this.#socketPath)) {
-      if (performance.now() > deadline) break
-      await sleep(pollMs)
-    }
+    if (!this.#isReady) await waitForFile(this.#socketPath)
     this.#isReady = true
   }
 }

@@ -60,7 +60,7 @@ export interface MachineDriver extends AsyncDisposable {
   measureDisk(ref: MachineRef): Promise<number>
   /** The size of the pool that holds every disk, and its free space. */
   measurePool(): Promise<{ readonly totalBytes: number; readonly freeBytes: number }>
-  /** The memory of the engine's host, and what of it programs can still get. */
+  /** The memory of the engine's host, and how much of it is available to programs. */
   measureMemory(): Promise<HostMemory>
 
   /** The engine's current state of the machine. A frozen machine counts as running. */

@@ -54,7 +54,7 @@ export type FakeControls = {
   loseCapture(id: CaptureId): void
   /** With 0, creation and capture fail with PoolFull. */
   setFreeBytes(bytes: number): void
-  /** What programs on the host can still get of its memory. */
+  /** The memory of the host that is available to programs. */
   setAvailableMemory(bytes: number): void
 }
 

@@ -3,7 +3,7 @@ import { ApiError } from '../../errors.ts'
 import { measureEveryMs } from '../disks/pool.ts'
 
 const gibibyte = 2 ** 30
-/** What a machine with its desktop takes before its user has opened anything. */
+/** The memory of a machine with its desktop before its user has opened anything. */
 const bootBytes = gibibyte / 4
 
 /**

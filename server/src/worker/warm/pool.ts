@@ -1,7 +1,6 @@
 import type { ImageId } from '@computer/contract'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { freemem } from 'node:os'
 import { join } from 'node:path'
 import { guestDir } from '../../config.ts'
 import type { MachineRow, WarmMachineRow } from '../../db/database.ts'
@@ -62,7 +61,8 @@ async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
 
 /** Machines of users come first, and memory is theirs. */
 async function mayAdd(app: WorkerApp, imageId: ImageId): Promise<boolean> {
-  if (freemem() < leastFreeBytes) return false
+  const { availableBytes } = await app.driver.measureMemory()
+  if (availableBytes < leastFreeBytes) return false
   return !(await isAnyStarting(app.db)) && app.driver.hasImage(imageId)
 }
 

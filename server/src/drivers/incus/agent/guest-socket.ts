@@ -27,7 +27,7 @@ const link = O_PATH | constants.O_NOFOLLOW
 const mostMountBytes = 256 * 1024
 /** Then the walk begins again, because another file system may have been mounted above the directory. */
 const entryPatienceMs = 10
-/** Its folder was made for it. */
+/** The agent listens soon after it has made the folder of its socket. */
 const socketPatienceMs = 50
 const mostEvents = 200
 const directoryMode = 0o040000
