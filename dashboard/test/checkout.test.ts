@@ -74,10 +74,13 @@ test('a subscription is changed after a question, and managed on the page of the
   const free = (await disabledControls(page)).find(({ name }) => name === 'Choose Free')
   assert.match(free!.description, /Cancel the subscription under Manage payment/)
   await plan.getByRole('button', { name: 'Manage payment' }).click()
+  // The browser is back before the server hears of it.
+  fake.webhooks.hold()
   await page.getByRole('button', { name: 'Cancel the subscription' }).click()
   await page.getByText('It ends with the month.').waitFor()
-  await fake.webhooks.settled()
   await page.getByRole('link', { name: 'Back' }).click()
+  await plan.getByText(/^Startup/).waitFor()
+  await fake.webhooks.release()
   await plan.getByText(/on, the plan is Free/).waitFor()
 })
 
