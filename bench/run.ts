@@ -25,6 +25,7 @@ import { bench as preview } from './rows/s18-preview.ts'
 import { bench as authenticatedRead } from './rows/s19-authenticated-read.ts'
 import { bench as events } from './rows/s20-events.ts'
 import { bench as footprint } from './rows/s21-footprint.ts'
+import { bench as density } from './rows/d60-density.ts'
 import { bench as bootCpu } from './rows/s23-boot-cpu.ts'
 import { bench as dashboard } from './rows/s24-dashboard.ts'
 import { bench as dashboardScreen } from './rows/s24-screen.ts'
@@ -67,6 +68,7 @@ const benches: readonly Bench[] = [
   authenticatedRead,
   events,
   footprint,
+  density,
   bootCpu,
   dashboard,
   dashboardScreen,

@@ -6,6 +6,7 @@ import { createMachine } from '../src/domain/machines/creation.ts'
 import { newId } from '../src/ids.ts'
 import { startTestServer } from './harness.ts'
 
+const mebibyte = 2 ** 20
 const gibibyte = 2 ** 30
 
 async function startServer(t: TestContext) {
@@ -56,4 +57,24 @@ test('machines that are on their way count before they take their memory', async
   const create = () => createMachine(server.app, owner, newId('mch'), CreateMachine.parse({}))
   for (let count = 0; count < 4; count++) await create()
   await assert.rejects(create(), { code: 'compute_unavailable' })
+})
+
+test('what the cache has of the programs of machines that run is not available', async (t) => {
+  const { server, worker } = await startServer(t)
+  await worker.stop()
+  const { db } = server.app
+  const owner = await server.user('owner', 'stranger')
+  const create = () => createMachine(server.app, owner, newId('mch'), CreateMachine.parse({}))
+  for (let count = 0; count < 20; count++) await create()
+  await db.updateTable('machines').set({ state: 'running' }).execute()
+  // The new one needs 256 MiB to start, and 64 MiB are kept for each.
+  const needed = (256 + 21 * 64) * mebibyte
+  const setAvailable = async (bytes: number) => {
+    const memory = { memory_total_bytes: 8 * gibibyte, memory_available_bytes: bytes }
+    await db.updateTable('pool_status').set(memory).execute()
+  }
+  await setAvailable(needed - 1)
+  await assert.rejects(create(), { code: 'compute_unavailable' })
+  await setAvailable(needed)
+  await create()
 })

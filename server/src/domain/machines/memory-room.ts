@@ -1,10 +1,17 @@
+import type { MachineState } from '@computer/contract'
+import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
 import { measureEveryMs } from '../disks/pool.ts'
 
-const gibibyte = 2 ** 30
+const mebibyte = 2 ** 20
 /** The memory of a machine with its desktop before its user has opened anything. */
-const bootBytes = gibibyte / 4
+const bootBytes = 256 * mebibyte
+/**
+ * What the host's cache has of a machine's programs while it is idle. The kernel counts it as available, but without it
+ * every program waits for the disk. Machines do not share it, because each has a disk of its own.
+ */
+const cachedBytes = 64 * mebibyte
 
 /**
  * Throws while the host has too little memory for another machine: the kernel of a full host kills programs of any of
@@ -13,20 +20,26 @@ const bootBytes = gibibyte / 4
 export async function requireMemoryRoom(db: Database): Promise<void> {
   const host = await db
     .selectFrom('pool_status')
-    .select((eb) => [
-      'memory_total_bytes as total',
-      'memory_available_bytes as available',
-      eb
-        .selectFrom('machines')
-        .select(eb.fn.countAll<number>().as('count'))
-        .where('deleted_at', 'is', null)
-        .where('state', 'in', ['creating', 'starting'])
-        .as('starting'),
-    ])
+    .select((eb) => {
+      const countIn = (...states: MachineState[]) =>
+        eb
+          .selectFrom('machines')
+          .select(sql<number>`count(*)::int`.as('count'))
+          .where('deleted_at', 'is', null)
+          .where('state', 'in', states)
+      return [
+        'memory_total_bytes as total',
+        'memory_available_bytes as available',
+        countIn('creating', 'starting').as('starting'),
+        countIn('running').as('running'),
+      ]
+    })
     .executeTakeFirst()
   if (!host || host.total === null || host.available === null) return
-  const left = host.available - (Number(host.starting) + 1) * bootBytes
-  if (left >= Math.max(host.total * 0.05, gibibyte / 2)) return
+  const starting = (host.starting ?? 0) + 1
+  const left = host.available - starting * bootBytes
+  const cached = (starting + (host.running ?? 0)) * cachedBytes
+  if (left >= Math.max(host.total * 0.05, 512 * mebibyte, cached)) return
   throw new ApiError(
     'compute_unavailable',
     'the memory of this server is full: stop machines that are not needed now',
