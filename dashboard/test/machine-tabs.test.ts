@@ -165,6 +165,28 @@ test('events appear as they happen, are filtered by type, and older ones are loa
   await page.getByRole('heading', { name: 'No event “Failed”' }).waitFor()
 })
 
+test('a refresh that fails is told, and the page keeps its place', async (t) => {
+  const { id } = await createMachine(dashboard, 'shaky')
+  const rename = (round: number) =>
+    owner.call('PATCH', `/v1/machines/${id}`, { metadata: { round: String(round) } })
+  for (let round = 0; round < 60; round++) await rename(round)
+  const page = await openPage(t, dashboard, `/m/${id}/events`)
+  const older = page.getByRole('button', { name: 'Load older' })
+  await older.focus()
+  await page.route(`**/v1/machines/${id}/events**`, (route) => route.fulfill({ status: 500 }))
+  await rename(60)
+  const notice = page.getByText(/could not be refreshed/)
+  await notice.waitFor()
+  const isFocused = () => older.evaluate((button) => button === document.activeElement)
+  assert.ok(await isFocused(), 'the old log is still the same one')
+
+  await page.unroute(`**/v1/machines/${id}/events**`)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await notice.waitFor({ state: 'detached' })
+  await older.click()
+  await page.getByText('This is the beginning of the log.').waitFor()
+})
+
 async function metadataOf(id: string): Promise<Record<string, string>> {
   return (await owner.call('GET', `/v1/machines/${id}`)).body.metadata
 }

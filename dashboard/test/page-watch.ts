@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Lifetime } from '../../server/test/harness.ts'
 
 const refused = 'Failed to load resource: the server responded with a status of'
 
-/** Fails the test if the page breaks its security policy, asks another host or logs an error. */
+/**
+ * Fails the test if the page breaks its security policy, asks another host or logs an error. Of a test that fails, a
+ * picture of the page and its last answers are kept with the logs.
+ */
 export function watchPage(t: Lifetime, page: Page, url: string, expected?: RegExp): void {
   const faults: string[] = []
+  const answers: string[] = []
+  page.on('response', (response) => {
+    const { pathname, search } = new URL(response.url())
+    const time = new Date().toISOString()
+    answers.push(`${time} ${response.request().method()} ${pathname}${search} ${response.status()}`)
+  })
   const note = (fault: string) => {
     if (!expected?.test(fault)) faults.push(fault)
   }
@@ -22,5 +33,16 @@ export function watchPage(t: Lifetime, page: Page, url: string, expected?: RegEx
     const isOwn = ['data:', 'blob:'].includes(protocol) || hostname === new URL(url).hostname
     if (!isOwn) note(`request: ${request.url()}`)
   })
+  t.after(async () => {
+    if ('passed' in t && t.passed === false && !page.isClosed()) await keepPage(page, answers)
+  })
   t.after(() => assert.deepEqual(faults, [], 'the page must cause no fault'))
+}
+
+async function keepPage(page: Page, answers: readonly string[]): Promise<void> {
+  const folder = process.env['COMPUTER_TEST_LOGS']
+  if (folder === undefined) return
+  const name = join(folder, `page-${Date.now()}`)
+  await writeFile(`${name}.txt`, [page.url(), ...answers.slice(-200)].join('\n'))
+  await page.screenshot({ path: `${name}.png`, fullPage: true, timeout: 5_000 })
 }

@@ -1,5 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { Fragment, type ReactNode } from 'react'
 import { isUnavailable } from '../api/query-client.ts'
 import { formatRelative } from '../format.ts'
 import { Button } from './Button.tsx'
@@ -39,14 +39,18 @@ export function QueryView<T>({
     )
   if (isPending) return skeleton
   if (data === undefined) return <ErrorNotice error={error}>{retry}</ErrorNotice>
-  if (!error) return children(data)
   const age = formatRelative(new Date(dataUpdatedAt).toISOString())
+  // The data keeps its place among the elements, so that a failed refresh loses nothing that was entered there.
   return (
-    <div className="space-y-3">
-      <ErrorNotice error={error} title={`This is from ${age}: it could not be refreshed.`}>
-        {retry}
-      </ErrorNotice>
-      <div className="opacity-60">{children(data)}</div>
-    </div>
+    <>
+      {error && (
+        <div className="mb-3 [&+*]:opacity-60">
+          <ErrorNotice error={error} title={`This is from ${age}: it could not be refreshed.`}>
+            {retry}
+          </ErrorNotice>
+        </div>
+      )}
+      <Fragment key="data">{children(data)}</Fragment>
+    </>
   )
 }
