@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process'
 import { cpus, freemem } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import type { ApiClient } from '../../e2e/harness/api.ts'
+import { runAdmin } from '../../e2e/harness/person.ts'
 import { eventually } from '../../e2e/harness/polling.ts'
 import { createMachine, deleteMachine, polling, shell, type Machine } from '../machine.ts'
 import { distribution } from '../measure.ts'
@@ -26,9 +24,8 @@ export const bench: Bench = {
   },
 }
 
-const entry = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
 const lanes = 4
-/** At rest, the processors of the host have as much left for so long. */
+/** The machines are at rest while the host's processors are idle for this share of so long. */
 const restMs = 10_000
 const idleShare = 0.5
 const restWithinMs = 300_000
@@ -43,7 +40,8 @@ async function fillHost(context: BenchContext, machines: Machine[]): Promise<Fig
   const before = freemem()
   const startMs = performance.now()
   say(`creating ${count} machines`)
-  await inLanes(named(count), create)
+  const names = Array.from({ length: count }, (_, index) => `d60-${index}`)
+  await inLanes(names, create)
   await inLanes(machines, ({ id }) => api.waitForDesktop(id, polling))
   const createdMs = performance.now() - startMs
   await rest()
@@ -86,7 +84,7 @@ async function fillHost(context: BenchContext, machines: Machine[]): Promise<Fig
   ]
 }
 
-/** Until programs have done, and freed, what only their start needs. */
+/** Programs that start need more memory than later. Resolves when they have given it back. */
 async function rest(): Promise<void> {
   const deadline = performance.now() + restWithinMs
   for (let share = 0; share < idleShare;) {
@@ -107,13 +105,12 @@ function readTicks(): { idle: number; all: number } {
   }
 }
 
-/** As an operator of the host may. */
+/** The operator of the host lifts the limits of the plan. */
 async function allowMany(api: ApiClient, dataDir: string): Promise<void> {
   const { organization } = await api.ok<{ organization: { id: string } }>('GET', '/v1/auth/me')
-  const limits = ['running_machines=400', 'machines=400'].flatMap((limit) => ['--limit', limit])
-  const args = ['admin', 'org', 'set-plan', organization.id, 'startup', ...limits]
-  const env = { ...process.env, COMPUTER_DATA: dataDir }
-  await promisify(execFile)(process.execPath, [entry, ...args], { env })
+  const limits = { running_machines: '400', machines: '400' }
+  const plan = { organizationId: organization.id, planId: 'startup', limits }
+  await runAdmin(dataDir, { command: 'org set-plan', ...plan })
 }
 
 async function openPage(api: ApiClient, id: string): Promise<void> {
@@ -144,12 +141,7 @@ async function readPrograms(api: ApiClient, machines: readonly Machine[]): Promi
       id,
       "pgrep -f '[t]ype=renderer|[x]fce4-panel$|[X]tigervnc' || true",
     )
-    programs.push(
-      ...pids
-        .trim()
-        .split('\n')
-        .map((pid) => `${id} ${pid}`),
-    )
+    for (const pid of pids.match(/\d+/g) ?? []) programs.push(`${id} ${pid}`)
   })
   return programs
 }
@@ -165,10 +157,6 @@ async function createUntilRefused(api: ApiClient, machines: Machine[]): Promise<
     await api.waitForDesktop(body.id, polling)
   }
   throw new Error('the server refused none of 300 machines')
-}
-
-function named(count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `d60-${index}`)
 }
 
 async function inLanes<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {

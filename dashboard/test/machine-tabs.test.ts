@@ -179,6 +179,12 @@ test('a refresh that fails is told, and the page keeps its place', async (t) => 
   await notice.waitFor()
   const isFocused = () => older.evaluate((button) => button === document.activeElement)
   assert.ok(await isFocused(), 'the old log is still the same one')
+  const isDimmed = await older.evaluate((button) => {
+    const parents = (one: Element | null): Element[] =>
+      one === null ? [] : [one, ...parents(one.parentElement)]
+    return parents(button).some((one) => getComputedStyle(one).opacity === '0.6')
+  })
+  assert.ok(isDimmed, 'all of the old log is dimmed')
 
   await page.unroute(`**/v1/machines/${id}/events**`)
   await page.getByRole('button', { name: 'Try again' }).click()

@@ -7,8 +7,8 @@ import type { Lifetime } from '../../server/test/harness.ts'
 const refused = 'Failed to load resource: the server responded with a status of'
 
 /**
- * Fails the test if the page breaks its security policy, asks another host or logs an error. Of a test that fails, a
- * picture of the page and its last answers are kept with the logs.
+ * Fails the test if the page breaks its security policy, asks another host or logs an error. A test that fails leaves
+ * a picture of the page and the last answers of the server with its logs.
  */
 export function watchPage(t: Lifetime, page: Page, url: string, expected?: RegExp): void {
   const faults: string[] = []

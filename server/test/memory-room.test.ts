@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test'
 import { eventually } from '../../e2e/harness/polling.ts'
 import { createMachine } from '../src/domain/machines/creation.ts'
 import { newId } from '../src/ids.ts'
-import { startTestServer } from './harness.ts'
+import { startTestServer, type TestServer } from './harness.ts'
 
 const mebibyte = 2 ** 20
 const gibibyte = 2 ** 30
@@ -23,6 +23,12 @@ async function startServer(t: TestContext) {
     await server.stopWorkers()
   }
   return { server, worker, setAvailable }
+}
+
+/** Creates a machine without the wait of a call. */
+async function creating({ app, user }: TestServer) {
+  const owner = await user('owner', 'stranger')
+  return () => createMachine(app, owner, newId('mch'), CreateMachine.parse({}))
 }
 
 test('while the memory of the host is full no machine starts, and all else works', async (t) => {
@@ -53,8 +59,7 @@ test('machines that are on their way count before they take their memory', async
   const { server, worker, setAvailable } = await startServer(t)
   await worker.stop()
   await setAvailable(Math.ceil(1024 * gibibyte * 0.05) + gibibyte)
-  const owner = await server.user('owner', 'stranger')
-  const create = () => createMachine(server.app, owner, newId('mch'), CreateMachine.parse({}))
+  const create = await creating(server)
   for (let count = 0; count < 4; count++) await create()
   await assert.rejects(create(), { code: 'compute_unavailable' })
 })
@@ -63,8 +68,7 @@ test('what the cache has of the programs of machines that run is not available',
   const { server, worker } = await startServer(t)
   await worker.stop()
   const { db } = server.app
-  const owner = await server.user('owner', 'stranger')
-  const create = () => createMachine(server.app, owner, newId('mch'), CreateMachine.parse({}))
+  const create = await creating(server)
   for (let count = 0; count < 20; count++) await create()
   await db.updateTable('machines').set({ state: 'running' }).execute()
   // The new one needs 256 MiB to start, and 64 MiB are kept for each.

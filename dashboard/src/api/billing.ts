@@ -3,8 +3,9 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { computer } from './client.ts'
 
 const minuteMs = 60_000
+const pollMs = 3_000
 /** The provider tells the server of a payment within seconds. */
-const pollMs = 1_000
+const waitingPollMs = 1_000
 
 /** Plans, sizes and prices. An operator changes them rarely. */
 export const catalogQuery = queryOptions({
@@ -37,11 +38,16 @@ export function estimateQuery(size: MachineSize) {
   })
 }
 
-/** The account, read again and again until it has the plan that was just paid for. */
-export function chosenQuery(planId: string) {
+/**
+ * The account, read again and again: the server hears of what a person does on the provider's pages a moment after the
+ * browser is back. After a payment for a plan, a person waits for it.
+ */
+export function polledAccountQuery(chosenPlanId: string | undefined) {
+  const isWaiting = (account: BillingAccount | undefined) =>
+    chosenPlanId !== undefined && !(account && hasPlan(account, chosenPlanId))
   return queryOptions({
     ...accountQuery,
-    refetchInterval: ({ state: { data } }) => (data && hasPlan(data, planId) ? false : pollMs),
+    refetchInterval: ({ state: { data } }) => (isWaiting(data) ? waitingPollMs : pollMs),
   })
 }
 

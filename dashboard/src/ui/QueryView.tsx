@@ -1,5 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query'
-import { Fragment, type ReactNode } from 'react'
+import type { ReactNode } from 'react'
 import { isUnavailable } from '../api/query-client.ts'
 import { formatRelative } from '../format.ts'
 import { Button } from './Button.tsx'
@@ -39,18 +39,16 @@ export function QueryView<T>({
     )
   if (isPending) return skeleton
   if (data === undefined) return <ErrorNotice error={error}>{retry}</ErrorNotice>
-  const age = formatRelative(new Date(dataUpdatedAt).toISOString())
+  const age = error && formatRelative(new Date(dataUpdatedAt).toISOString())
   // The data keeps its place among the elements, so that a failed refresh loses nothing that was entered there.
   return (
-    <>
+    <div className={error ? 'space-y-3' : 'contents'}>
       {error && (
-        <div className="mb-3 [&+*]:opacity-60">
-          <ErrorNotice error={error} title={`This is from ${age}: it could not be refreshed.`}>
-            {retry}
-          </ErrorNotice>
-        </div>
+        <ErrorNotice error={error} title={`This is from ${age}: it could not be refreshed.`}>
+          {retry}
+        </ErrorNotice>
       )}
-      <Fragment key="data">{children(data)}</Fragment>
-    </>
+      <div className={error ? 'opacity-60' : 'contents'}>{children(data)}</div>
+    </div>
   )
 }

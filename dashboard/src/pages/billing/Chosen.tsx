@@ -1,24 +1,18 @@
 import type { BillingAccount } from '@computer/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { catalogQuery, chosenQuery, hasPlan } from '../../api/billing.ts'
+import { catalogQuery, hasPlan } from '../../api/billing.ts'
 import { notify } from '../../ui/notify.ts'
 
 /** Says that a payment is being confirmed, from the return of the browser until the account has the plan. */
-export function Chosen({ account }: { readonly account: BillingAccount }) {
-  const { chosen } = useSearch({ from: '/app/billing' })
-  return chosen === undefined ? null : <Waiting account={account} planId={chosen} />
-}
-
-function Waiting({
+export function Chosen({
   account,
   planId,
 }: {
   readonly account: BillingAccount
   readonly planId: string
 }) {
-  useQuery(chosenQuery(planId))
   const catalog = useQuery(catalogQuery)
   const navigate = useNavigate()
   const isThere = hasPlan(account, planId)

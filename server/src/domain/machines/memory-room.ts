@@ -1,5 +1,3 @@
-import type { MachineState } from '@computer/contract'
-import { sql } from 'kysely'
 import type { Database } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
 import { measureEveryMs } from '../disks/pool.ts'
@@ -8,7 +6,7 @@ const mebibyte = 2 ** 20
 /** The memory of a machine with its desktop before its user has opened anything. */
 const bootBytes = 256 * mebibyte
 /**
- * What the host's cache has of a machine's programs while it is idle. The kernel counts it as available, but without it
+ * The host's cache keeps this much of an idle machine's programs. The kernel counts it as available, but without it
  * every program waits for the disk. Machines do not share it, because each has a disk of its own.
  */
 const cachedBytes = 64 * mebibyte
@@ -20,25 +18,32 @@ const cachedBytes = 64 * mebibyte
 export async function requireMemoryRoom(db: Database): Promise<void> {
   const host = await db
     .selectFrom('pool_status')
-    .select((eb) => {
-      const countIn = (...states: MachineState[]) =>
+    .innerJoin(
+      (eb) =>
         eb
           .selectFrom('machines')
-          .select(sql<number>`count(*)::int`.as('count'))
+          .select(({ fn }) => [
+            fn
+              .countAll<number>()
+              .filterWhere('state', 'in', ['creating', 'starting'])
+              .as('starting'),
+            fn.countAll<number>().filterWhere('state', '=', 'running').as('running'),
+          ])
           .where('deleted_at', 'is', null)
-          .where('state', 'in', states)
-      return [
-        'memory_total_bytes as total',
-        'memory_available_bytes as available',
-        countIn('creating', 'starting').as('starting'),
-        countIn('running').as('running'),
-      ]
-    })
+          .as('machines'),
+      (join) => join.onTrue(),
+    )
+    .select([
+      'memory_total_bytes as total',
+      'memory_available_bytes as available',
+      'machines.starting',
+      'machines.running',
+    ])
     .executeTakeFirst()
   if (!host || host.total === null || host.available === null) return
-  const starting = (host.starting ?? 0) + 1
+  const starting = host.starting + 1
   const left = host.available - starting * bootBytes
-  const cached = (starting + (host.running ?? 0)) * cachedBytes
+  const cached = (starting + host.running) * cachedBytes
   if (left >= Math.max(host.total * 0.05, 512 * mebibyte, cached)) return
   throw new ApiError(
     'compute_unavailable',
