@@ -32,6 +32,7 @@ import { bench as dashboardScreen } from './rows/s24-screen.ts'
 import { bench as pictureAfterAction } from './rows/s25-picture-after-action.ts'
 import { bench as usageSummary } from './rows/s27-usage-summary.ts'
 import { bench as roomToRun } from './rows/s28-room-to-run.ts'
+import { bench as guard } from './rows/s29-guard.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import type { Run } from './rounds.ts'
 import { openServer } from './server.ts'
@@ -75,6 +76,7 @@ const benches: readonly Bench[] = [
   pictureAfterAction,
   usageSummary,
   roomToRun,
+  guard,
   firstPicture,
   attacks,
   hostileAgent,

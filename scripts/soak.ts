@@ -39,6 +39,7 @@ const soaks: Readonly<
     files: ['server/test/budgets-last-cent.test.ts', 'server/test/budgets-last-hour.test.ts'],
     hours: 0.5,
   },
+  guard: { files: ['guest-agent/test/stale-guard.test.ts', 'e2e/stale-guard.test.ts'], hours: 3 },
   leases: { files: ['e2e/leases/leases.test.ts'], hours: 6 },
 }
 

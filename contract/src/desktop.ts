@@ -14,7 +14,14 @@ import {
 } from './desktop-actions.ts'
 import { endpoint, largeBodyLimit } from './endpoint.ts'
 import { MachineId, SessionId } from './ids.ts'
-import { Screenshot, screenshotQuery } from './screenshots.ts'
+import {
+  Screenshot,
+  ScreenshotId,
+  screenshotQuery,
+  ScreenWait,
+  ScreenWaitQuery,
+  staleScreenField,
+} from './screenshots.ts'
 import { text } from './text.ts'
 
 export const Clipboard = z
@@ -36,6 +43,22 @@ const GrantHeaders = z.object({
     .describe(
       'Fail with conflict unless this fence belongs to the current holding of the lease: its holder was ' +
         'granted it, and has not lost the lease since. A renewal leaves earlier fences valid.',
+    ),
+})
+
+/** Headers that tie input to what its caller saw. */
+const InputHeaders = GrantHeaders.extend({
+  [staleScreenField]: ScreenshotId.optional().describe(
+    'The id of a screenshot. Fail with precondition_failed, and change nothing, if the display has another ' +
+      'size by now, if the screen around the point has changed or, for the keyboard, if another window is ' +
+      'active. The last 32 screens are known.',
+  ),
+  'x-screen-tolerance': z
+    .literal('strict')
+    .optional()
+    .describe(
+      'With x-if-screenshot: allow no difference in the 80×80 pixels around the point. Without it, a few ' +
+        'that are not next to the point may differ, such as a clock.',
     ),
 })
 
@@ -66,7 +89,7 @@ function input<const Path extends string, Body extends z.ZodType>(
     summary: `${summary} Requires the input lease.`,
     requires: 'machines:control',
     params,
-    headers: GrantHeaders,
+    headers: InputHeaders,
     query: InputQuery,
     body,
     status: 200,
@@ -96,7 +119,7 @@ export const desktop = {
     summary: 'Resize the display. Requires the input lease.',
     requires: 'machines:control',
     params,
-    headers: GrantHeaders,
+    headers: InputHeaders,
     body: ResizeBody,
     status: 200,
     response: Display,
@@ -120,6 +143,7 @@ export const desktop = {
     bytes: 'image/*',
     bytesHeaders: {
       etag: 'Identifies the bytes of an image of at most 64 KiB, for if-none-match.',
+      'x-screenshot-id': 'The id of the screen that it shows, for x-if-screenshot.',
       'x-image-width': 'The width of the image.',
       'x-image-height': 'The height of the image.',
       'x-display-width': 'The width of the display.',
@@ -128,6 +152,18 @@ export const desktop = {
       'x-screenshot-changing':
         'The rectangle that still changed: x, y, width and height, separated by commas.',
     },
+  }),
+  waitForScreen: endpoint({
+    method: 'GET',
+    path: '/v1/machines/{machine_id}/screen/wait',
+    summary:
+      'Wait until the screen differs from a screenshot. Blinking text cursors and clocks count, unless they are ' +
+      'outside of the region or ignored.',
+    requires: 'member',
+    params,
+    query: ScreenWaitQuery,
+    status: 200,
+    response: ScreenWait,
   }),
   move: input('mouse/move', 'Move the pointer.', MoveBody),
   click: input('mouse/click', 'Click a mouse button, or only press or release it.', ClickBody),

@@ -12,7 +12,13 @@ import {
   ScrollBody,
   TypeBody,
 } from './desktop-actions.ts'
-import { screenshotQuery, ScreenshotFormat } from './screenshots.ts'
+import {
+  screenshotQuery,
+  ScreenshotFormat,
+  ScreenshotId,
+  ScreenWait,
+  ScreenWaitQuery,
+} from './screenshots.ts'
 
 export const GuestFence = z.strictObject({
   fence: z.int().min(0),
@@ -37,7 +43,19 @@ export const GuestAction = z.discriminatedUnion('type', [
 ])
 export type GuestAction = z.infer<typeof GuestAction>
 
-export const GuestInput = z.strictObject({ fence: z.int().min(0), action: GuestAction })
+/** What the caller saw when it chose the input. `strict` allows no difference around the point. */
+export const GuestSeen = z.strictObject({
+  screenshot: ScreenshotId,
+  strict: z.boolean().default(false),
+})
+export type GuestSeen = z.infer<typeof GuestSeen>
+
+/** With `seen`, precondition_failed refuses it if the screen has changed since. */
+export const GuestInput = z.strictObject({
+  fence: z.int().min(0),
+  action: GuestAction,
+  seen: GuestSeen.optional(),
+})
 export type GuestInput = z.infer<typeof GuestInput>
 
 /** `display` is set after a resize. */
@@ -48,6 +66,9 @@ export const GuestScreenshotQuery = z.strictObject({
   format: ScreenshotFormat.default('png'),
 })
 export type GuestScreenshotQuery = z.infer<typeof GuestScreenshotQuery>
+/** In the region, and outside of what is to be ignored; text cursors and clocks count. */
+export const GuestScreenWaitQuery = ScreenWaitQuery
+export const GuestScreenWait = ScreenWait
 export const GuestClipboardQuery = z.strictObject({
   selection: ClipboardSelection.default('clipboard'),
 })

@@ -18,10 +18,13 @@ export const guestDesktopRoutes = {
   fence: { method: 'POST', path: '/fence' },
   display: { method: 'GET', path: '/display' },
   /**
-   * Bytes of the image. Its size is in x-image-width and x-image-height, the display's in x-display-width
-   * and x-display-height; x-settled is true or false after a wait, and x-changing x,y,width,height.
+   * Bytes of the image. The screen that it shows has its id in x-screenshot-id. Its size is in x-image-width and
+   * x-image-height, the display's in x-display-width and x-display-height; x-settled is true or false after a
+   * wait, and x-changing x,y,width,height.
    */
   screenshot: { method: 'GET', path: '/screenshot' },
+  /** Answers when the screen differs from one that was shown, or after the caller's time. */
+  waitForScreen: { method: 'GET', path: '/screen/wait' },
   input: { method: 'POST', path: '/input' },
   readClipboard: { method: 'GET', path: '/clipboard' },
 } as const

@@ -43,7 +43,7 @@ export const GuestError = z.object({
   error: z.object({
     code: ErrorCode,
     message: z.string(),
-    reason: z.enum(['fence_stale', 'fence_unknown', 'desktop_down']).optional(),
+    reason: z.enum(['fence_stale', 'fence_unknown', 'desktop_down', 'screen_stale']).optional(),
   }),
 })
 export type GuestError = z.infer<typeof GuestError>

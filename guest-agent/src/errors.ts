@@ -1,6 +1,6 @@
 import type { ErrorCode } from '@computer/contract/errors'
 
-type ErrorReason = 'fence_stale' | 'fence_unknown' | 'desktop_down'
+type ErrorReason = 'fence_stale' | 'fence_unknown' | 'desktop_down' | 'screen_stale'
 
 /** An error for the caller. Anything else that is thrown becomes internal_error. */
 export class AgentError extends Error {

@@ -102,7 +102,9 @@ test('each change starts the wait again', async () => {
 })
 
 test('a screen that never settles is shown when the time is up, with the place that moves', async () => {
-  await using _ = keepDrawing(20, (count) => painter.fill(box, count * 77))
+  await using _ = keepDrawing(20, async (count) => {
+    await painter.fill(box, count * 77)
+  })
   const { headers } = await shoot({ settle_ms: '200', timeout_ms: '600' })
   assert.equal(headers['x-settled'], 'false')
   const [x, y, width, height] = headers['x-changing']!.split(',').map(Number)
@@ -117,7 +119,9 @@ test('a screen that never settles is shown when the time is up, with the place t
 
 test('a caret that blinks is still', async () => {
   const caret = { x: 300, y: 300, width: 2, height: 18 }
-  await using _ = keepDrawing(300, (count) => painter.fill(caret, count % 2 ? 0xffffff : 0))
+  await using _ = keepDrawing(300, async (count) => {
+    await painter.fill(caret, count % 2 ? 0xffffff : 0)
+  })
   // Seen often enough to be known.
   await shoot({ settle_ms: '1500', timeout_ms: '30000' })
   for (let round = 0; round < 4; round++) {

@@ -1,8 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Clipboard } from '../src/desktop/clipboard.ts'
-import { eventMask } from '../src/x11/events.ts'
-import { pair, queryPointer, type Rectangle } from '../src/x11/requests.ts'
-import { openSession } from '../src/x11/session.ts'
+import { eventCode, eventMask } from '../src/x11/events.ts'
+import {
+  changeProperty,
+  getInputFocus,
+  pair,
+  queryPointer,
+  type Rectangle,
+} from '../src/x11/requests.ts'
+import { openSession, predefinedAtom } from '../src/x11/session.ts'
 
 /** A program that draws on the display over its own connection. */
 export async function openPainter(xSocketPath: string) {
@@ -14,12 +20,13 @@ export async function openPainter(xSocketPath: string) {
   let listener: number | undefined
   return {
     session,
-    /** Resolves when the X server has drawn it. */
-    async fill({ x: left, y: top, width, height }: Rectangle, colour: number): Promise<void> {
+    /** Resolves when the X server has drawn it, to the number of the request that drew it. */
+    async fill({ x: left, y: top, width, height }: Rectangle, colour: number): Promise<number> {
       const foreground = 0x4
       x.send(request(56, 0, [context, foreground, colour]))
       x.send(request(70, 0, [root, context, pair(left, top), pair(width, height)]))
-      await x.sync()
+      const next = await x.ask(getInputFocus())
+      return (next.readUInt16LE(2) - 1) & 0xffff
     },
     async picture(area: Rectangle, colourAt: (x: number, y: number) => number): Promise<void> {
       for (let row = 0; row < area.height; row++) {
@@ -59,6 +66,39 @@ export async function openPainter(xSocketPath: string) {
         if (target !== undefined) x.send(request(2, 0, [target, 0x4000, cursor]))
       }
       await x.sync()
+    },
+    /** As a window manager tells which window is active. */
+    async setActiveWindow(window: number): Promise<void> {
+      const data = Buffer.alloc(4)
+      data.writeUInt32LE(window)
+      const { _NET_ACTIVE_WINDOW: property } = session.atoms
+      x.send(changeProperty(root, property, predefinedAtom.window, 32, data))
+      await x.sync()
+    },
+    /** For each press over an area, whether it came after a request of this program was performed. */
+    async watchClicks(area: Rectangle) {
+      const window = x.newId()
+      const [inputOnly, buttonPress] = [2, 0x4]
+      const words = [window, root, pair(area.x, area.y), pair(area.width, area.height)]
+      x.send(request(1, 0, [...words, pair(0, inputOnly), 0, 0x800, buttonPress]))
+      x.send(request(8, 0, [window]))
+      await x.sync()
+      const presses: number[] = []
+      let onPress = () => {}
+      const stop = x.listen(eventCode.buttonPress, (event) => {
+        presses.push(event.readUInt16LE(2))
+        onPress()
+      })
+      return {
+        async nextIsAfter(performed: number): Promise<boolean> {
+          while (presses.length === 0) await new Promise<void>((resolve) => (onPress = resolve))
+          return ((presses.shift()! - performed) & 0xffff) < 0x8000
+        },
+        [Symbol.dispose]() {
+          stop()
+          x.send(request(4, 0, [window]))
+        },
+      }
     },
     copy: (text: string) => clipboard.write('clipboard', text),
     /** Waits until a paste would return this text. */

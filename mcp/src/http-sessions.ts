@@ -2,7 +2,7 @@ import { ApiError, type Permission } from '@computer/sdk'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { openConnection, type Connection } from './connection.ts'
+import { openConnection, type Connection, type ConnectionOptions } from './connection.ts'
 import { HttpError } from './http-error.ts'
 import { createMcpServer, type ServerOptions } from './mcp-server.ts'
 import { readRequest, sendResponse } from './web-standard.ts'
@@ -25,7 +25,7 @@ type Session = {
 
 /** The client sessions. Each belongs to the API key that opened it and is served with that key only. */
 export class HttpSessions implements AsyncDisposable {
-  readonly #options: ServerOptions & { readonly baseUrl?: string | undefined }
+  readonly #options: ServerOptions & Pick<ConnectionOptions, 'baseUrl' | 'guard'>
   readonly #maxSessions: number
   readonly #idleMs: number
   readonly #sessions = new Map<string, Session>()
@@ -64,7 +64,8 @@ export class HttpSessions implements AsyncDisposable {
       throw new HttpError(503, 'too many sessions; close one, or try again later')
     this.#opening++
     try {
-      const connection = openConnection({ baseUrl: this.#options.baseUrl, apiKey: key })
+      const { baseUrl, guard } = this.#options
+      const connection = openConnection({ baseUrl, guard, apiKey: key })
       const permissions = await checkKey(connection)
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,

@@ -8,6 +8,8 @@ import { HttpError } from './http-error.ts'
 
 export type HttpOptions = ServerOptions &
   Partial<SessionLimits> & {
+    /** See ConnectionOptions. */
+    readonly guard?: boolean | undefined
     /** The Computer server. Default: the variable COMPUTER_BASE_URL, else one on this host. */
     readonly baseUrl?: string | undefined
     /** Default: 127.0.0.1. */

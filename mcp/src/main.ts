@@ -3,12 +3,13 @@ import { parseArgs } from 'node:util'
 import { runHttp } from './http.ts'
 import { serveStdio } from './stdio.ts'
 
-const usage = `Usage: computer-mcp [--read-only] [--http [--host ADDRESS] [--port PORT] [--allow-host NAME]...]
+const usage = `Usage: computer-mcp [--read-only] [--no-guard] [--http [--host ADDRESS] [--port PORT] [--allow-host NAME]...]
 
 Gives a model access to machines over standard input and output, using the API key in
 COMPUTER_API_KEY, or with --http over streamable HTTP, where each client sends its own key.
 
   --read-only        offer only tools that change nothing
+  --no-guard         type and click even if the screen has changed since the last picture
   --http             serve streamable HTTP
   --host ADDRESS     address to listen on (default: 127.0.0.1)
   --port PORT        port to listen on (default: 7090)
@@ -26,11 +27,13 @@ if (args.help) {
 
 async function serve(): Promise<void> {
   const { host, port, 'read-only': readOnly, 'allow-host': allowedHosts } = args
-  if (!args.http) return serveStdio({ readOnly })
+  const guard = !args['no-guard']
+  if (!args.http) return serveStdio({ readOnly, guard })
   await runHttp({
     host,
     port: port === undefined ? undefined : Number(port),
     readOnly,
+    guard,
     allowedHosts,
   })
 }
@@ -40,6 +43,7 @@ function readArguments() {
     const { values } = parseArgs({
       options: {
         'read-only': { type: 'boolean' },
+        'no-guard': { type: 'boolean' },
         http: { type: 'boolean' },
         host: { type: 'string' },
         port: { type: 'string' },

@@ -1,4 +1,4 @@
-import { ApiError, type Machine } from '@computer/sdk'
+import { ApiError, ScreenGuard, type Machine } from '@computer/sdk'
 import { renderImage, scaledSize } from './images.ts'
 import type { ToolCall, ToolResult } from './tool.ts'
 
@@ -26,7 +26,9 @@ export async function showScreen({ connection, signal }: ToolCall, machine: Mach
   const shot = await machine.screenshot({ format: 'png', ...settling, signal })
   const { content, shown } = await renderImage(shot.bytes)
   const { width, height } = shot.display
-  connection.displaySizes.set(machine.id, { width, height })
+  const guard = new ScreenGuard()
+  guard.show(shot)
+  connection.views.set(machine.id, { display: { width, height }, guard })
   const size = `${shown.width}x${shown.height}`
   const isScaled = scaledSize(shot.display).width !== width
   const scaleNote = isScaled ? `, scaled down from a display of ${width}x${height}` : ''

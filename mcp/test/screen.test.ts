@@ -117,3 +117,27 @@ test('each action answers with a picture of the screen after it', async (t) => {
   }
   assert.equal(pictures.size, 6)
 })
+
+test('input on a screen that has changed is not done, and the model is shown the new one', async (t) => {
+  const machine = 'changed'
+  const other = await server.connect().machines.create({ name: machine })
+  const change = async () => {
+    await other.mouse.move(1, 1)
+    await other.input.close()
+  }
+  const click = ['click', { machine, x: 10, y: 10 }] as const
+  const mcp = await connectHere(t, { apiKey, baseUrl })
+  await mcp.ok('screenshot', { machine })
+  await change()
+  const result = await mcp.call(...click)
+  const told = /^Nothing was done, because the screen has changed\. See the screen .* on changed\./
+  assert.match(textOf(result).replace('<image>\n', ''), told)
+  assert.ok(imageOf(result).bytes.length > 0)
+  assert.match(await mcp.ok(...click), /Clicked/)
+
+  const careless = await connectHere(t, { apiKey, baseUrl, guard: false })
+  await mcp.connection.leases[Symbol.asyncDispose]()
+  await careless.ok('screenshot', { machine })
+  await change()
+  assert.match(await careless.ok(...click), /Clicked/)
+})

@@ -15,6 +15,7 @@ const small = {
   hostile: { rounds: 1_000 },
   billing: { cases: 1_000, years: 1 },
   races: { rounds: 10 },
+  guard: { rounds: 500, pages: 150 },
 }
 export type SoakName = keyof typeof small
 
@@ -30,6 +31,7 @@ const full: typeof small = {
   hostile: { rounds: 20_000 },
   billing: { cases: 100_000, years: 50 },
   races: { rounds: 200 },
+  guard: { rounds: 10_000, pages: 10_000 },
 }
 
 /** Sizes of this run: COMPUTER_SOAK is `full` in `npm run soak`, COMPUTER_SOAK_SIZE overrides one, as JSON. */

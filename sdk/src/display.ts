@@ -1,8 +1,14 @@
 import type { Input } from './input.ts'
-import type { CallOptions } from './options.ts'
+import type { CallOptions, InputOptions } from './options.ts'
 import type { Query, Transport } from './transport.ts'
-import type { Display as Geometry, Rectangle, ScreenshotFormat } from './wire/records.ts'
+import type {
+  Display as Geometry,
+  Rectangle,
+  ScreenshotFormat,
+  ScreenWait,
+} from './wire/records.ts'
 
+type ScreenWaitQuery = Query<'GET /v1/machines/{machine_id}/screen/wait'>
 type ScreenshotQuery = Query<'GET /v1/machines/{machine_id}/screenshot'>
 
 export type ScreenshotOptions = CallOptions &
@@ -15,6 +21,8 @@ export type ScreenshotOptions = CallOptions &
 
 /** An image of the display, or of a part of it. */
 export type Screenshot = {
+  /** Names the screen that it shows, for `ifScreenshot`. Null if the machine's agent is of an earlier version. */
+  readonly id: string | null
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly format: ScreenshotFormat
   /** Size of the image, in pixels. */
@@ -49,9 +57,21 @@ export class Display {
   }
 
   /** Changes the geometry. Requires the input lease. */
-  async resize(width: number, height: number, options: CallOptions = {}): Promise<void> {
+  async resize(width: number, height: number, options: InputOptions = {}): Promise<void> {
     const body = { width, height }
     await this.#input.send('POST /v1/machines/{machine_id}/display/resize', body, options)
+  }
+
+  /** Waits until the screen differs from a screenshot, by its `id`. Blinking text cursors count. */
+  async waitForChange(
+    since: string,
+    { signal, region, ignore, timeoutMs }: ScreenWaitOptions = {},
+  ): Promise<ScreenWait> {
+    const query: ScreenWaitQuery = { since, timeoutMs }
+    if (region) query.region = toText(region)
+    if (ignore?.length) query.ignore = ignore.map(toText).join(';')
+    const input = { params: { machineId: this.#machineId }, query }
+    return this.#transport.call('GET /v1/machines/{machine_id}/screen/wait', input, { signal })
   }
 
   /** With `ifNoneMatch`, the `etag` of an earlier image: null if the image would be the same. */
@@ -77,6 +97,16 @@ export class Display {
   }
 }
 
+/** What to wait for, until the screen differs from a screenshot. */
+export type ScreenWaitOptions = CallOptions & {
+  /** A part of the display. Default: all of it. */
+  readonly region?: Rectangle | undefined
+  /** Where changes do not count, such as a clock. At most 16. */
+  readonly ignore?: readonly Rectangle[] | undefined
+  /** At most 30,000. Default: 5,000. */
+  readonly timeoutMs?: number | undefined
+}
+
 async function readImage(
   response: Response,
   format: ScreenshotFormat,
@@ -84,6 +114,7 @@ async function readImage(
 ): Promise<Screenshot> {
   const { headers } = response
   return {
+    id: headers.get('x-screenshot-id'),
     bytes: new Uint8Array(await response.arrayBuffer()),
     format,
     width: Number(headers.get('x-image-width')),

@@ -4,7 +4,12 @@ export type { Auth } from './auth.ts'
 export type { Billing, Plans, Usage } from './billing.ts'
 export type { Budgets } from './budgets.ts'
 export type { Clipboard, ClipboardOptions } from './clipboard.ts'
-export type { Display as MachineDisplay, Screenshot, ScreenshotOptions } from './display.ts'
+export type {
+  Display as MachineDisplay,
+  Screenshot,
+  ScreenshotOptions,
+  ScreenWaitOptions,
+} from './display.ts'
 export type {
   EventFilter,
   Events,
@@ -25,6 +30,7 @@ export type { ClickOptions, Mouse } from './mouse.ts'
 export type {
   CallOptions,
   ComputerOptions,
+  InputOptions,
   WaitOptions,
   WebSocketConstructor,
   WebSocketLike,
@@ -33,6 +39,7 @@ export type { List, Page, PageOptions } from './pages.ts'
 export type { Ports } from './ports.ts'
 export type { InputSource, Processes } from './processes.ts'
 export type { Screen, ScreenMessage, ScreenOptions } from './screen.ts'
+export { isStaleScreen, ScreenGuard } from './screen-guard.ts'
 export type { Secrets } from './secrets.ts'
 export type { Sessions } from './sessions.ts'
 export type { MachineSnapshots, SnapshotFilter, Snapshots } from './snapshots.ts'

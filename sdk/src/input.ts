@@ -11,9 +11,10 @@ import {
   type LeaseGrant,
   type LeaseRequest,
 } from './lease.ts'
-import type { CallOptions, WaitOptions } from './options.ts'
+import type { CallOptions, InputOptions, WaitOptions } from './options.ts'
 import { closeSession, type OwnSession } from './own-session.ts'
 import { abortable } from './retry.ts'
+import { guardHeaders } from './screen-guard.ts'
 import type { Body, Route } from './transport.ts'
 import { waitFor, withTimeLimit } from './waiting.ts'
 import type { InputLease, Session } from './wire/records.ts'
@@ -154,13 +155,13 @@ export class Input {
   async send<R extends InputRoute>(
     route: R,
     body: Body<R>,
-    options: CallOptions = {},
+    { ifScreenshot, tolerance, ...options }: InputOptions = {},
   ): Promise<void> {
     const granting =
       this.#grant ?? this.#startAcquiring({ force: false, ttlSeconds: defaultTtlSeconds })
     const grant = await abortable(granting, options.signal)
     const input = { params: { machineId: this.#machineId }, body } as never
-    const headers = { 'x-session-id': grant.sessionId }
+    const headers = { 'x-session-id': grant.sessionId, ...guardHeaders(ifScreenshot, tolerance) }
     // Typing is slow by design: `delayMs` after each of up to 10,000 characters.
     const { text = '', delayMs = 0 } = body as { text?: string; delayMs?: number }
     const tryTimeoutMs = 150_000 + text.length * delayMs

@@ -1,5 +1,5 @@
 import type { Input } from './input.ts'
-import type { CallOptions } from './options.ts'
+import type { InputOptions } from './options.ts'
 
 /** The keyboard. Keys are X keysym names such as `F5`, or aliases such as `enter`, in any case. */
 export class Keyboard {
@@ -12,7 +12,7 @@ export class Keyboard {
   /** Types text, any Unicode. Texts over 10,000 characters are sent in several calls. */
   async type(
     text: string,
-    { delayMs, ...options }: CallOptions & { readonly delayMs?: number | undefined } = {},
+    { delayMs, ...options }: InputOptions & { readonly delayMs?: number | undefined } = {},
   ): Promise<void> {
     for (const part of splitText(text)) {
       const body = { text: part, delayMs }
@@ -21,7 +21,7 @@ export class Keyboard {
   }
 
   /** Presses one key, or a combination joined by `+`: `enter`, `ctrl+shift+t`. */
-  async press(keys: string, options: CallOptions = {}): Promise<void> {
+  async press(keys: string, options: InputOptions = {}): Promise<void> {
     // A + alone, or at the end, is the plus key.
     const names = keys.split(/(?<=[^+])\+(?=.)/)
     if (names.length > 1) return this.hotkey(names, options)
@@ -33,18 +33,18 @@ export class Keyboard {
   }
 
   /** Presses keys in order and releases them in reverse. */
-  async hotkey(keys: readonly string[], options: CallOptions = {}): Promise<void> {
+  async hotkey(keys: readonly string[], options: InputOptions = {}): Promise<void> {
     const body = { keys: keys.map(named) }
     await this.#input.send('POST /v1/machines/{machine_id}/keyboard/hotkey', body, options)
   }
 
   /** Holds a key down, until `up`. */
-  async down(key: string, options: CallOptions = {}): Promise<void> {
+  async down(key: string, options: InputOptions = {}): Promise<void> {
     const body = { key: named(key), down: true }
     await this.#input.send('POST /v1/machines/{machine_id}/keyboard/key', body, options)
   }
 
-  async up(key: string, options: CallOptions = {}): Promise<void> {
+  async up(key: string, options: InputOptions = {}): Promise<void> {
     const body = { key: named(key), up: true }
     await this.#input.send('POST /v1/machines/{machine_id}/keyboard/key', body, options)
   }

@@ -1,10 +1,10 @@
 import type { Input } from './input.ts'
-import type { CallOptions } from './options.ts'
+import type { InputOptions } from './options.ts'
 import type { Body } from './transport.ts'
 import type { MouseButton, Point } from './wire/records.ts'
 
 const at = '/v1/machines/{machine_id}/mouse'
-export type ClickOptions = CallOptions & {
+export type ClickOptions = InputOptions & {
   readonly button?: MouseButton | undefined
   /** 2 is a double-click. */
   readonly count?: number | undefined
@@ -20,7 +20,7 @@ export class Mouse {
     this.#input = input
   }
 
-  async move(x: number, y: number, options: CallOptions = {}): Promise<void> {
+  async move(x: number, y: number, options: InputOptions = {}): Promise<void> {
     await this.#input.send(`POST ${at}/move`, { x, y }, options)
   }
 
@@ -51,16 +51,20 @@ export class Mouse {
   }
 
   /** Drags to a point with a button held, from the current pointer position or from `from`. */
-  async drag(to: Point, { signal, ...rest }: Omit<Drag, 'to'> & CallOptions = {}): Promise<void> {
-    await this.#input.send(`POST ${at}/drag`, { to, ...rest }, { signal })
+  async drag(to: Point, options: Omit<Drag, 'to'> & InputOptions = {}): Promise<void> {
+    const { signal, ifScreenshot, tolerance, ...rest } = options
+    const call = { signal, ifScreenshot, tolerance }
+    await this.#input.send(`POST ${at}/drag`, { to, ...rest }, call)
   }
 
   /** Turns the wheel by `amount` notches, at a point or at the current pointer position. */
   async scroll(
     direction: Scroll['direction'],
-    { signal, ...rest }: Omit<Scroll, 'direction'> & CallOptions = {},
+    options: Omit<Scroll, 'direction'> & InputOptions = {},
   ): Promise<void> {
-    await this.#input.send(`POST ${at}/scroll`, { direction, ...rest }, { signal })
+    const { signal, ifScreenshot, tolerance, ...rest } = options
+    const call = { signal, ifScreenshot, tolerance }
+    await this.#input.send(`POST ${at}/scroll`, { direction, ...rest }, call)
   }
 }
 

@@ -28,6 +28,17 @@ export type CallOptions = {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Options of calls that type and click. */
+export type InputOptions = CallOptions & {
+  /**
+   * The `id` of a screenshot. If the screen around the point has changed since, or for the keyboard the active
+   * window, or the size of the display, nothing happens and `precondition_failed` is thrown.
+   */
+  readonly ifScreenshot?: string | null | undefined
+  /** With `ifScreenshot`, allows no difference in the 80×80 pixels around the point. */
+  readonly tolerance?: 'strict' | undefined
+}
+
 /** Options of calls that start a long-running operation on the server. */
 export type WaitOptions = CallOptions & {
   /** Set to false to return before the operation completes. */

@@ -55,6 +55,7 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
     const { body } = await call('POST', `${path}/ports`, { port: 2280 })
     return { machine_id, preview_id: body.id as string }
   }
+  const shownScreen = async () => (await call('GET', `${path}/screenshot`)).body.id as string
   const newProcess = async () => {
     const { body } = await call('POST', `${path}/processes`, { command: ['cat'] })
     return { machine_id, process_id: body.id as string }
@@ -122,6 +123,7 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       display: running,
       resize: input({ width: 1024, height: 768 }),
       screenshot: running,
+      waitForScreen: async () => running({ query: `since=${await shownScreen()}&timeout_ms=0` }),
       move: input(point),
       click: input({ at: point }),
       drag: input({ to: point }),

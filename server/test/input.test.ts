@@ -174,6 +174,59 @@ test('the scope machines:control alone suffices for input, and without it none i
   assert.equal((await move(reader.call, id)).status, 403)
 })
 
+test('input that names a screenshot is refused once the screen has changed, and nothing moves', async () => {
+  const { id } = await server.machine()
+  await server.lease(id)
+  const { body: shot } = await server.call('GET', `/v1/machines/${id}/screenshot`)
+  const image = await server.http.inject({
+    url: `/v1/machines/${id}/screenshot`,
+    headers: { authorization: `Bearer ${server.key}`, accept: 'image/png' },
+  })
+  assert.equal(image.headers['x-screenshot-id'], shot.id)
+  const seen = { 'x-if-screenshot': shot.id }
+  const strict = { ...seen, 'x-screen-tolerance': 'strict' }
+  assert.equal((await move(server.call, id, strict)).status, 200)
+  const calls = [
+    ['mouse/move', { x: 1, y: 1 }],
+    ['mouse/click', {}],
+    ['mouse/drag', { to: { x: 1, y: 1 } }],
+    ['mouse/scroll', { direction: 'down' }],
+    ['keyboard/type', { text: 'x' }],
+    ['keyboard/key', { key: 'F5' }],
+    ['keyboard/hotkey', { keys: ['ctrl', 'c'] }],
+    ['display/resize', { width: 800, height: 600 }],
+  ] as const
+  for (const [path, body] of calls) {
+    const refused = await server.call('POST', `/v1/machines/${id}/${path}`, body, seen)
+    assert.deepEqual([refused.status, refused.body.error.code], [412, 'precondition_failed'], path)
+    assert.equal(refused.body.error.details[0].field, 'x-if-screenshot')
+  }
+  assert.equal((await move(server.call, id, { 'x-if-screenshot': 'of another' })).status, 400)
+  assert.equal((await move(server.call, id, { ...seen, 'x-screen-tolerance': 'none' })).status, 400)
+  assert.deepEqual(landed(id), ['move 10,20'])
+})
+
+test('a caller waits for a change of the screen', async () => {
+  const { id } = await server.machine()
+  await server.lease(id)
+  const { body: shot } = await server.call('GET', `/v1/machines/${id}/screenshot`)
+  const wait = (query: string) => server.call('GET', `/v1/machines/${id}/screen/wait?${query}`)
+  const none = await wait(`since=${shot.id}&timeout_ms=30`)
+  assert.deepEqual(none.body, { changed: false, changing: null })
+  const waiting = wait(`since=${shot.id}&timeout_ms=30000`)
+  await move(server.call, id)
+  assert.equal((await waiting).body.changed, true)
+  assert.equal((await wait('since=unknown')).status, 412)
+  for (const wrong of [
+    '',
+    'since=a%20b',
+    `since=${shot.id}&timeout_ms=30001`,
+    `since=x&region=1`,
+  ]) {
+    assert.equal((await wait(wrong)).status, 400, wrong)
+  }
+})
+
 function move(call: typeof server.call, id: string, headers: Record<string, string> = {}) {
   return call('POST', `/v1/machines/${id}/mouse/move`, { x: 10, y: 20 }, headers)
 }

@@ -6,6 +6,7 @@ import { readConnection, type ConnectionFlags } from '../config.ts'
 export const mcp = new Command('mcp')
   .description('Run an MCP server that gives a model access to machines.')
   .option('--read-only', 'offer only tools that change nothing')
+  .option('--no-guard', 'type and click even if the screen has changed since the last picture')
   .addOption(profileFlag())
   .addOption(urlFlag())
   .option('--http', 'serve streamable HTTP; each client sends its own API key')
@@ -19,14 +20,14 @@ Without --http it speaks MCP over standard input and output with the program tha
 it, and uses the API key of the profile. Name this command in that program's settings.
 ${examples('computer mcp', 'computer mcp --read-only', 'computer mcp --http --port 7090')}`,
   )
-  .action(async ({ http, profile, url, readOnly, host, port, allowHost: allowedHosts }) => {
+  .action(async ({ http, profile, url, readOnly, guard, host, port, allowHost: allowedHosts }) => {
     // Loaded by this command alone, because it is most of the program.
     const server = await import('@computer/mcp')
     if (http) {
       const baseUrl = await readBaseUrl({ profile, url })
-      await server.runHttp({ baseUrl, host, port, readOnly, allowedHosts })
+      await server.runHttp({ baseUrl, host, port, readOnly, guard, allowedHosts })
     } else {
-      await server.serveStdio({ ...(await readKey({ profile, url })), readOnly })
+      await server.serveStdio({ ...(await readKey({ profile, url })), readOnly, guard })
     }
     process.exit()
   })

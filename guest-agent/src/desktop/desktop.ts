@@ -8,12 +8,14 @@ import { Keyboard } from './keyboard.ts'
 import { releaseStuckInput } from './stuck-input.ts'
 import { Pointer } from './pointer.ts'
 import { Screenshots } from './screenshots.ts'
+import { StaleGuard } from './stale-guard.ts'
 
 /** Lives as long as one X server: after its restart nothing is pressed, owned or mapped. */
 export type DesktopSession = {
   readonly xSession: XSession
   readonly screenshots: Screenshots
   readonly settling: Settling
+  readonly guard: StaleGuard
   readonly pointer: Pointer
   readonly keyboard: Keyboard
   readonly clipboard: Clipboard
@@ -70,9 +72,11 @@ export class Desktop {
       this.#up = undefined
     })
     await releaseStuckInput(xSession)
+    const screenshots = new Screenshots(xSession)
     return {
       xSession,
-      screenshots: new Screenshots(xSession),
+      screenshots,
+      guard: new StaleGuard(xSession, screenshots.seen),
       settling: new Settling(xSession),
       pointer: new Pointer(xSession),
       keyboard: new Keyboard(xSession),

@@ -34,6 +34,12 @@ export async function waitForFocus(session: XSession, clickedAtMs: number): Prom
   }
 }
 
+/** As the window manager says; 0 if no window is active. */
+export async function readActiveWindow(session: XSession): Promise<number> {
+  const [window = 0] = await readWords(session, session.root, session.atoms._NET_ACTIVE_WINDOW)
+  return window
+}
+
 async function topLevelOf(session: XSession, window: number): Promise<number | undefined> {
   try {
     for (let at = window; at > pointerRoot && at !== session.root;) {

@@ -1,5 +1,5 @@
-import type { Display } from '@computer/contract'
-import type { GuestAction, GuestInput } from '@computer/contract/guest-desktop'
+import type { Display, Point } from '@computer/contract'
+import type { GuestInput } from '@computer/contract/guest-desktop'
 import type { Fence, FenceGrant } from '../fence.ts'
 import type { Desktop, DesktopSession } from './desktop.ts'
 import { waitForFocus } from './focus.ts'
@@ -16,7 +16,7 @@ export function performInput(host: InputHost, input: GuestInput): Promise<{ disp
   return host.fence.input(input.fence, async (grant) => {
     const session = await host.desktop.requireUp()
     grant.check()
-    return act(host, session, grant, input.action)
+    return act(host, session, grant, input)
   })
 }
 
@@ -34,25 +34,35 @@ async function act(
   host: InputHost,
   session: DesktopSession,
   grant: FenceGrant,
-  action: GuestAction,
+  { action, seen }: GuestInput,
 ): Promise<{ display?: Display }> {
-  const { pointer, keyboard, clipboard, xSession } = session
+  const { pointer, keyboard, clipboard, guard, xSession } = session
   if (action.type === 'type' || action.type === 'key' || action.type === 'hotkey') {
     await waitForFocus(xSession, pointer.lastPressAtMs)
+    if (seen) await guard.requireActiveWindow(seen)
     grant.check()
+  }
+  /** If the screen around the points is as the caller saw it. */
+  const guarded = async (points: readonly (Point | undefined)[], perform: () => Promise<void>) => {
+    if (!seen) return perform()
+    pointer.requireInside(points)
+    const at = points.map(async (point) => point ?? pointer.position())
+    return guard.actAt(seen, await Promise.all(at), grant, perform)
   }
   switch (action.type) {
     case 'move':
-      await pointer.move(grant, action)
+      await guarded([action], () => pointer.move(grant, action))
       return {}
     case 'click':
-      await pointer.click(grant, action)
+      await guarded([action.at], () => pointer.click(grant, action))
       return {}
     case 'drag':
+      // Programs must be able to follow it, so no other is held up meanwhile.
+      await guarded([action.from, action.to], async () => {})
       await pointer.drag(grant, action)
       return {}
     case 'scroll':
-      await pointer.scroll(grant, action)
+      await guarded([action.at], () => pointer.scroll(grant, action))
       return {}
     case 'type':
       await keyboard.type(grant, action)
@@ -67,6 +77,7 @@ async function act(
       await clipboard.write(action.selection, action.text)
       return {}
     case 'resize': {
+      if (seen) guard.requireSize(seen)
       await resizeDisplay(xSession, host.rfbSocketPath, action)
       return { display: { ...xSession.size, up: true } }
     }

@@ -49,7 +49,7 @@ export class Pointer {
     const { to, steps } = body
     this.#checkInside(to)
     if (body.from) this.#checkInside(body.from)
-    const from = body.from ?? (await this.#position())
+    const from = body.from ?? (await this.position())
     const button = buttonNumber[body.button]
     const stepMs = Math.min(maxStepMs, longDragMs / steps)
 
@@ -133,9 +133,14 @@ export class Pointer {
     this.#held.delete(button)
   }
 
-  async #position(): Promise<Point> {
+  async position(): Promise<Point> {
     const reply = await this.#session.x.ask(queryPointer(this.#session.root))
     return { x: reply.readInt16LE(16), y: reply.readInt16LE(18) }
+  }
+
+  /** Throws if one is outside the display. */
+  requireInside(points: readonly (Point | undefined)[]): void {
+    for (const point of points) if (point) this.#checkInside(point)
   }
 
   #isInside({ x, y }: Point): boolean {

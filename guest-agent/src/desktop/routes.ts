@@ -5,6 +5,7 @@ import type { Config } from '../config.ts'
 import type { Fence } from '../fence.ts'
 import { LiveScreen } from '../screen/live-screen.ts'
 import { screenshotRoute } from '../screen/screenshot-route.ts'
+import { screenWaitRoute } from '../screen/wait-route.ts'
 import type { Route } from '../server.ts'
 import { Desktop } from './desktop.ts'
 import { performInput, releaseInput } from './input.ts'
@@ -23,6 +24,7 @@ export function desktopRoutes(
     },
     display: async () => ({ json: await desktop.readState() }),
     ...screenshotRoute(desktop),
+    ...screenWaitRoute(desktop),
     input: async ({ body }) => ({
       json: await performInput(inputHost, await parseBody(GuestInput, body)),
     }),

@@ -1,13 +1,21 @@
 import type { ScreenshotFormat } from '@computer/contract'
 import { invalidRequest } from '../errors.ts'
 import { SerialQueue } from '../serial-queue.ts'
+import { differingBlocks, SeenScreens, type GrabbedFrame } from '../screen/seen-screens.ts'
 import { extensionRequest, getImage, type Rectangle } from '../x11/requests.ts'
 import type { XSession } from '../x11/session.ts'
+import { readActiveWindow } from './focus.ts'
 import { loadSharp } from './image-library.ts'
 import { swapToRgb } from './pixels.ts'
 
 type Size = { readonly width: number; readonly height: number }
-type Screenshot = { readonly bytes: Buffer; readonly image: Size; readonly display: Size }
+type Screenshot = {
+  /** Of the screen that it shows (seen-screens.ts). */
+  readonly id: string
+  readonly bytes: Buffer
+  readonly image: Size
+  readonly display: Size
+}
 
 export type ScreenshotOptions = {
   readonly format: ScreenshotFormat
@@ -25,12 +33,14 @@ export type ScreenshotOptions = {
  * reused in any case.
  */
 export class Screenshots {
+  readonly seen = new SeenScreens()
   readonly #session: XSession
   readonly #queue = new SerialQueue()
   #isDamaged = true
   #damageId = 0
   #watching = false
   #frame: Frame | undefined
+  #grabs = 0
   readonly #encoded = new Map<string, Buffer>()
 
   constructor(session: XSession) {
@@ -42,8 +52,23 @@ export class Screenshots {
     return this.#queue.run(() => this.#take(options))
   }
 
+  /**
+   * Where the screen differs now from one that was shown. The whole of it, if the display had another size. Throws
+   * precondition_failed if that screen is not known.
+   */
+  async changesSince(id: string, region: Rectangle | undefined): Promise<Rectangle[]> {
+    return this.#queue.run(async () => {
+      const { frame } = await this.#grab()
+      const screen = this.seen.require(id)
+      const whole = { x: 0, y: 0, width: frame.width, height: frame.height }
+      const hasSize = screen.size.width === frame.width && screen.size.height === frame.height
+      return hasSize ? differingBlocks(screen, { ...frame, ...whole }, region ?? whole) : [whole]
+    })
+  }
+
   async #take(options: ScreenshotOptions): Promise<Screenshot> {
-    const frame = await this.#grab()
+    const { frame, activeWindow } = await this.#grab()
+    const id = this.seen.add(frame, activeWindow)
     const { width, height } = frame
     const region = options.region ?? { x: 0, y: 0, width, height }
     requireInside(region, frame)
@@ -51,9 +76,11 @@ export class Screenshots {
     const { format, quality } = options
     const key = JSON.stringify([picture, format, format === 'png' ? null : quality])
     const cached = this.#encoded.get(key)
-    const bytes = cached ?? (await encode(frame, picture, { format, quality }))
+    const bytes = cached ?? (await encode(withRgb(frame), picture, { format, quality }))
     if (!cached) this.#keep(key, bytes)
-    return { bytes, image: picture.size, display: { width, height } }
+    // After the answer, which is on its way by then.
+    setImmediate(() => this.seen.settle())
+    return { id, bytes, image: picture.size, display: { width, height } }
   }
 
   /** Of the images of one frame the last few are kept, as callers choose among many. */
@@ -63,14 +90,15 @@ export class Screenshots {
     this.#encoded.set(key, bytes)
   }
 
-  async #grab(): Promise<Frame> {
+  async #grab(): Promise<{ readonly frame: Frame; readonly activeWindow: number }> {
     const { x, root, size } = this.#session
-    await this.#watch()
+    const activeWindow = await this.#watch()
     for (let attempt = 0; ; attempt++) {
       const { width, height } = size
       if (!this.#isDamaged && this.#frame?.width === width && this.#frame.height === height) {
-        return this.#frame
+        return { frame: this.#frame, activeWindow }
       }
+      this.seen.settle()
       const frame = this.#frameOf(width, height)
       // Cleared before the grab, so that anything drawn during it is reported again.
       this.#isDamaged = false
@@ -78,10 +106,10 @@ export class Screenshots {
       this.#subtractDamage()
       try {
         const area = { x: 0, y: 0, width, height }
-        const reply = await x.ask(getImage(root, area), { into: frame.reply })
+        frame.grab = this.#grabs += 1
+        await x.ask(getImage(root, area), { into: frame.reply })
         if (size.width !== width || size.height !== height) continue
-        swapToRgb(reply, replyHeaderBytes, frame.rgb)
-        return frame
+        return { frame, activeWindow }
       } catch (error) {
         this.#isDamaged = true
         // The screen may have shrunk while the request was on its way.
@@ -91,8 +119,8 @@ export class Screenshots {
     }
   }
 
-  /** Resolves after a round trip, which brings all damage events of what was drawn before. */
-  async #watch(): Promise<void> {
+  /** Resolves to the active window, after a round trip that brings all damage events of what was drawn before. */
+  async #watch(): Promise<number> {
     const { x, root, damage } = this.#session
     if (!this.#watching) {
       this.#watching = true
@@ -101,7 +129,7 @@ export class Screenshots {
       this.#damageId = x.newId()
       x.send(extensionRequest(damage.opcode, 1, [this.#damageId, root, nonEmpty]))
     }
-    await x.sync()
+    return readActiveWindow(this.#session)
   }
 
   #subtractDamage(): void {
@@ -112,22 +140,27 @@ export class Screenshots {
   #frameOf(width: number, height: number): Frame {
     if (this.#frame?.width !== width || this.#frame.height !== height) {
       const pixels = width * height
+      const reply = Buffer.allocUnsafeSlow(replyHeaderBytes + pixels * 4)
       this.#frame = {
+        grab: 0,
         width,
         height,
-        reply: Buffer.allocUnsafeSlow(replyHeaderBytes + pixels * 4),
+        reply,
+        pixels: new Uint32Array(reply.buffer, reply.byteOffset + replyHeaderBytes, pixels),
         rgb: Buffer.allocUnsafeSlow(pixels * 3),
+        rgbGrab: 0,
       }
     }
     return this.#frame
   }
 }
 
-type Frame = {
-  readonly width: number
-  readonly height: number
+type Frame = GrabbedFrame & {
+  grab: number
   readonly reply: Buffer
   readonly rgb: Buffer
+  /** The grab whose pixels `rgb` has. */
+  rgbGrab: number
 }
 
 const replyHeaderBytes = 32
@@ -144,6 +177,12 @@ export function requireInside({ x, y, width, height }: Rectangle, display: Size)
     `the region ${region} (x,y,width,height) reaches beyond the display, which is ` +
       `${display.width}x${display.height}`,
   )
+}
+
+function withRgb(frame: Frame): Frame {
+  if (frame.rgbGrab !== frame.grab) swapToRgb(frame.reply, replyHeaderBytes, frame.rgb)
+  frame.rgbGrab = frame.grab
+  return frame
 }
 
 function sizeOf({ width, height }: Rectangle, { scale, maxWidth }: ScreenshotOptions): Size {

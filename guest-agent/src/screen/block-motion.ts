@@ -1,5 +1,7 @@
 import type { Rectangle } from '../x11/requests.ts'
+import { blocksTouching, countBlocks, hashArea } from './blocks.ts'
 import type { Frame } from './frame.ts'
+import { overlaps, union } from './rectangles.ts'
 
 /**
  * What moves on a screen, in blocks of 16×16 pixels. A block that returns to the content that it had
@@ -9,20 +11,18 @@ import type { Frame } from './frame.ts'
 export class BlockMotion {
   readonly width: number
   readonly height: number
-  readonly #columns: number
   readonly #blocks: (Block | undefined)[]
 
   constructor({ width, height }: { readonly width: number; readonly height: number }) {
     this.width = width
     this.height = height
-    this.#columns = Math.ceil(width / blockSize)
-    this.#blocks = Array.from({ length: this.#columns * Math.ceil(height / blockSize) })
+    this.#blocks = Array.from({ length: countBlocks(this) })
   }
 
   /** Takes over an area of the frame. `atMs` is null if the time of its changes is not known. */
   update(frame: Frame, area: Rectangle, atMs: number | null): void {
-    for (const { index, block } of this.#touching(area)) {
-      const hash = hashOf(frame, block)
+    for (const { index, block } of blocksTouching(this, area)) {
+      const hash = hashArea(frame, block)
       const known = this.#blocks[index]
       if (known === undefined) this.#blocks[index] = newBlock(hash, atMs)
       else if (known.hash !== hash) change(known, hash, atMs)
@@ -40,7 +40,7 @@ export class BlockMotion {
   ): { readonly atMs: number; readonly where: Rectangle } | null {
     const moved: { readonly atMs: number; readonly block: Rectangle }[] = []
     let atMs = -Infinity
-    for (const { index, block } of this.#touching(within)) {
+    for (const { index, block } of blocksTouching(this, within)) {
       const movedAtMs = this.#blocks[index]?.movedAtMs ?? null
       if (movedAtMs === null || ignored.some((rectangle) => overlaps(rectangle, block))) continue
       moved.push({ atMs: movedAtMs, block })
@@ -49,22 +49,6 @@ export class BlockMotion {
     const recent = moved.filter((one) => one.atMs >= atMs - forMs)
     if (recent.length === 0) return null
     return { atMs, where: recent.map(({ block }) => block).reduce(union) }
-  }
-
-  *#touching({ x, y, width, height }: Rectangle) {
-    const right = Math.min(x + width, this.width)
-    const bottom = Math.min(y + height, this.height)
-    for (let top = y - (y % blockSize); top < bottom; top += blockSize) {
-      for (let left = x - (x % blockSize); left < right; left += blockSize) {
-        const block: Rectangle = {
-          x: left,
-          y: top,
-          width: Math.min(blockSize, this.width - left),
-          height: Math.min(blockSize, this.height - top),
-        }
-        yield { index: (top / blockSize) * this.#columns + left / blockSize, block }
-      }
-    }
   }
 }
 
@@ -79,7 +63,6 @@ type Block = {
   movedAtMs: number | null
 }
 
-const blockSize = 16
 /** Carets blink every 0.5 s or so. What changes more often is motion, however even it is. */
 const minTickMs = 400
 const tickTolerance = 0.2
@@ -108,25 +91,4 @@ function isEven(first: number | null, second: number | null, third: number | nul
   if (first === null || second === null || third === null) return false
   const [former, latter] = [second - first, third - second]
   return former >= minTickMs && Math.abs(latter - former) <= former * tickTolerance
-}
-
-/** FNV-1a over the pixels. */
-function hashOf({ pixels, width: stride }: Frame, { x, y, width, height }: Rectangle): number {
-  let hash = 0x811c9dc5
-  for (let row = y; row < y + height; row++) {
-    const start = row * stride + x
-    for (let i = start; i < start + width; i++) hash = Math.imul(hash ^ pixels[i]!, 0x01000193)
-  }
-  return hash
-}
-
-function overlaps(a: Rectangle, b: Rectangle): boolean {
-  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height
-}
-
-function union(a: Rectangle, b: Rectangle): Rectangle {
-  const [x, y] = [Math.min(a.x, b.x), Math.min(a.y, b.y)]
-  const right = Math.max(a.x + a.width, b.x + b.width)
-  const bottom = Math.max(a.y + a.height, b.y + b.height)
-  return { x, y, width: right - x, height: bottom - y }
 }

@@ -4,6 +4,7 @@ import type { Desktop, DesktopSession } from '../desktop/desktop.ts'
 import { requireInside } from '../desktop/screenshots.ts'
 import type { Route } from '../server.ts'
 import type { Rectangle } from '../x11/requests.ts'
+import { toRectangle } from './rectangles.ts'
 
 /** A screenshot, after a wait until the screen has settled if the caller wants that. */
 export function screenshotRoute(desktop: Desktop): { readonly screenshot: Route } {
@@ -19,6 +20,7 @@ export function screenshotRoute(desktop: Desktop): { readonly screenshot: Route 
       const shot = await screenshots.take({ format, quality, region, scale, maxWidth })
       const headers = {
         'content-type': `image/${format}`,
+        'x-screenshot-id': shot.id,
         'x-image-width': String(shot.image.width),
         'x-image-height': String(shot.image.height),
         'x-display-width': String(shot.display.width),
@@ -44,9 +46,4 @@ async function settle(
   if (!changing) return { 'x-settled': 'true' }
   const { x, y, width, height } = changing
   return { 'x-settled': 'false', 'x-changing': [x, y, width, height].join() }
-}
-
-function toRectangle(text: string): Rectangle {
-  const [x, y, width, height] = text.split(',').map(Number)
-  return { x: x!, y: y!, width: width!, height: height! }
 }

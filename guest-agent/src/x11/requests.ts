@@ -65,6 +65,15 @@ export function sendEvent(destination: number, eventMask: number, event: Buffer)
   return request(25, 0, [destination, eventMask], event)
 }
 
+/** Until `ungrabServer`, the X server serves this connection alone. */
+export function grabServer(): Buffer {
+  return request(36, 0, [])
+}
+
+export function ungrabServer(): Buffer {
+  return request(37, 0, [])
+}
+
 export function queryPointer(window: number): Buffer {
   return request(38, 0, [window])
 }

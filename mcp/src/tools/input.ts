@@ -1,4 +1,4 @@
-import type { Machine } from '@computer/sdk'
+import { isStaleScreen, type InputOptions, type Machine } from '@computer/sdk'
 import { z } from 'zod'
 import { findMachine, machine } from '../find-machine.ts'
 import { scaledSize, toDisplay, type Point } from '../images.ts'
@@ -30,10 +30,9 @@ export const inputTools: readonly Tool[] = [
     annotations: unknownEffect,
     run: (call, { x, y, button, count, ...input }) =>
       act(call, input.machine, `Clicked at (${x}, ${y})`, async (found) => {
-        const { signal } = call
         const toPoint = await createPointMapper(call, found)
         const point = toPoint({ x, y })
-        await found.mouse.click(point.x, point.y, { button, count, signal })
+        await found.mouse.click(point.x, point.y, { button, count, ...guard(call, found, point) })
       }),
   }),
   tool({
@@ -48,7 +47,7 @@ export const inputTools: readonly Tool[] = [
       act(call, input.machine, `Moved to (${x}, ${y})`, async (found) => {
         const toPoint = await createPointMapper(call, found)
         const point = toPoint({ x, y })
-        await found.mouse.move(point.x, point.y, { signal: call.signal })
+        await found.mouse.move(point.x, point.y, guard(call, found, point))
       }),
   }),
   tool({
@@ -64,9 +63,9 @@ export const inputTools: readonly Tool[] = [
       const to = { x: input.to_x, y: input.to_y }
       const done = `Dragged from (${from.x}, ${from.y}) to (${to.x}, ${to.y})`
       return act(call, input.machine, done, async (found) => {
-        const { signal } = call
         const toPoint = await createPointMapper(call, found)
-        await found.mouse.drag(toPoint(to), { from: toPoint(from), button, signal })
+        const options = guard(call, found, toPoint(from))
+        await found.mouse.drag(toPoint(to), { from: toPoint(from), button, ...options })
       })
     },
   }),
@@ -86,9 +85,9 @@ export const inputTools: readonly Tool[] = [
     annotations: mutating,
     run: (call, { x, y, direction, amount, ...input }) =>
       act(call, input.machine, `Scrolled ${direction}`, async (found) => {
-        const { signal } = call
         const toPoint = await createPointMapper(call, found)
-        await found.mouse.scroll(direction, { at: toPoint({ x, y }), amount, signal })
+        const at = toPoint({ x, y })
+        await found.mouse.scroll(direction, { at, amount, ...guard(call, found, at) })
       }),
   }),
   tool({
@@ -102,7 +101,7 @@ export const inputTools: readonly Tool[] = [
     annotations: unknownEffect,
     run: (call, { text, ...input }) =>
       act(call, input.machine, `Typed ${text.length} characters`, (found) =>
-        found.keyboard.type(text, { signal: call.signal }),
+        found.keyboard.type(text, guard(call, found)),
       ),
   }),
   tool({
@@ -120,7 +119,7 @@ export const inputTools: readonly Tool[] = [
     run: (call, { keys, repeat = 1, ...input }) =>
       act(call, input.machine, `Pressed ${keys}`, async (found) => {
         for (let times = 0; times < repeat; times++)
-          await found.keyboard.press(keys, { signal: call.signal })
+          await found.keyboard.press(keys, guard(call, found))
       }),
   }),
 ]
@@ -131,15 +130,28 @@ async function act(
   done: string,
   send: (found: Machine) => Promise<void>,
 ): Promise<ToolResult> {
-  const found = await call.connection.leases.use(() => findMachine(call, ref), send)
-  return showEffect(call, found, done)
+  const { leases } = call.connection
+  try {
+    const found = await leases.use(() => findMachine(call, ref), send)
+    return await showEffect(call, found, done)
+  } catch (error) {
+    if (!isStaleScreen(error)) throw error
+    const why = `Nothing was done, because ${error.message.split('; ')[0]}. See the screen as it is now`
+    return showEffect(call, await findMachine(call, ref), why)
+  }
+}
+
+/** The condition that nothing has changed, at a point or where the pointer is, since the last picture. */
+function guard({ connection, signal }: ToolCall, { id }: Machine, point?: Point): InputOptions {
+  const view = connection.isGuarded ? connection.views.get(id) : undefined
+  return { ...view?.guard.options(point), signal }
 }
 
 /** Maps points of the last screenshot to the display, unless its size has changed since. */
 async function createPointMapper({ connection, signal }: ToolCall, found: Machine) {
   const display = await found.display.get({ signal })
   const { width, height } = scaledSize(display)
-  const before = connection.displaySizes.get(found.id)
+  const before = connection.views.get(found.id)?.display
   return ({ x, y }: Point): Point => {
     if (before && (before.width !== display.width || before.height !== display.height)) {
       throw new ToolError(

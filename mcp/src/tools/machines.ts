@@ -155,7 +155,7 @@ async function deleteMachine(
   const found = await findMachine(call, input.machine)
   const snapshots = input.delete_snapshots ? 'delete' : undefined
   const kept = await found.delete({ snapshots, signal: call.signal })
-  call.connection.displaySizes.delete(found.id)
+  call.connection.views.delete(found.id)
   const deleted = `Deleted ${found.name} (${found.id})${snapshots ? ' and its snapshots' : ''}.`
   const title =
     'Its snapshots are kept, and cost storage. The user can make templates for new machines from ' +

@@ -2,7 +2,7 @@ import type { Machine } from '../machine.ts'
 import type { CallOptions } from '../options.ts'
 import { pause } from '../retry.ts'
 import type { MouseButton } from '../wire/records.ts'
-import { Action, mistakeIn, ModelMistake, required, withKeysHeld } from './model.ts'
+import { Action, mistakeIn, ModelMistake, required, staleIn, withKeysHeld } from './model.ts'
 import { Camera, toDisplay, type ViewLimits, type ViewOptions } from './view.ts'
 
 /** A `tool_use` block of the tool. Its `input` is what the model chose to send. */
@@ -76,10 +76,15 @@ export async function anthropicComputerTool(
         const content = [toImage(await perform(new Action(input)))]
         return { type: 'tool_result', tool_use_id: id, content }
       } catch (error) {
+        const stale = staleIn(error)
+        if (stale !== undefined) {
+          // An error may have no picture.
+          const picture = toImage(await camera.takeAll(options))
+          return { type: 'tool_result', tool_use_id: id, content: [toText(stale), picture] }
+        }
         const text = mistakeIn(error)
         if (text === undefined) throw error
-        const content = [{ type: 'text' as const, text }]
-        return { type: 'tool_result', tool_use_id: id, content, is_error: true }
+        return { type: 'tool_result', tool_use_id: id, content: [toText(text)], is_error: true }
       }
     },
   }
@@ -87,10 +92,11 @@ export async function anthropicComputerTool(
 
 async function act(
   machine: Machine,
-  { view }: Camera,
+  camera: Camera,
   action: Action,
   options: CallOptions,
 ): Promise<void> {
+  const { view } = camera
   const { mouse, keyboard } = machine
   const pointOf = (name: string) => {
     const [x, y] = action.numbers(name, 2) ?? []
@@ -101,8 +107,8 @@ async function act(
   const click = (button: MouseButton, count = 1) =>
     withKeysHeld(machine, keysIn(text), options, () =>
       point
-        ? mouse.click(point.x, point.y, { button, count, ...options })
-        : mouse.click({ button, count, ...options }),
+        ? mouse.click(point.x, point.y, { button, count, ...camera.guard(options, point) })
+        : mouse.click({ button, count, ...camera.guard(options) }),
     )
   const name = required(action.text('action'), 'action')
   switch (name) {
@@ -120,30 +126,30 @@ async function act(
       return click('left', 3)
     case 'mouse_move': {
       const { x, y } = required(point, 'coordinate')
-      return mouse.move(x, y, options)
+      return mouse.move(x, y, camera.guard(options, point))
     }
     case 'left_mouse_down':
-      return mouse.down(options)
+      return mouse.down(camera.guard(options))
     case 'left_mouse_up':
       return mouse.up(options)
     case 'left_click_drag': {
       const to = required(point, 'coordinate')
-      return mouse.drag(to, { from: pointOf('start_coordinate'), ...options })
+      return mouse.drag(to, { from: pointOf('start_coordinate'), ...camera.guard(options, to) })
     }
     case 'scroll': {
       const direction = directionOf(action)
       const amount = within(Math.round(action.number('scroll_amount') ?? 3), 0, maxScroll)
       if (amount === 0) return
       return withKeysHeld(machine, keysIn(text), options, () =>
-        mouse.scroll(direction, { amount, at: point, ...options }),
+        mouse.scroll(direction, { amount, at: point, ...camera.guard(options, point) }),
       )
     }
     case 'type':
-      return keyboard.type(required(text, 'text'), options)
+      return keyboard.type(required(text, 'text'), camera.guard(options))
     case 'key':
       // In xdotool's syntax: `+` joins keys pressed together, spaces separate those pressed in turn.
       for (const keys of required(text, 'text').split(' ').filter(Boolean)) {
-        await keyboard.press(keys, options)
+        await keyboard.press(keys, camera.guard(options))
       }
       return
     case 'hold_key':
@@ -183,6 +189,10 @@ async function wait(action: Action, { signal }: CallOptions): Promise<void> {
 
 function within(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most)
+}
+
+function toText(text: string): AnthropicText {
+  return { type: 'text', text }
 }
 
 function toImage(data: string): AnthropicImage {

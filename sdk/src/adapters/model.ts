@@ -1,12 +1,19 @@
 import { ApiError } from '../errors.ts'
 import type { Machine } from '../machine.ts'
 import type { CallOptions } from '../options.ts'
+import { isStaleScreen } from '../screen-guard.ts'
 
 /* What a model asks for: nothing about it is certain, and its mistakes are told to the model. */
 
 /** A mistake of the model. The action has not been done, and the message says what is wrong. */
 export class ModelMistake extends Error {
   override name = 'ModelMistake'
+}
+
+/** What to tell the model if the screen has changed since its last picture; undefined for other errors. */
+export function staleIn(error: unknown): string | undefined {
+  if (!isStaleScreen(error)) return undefined
+  return `Nothing was done, because ${error.message.split('; ')[0]}. Here is the screen as it is now.`
 }
 
 /** The message of an error for which the model is to blame; undefined for other errors. */

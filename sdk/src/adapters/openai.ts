@@ -1,7 +1,15 @@
 import type { Machine } from '../machine.ts'
-import type { CallOptions } from '../options.ts'
+import type { CallOptions, InputOptions } from '../options.ts'
 import { pause } from '../retry.ts'
-import { Action, mistakeIn, ModelMistake, required, withKeysHeld, type Point } from './model.ts'
+import {
+  Action,
+  mistakeIn,
+  ModelMistake,
+  required,
+  staleIn,
+  withKeysHeld,
+  type Point,
+} from './model.ts'
 import { Camera, toDisplay, type ViewLimits, type ViewOptions } from './view.ts'
 
 /** A `computer_call` item. Its actions are what the model chose to send. */
@@ -133,7 +141,7 @@ async function performAll(
     try {
       await act(machine, camera, new Action(given), options)
     } catch (error) {
-      const mistake = mistakeIn(error)
+      const mistake = staleIn(error) ?? mistakeIn(error)
       if (mistake === undefined) throw error
       const which = all.length === 1 ? 'The action' : `Action ${index + 1} of ${all.length}`
       const rest = index + 1 < all.length ? ', nor were those after it' : ''
@@ -145,11 +153,12 @@ async function performAll(
 
 async function act(
   machine: Machine,
-  { view }: Camera,
+  camera: Camera,
   action: Action,
   options: CallOptions,
 ): Promise<void> {
   const { mouse, keyboard } = machine
+  const { view } = camera
   const point = () =>
     toDisplay(view, { x: required(action.number('x'), 'x'), y: required(action.number('y'), 'y') })
   const whileHeld = (work: () => Promise<void>) =>
@@ -160,32 +169,39 @@ async function act(
       return
     case 'click': {
       const [at, button] = [point(), action.text('button') ?? 'left']
-      return whileHeld(() => clickWith(machine, button, at, options))
+      return whileHeld(() => clickWith(machine, button, at, camera.guard(options, at)))
     }
     case 'double_click': {
-      const { x, y } = point()
-      return whileHeld(() => mouse.doubleClick(x, y, options))
+      const at = point()
+      return whileHeld(() => mouse.doubleClick(at.x, at.y, camera.guard(options, at)))
     }
     case 'move': {
-      const { x, y } = point()
-      return whileHeld(() => mouse.move(x, y, options))
+      const at = point()
+      return whileHeld(() => mouse.move(at.x, at.y, camera.guard(options, at)))
     }
     case 'scroll': {
       const at = point()
       const [right, down] = [notches(action.number('scroll_x')), notches(action.number('scroll_y'))]
-      const turn = (amount: number) => ({ at, amount: Math.abs(amount), ...options })
+      const turn = (amount: number) => ({
+        at,
+        amount: Math.abs(amount),
+        ...camera.guard(options, at),
+      })
       return whileHeld(async () => {
         if (down !== 0) await mouse.scroll(down > 0 ? 'down' : 'up', turn(down))
         if (right !== 0) await mouse.scroll(right > 0 ? 'right' : 'left', turn(right))
       })
     }
     case 'type':
-      return keyboard.type(required(action.text('text'), 'text'), options)
+      return keyboard.type(required(action.text('text'), 'text'), camera.guard(options))
     case 'keypress':
-      return keyboard.hotkey(required(action.texts('keys'), 'keys').map(keyName), options)
+      return keyboard.hotkey(
+        required(action.texts('keys'), 'keys').map(keyName),
+        camera.guard(options),
+      )
     case 'drag': {
       const path = required(action.points('path'), 'path').map((one) => toDisplay(view, one))
-      return whileHeld(() => dragAlong(machine, path, options))
+      return whileHeld(() => dragAlong(machine, path, camera.guard(options, path[0]), options))
     }
     case 'wait':
       return pause(waitMs, options.signal)
@@ -198,7 +214,7 @@ async function clickWith(
   { mouse, keyboard }: Machine,
   button: string,
   { x, y }: Point,
-  options: CallOptions,
+  options: InputOptions,
 ): Promise<void> {
   switch (button) {
     case 'left':
@@ -220,10 +236,11 @@ async function clickWith(
 async function dragAlong(
   { mouse }: Machine,
   [first, ...rest]: readonly Point[],
+  guarded: InputOptions,
   options: CallOptions,
 ): Promise<void> {
   if (!first) throw new ModelMistake('path must have a point')
-  await mouse.move(first.x, first.y, options)
+  await mouse.move(first.x, first.y, guarded)
   await mouse.down(options)
   try {
     for (const { x, y } of rest) await mouse.move(x, y, options)

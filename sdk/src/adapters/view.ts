@@ -1,7 +1,8 @@
 import { toBase64 } from '../base64.ts'
 import type { ScreenshotOptions } from '../display.ts'
 import type { Machine } from '../machine.ts'
-import type { CallOptions } from '../options.ts'
+import type { CallOptions, InputOptions } from '../options.ts'
+import { ScreenGuard } from '../screen-guard.ts'
 import { ModelMistake, type Point } from './model.ts'
 
 export type Size = { readonly width: number; readonly height: number }
@@ -58,6 +59,11 @@ export type ViewOptions = {
   readonly settleMs?: number | undefined
   /** The longest wait for that, in milliseconds. Default: 3000. */
   readonly settleTimeoutMs?: number | undefined
+  /**
+   * Refuse an action if the screen has changed where it would act since the model's last picture: nothing is done,
+   * and the model gets a new picture. Default: true.
+   */
+  readonly guard?: boolean | undefined
 }
 
 const maxTries = 5
@@ -69,13 +75,20 @@ export class Camera {
   readonly #timing: Pick<ScreenshotOptions, 'settleMs' | 'timeoutMs'>
   /** The view of the last screenshot; coordinates of the model refer to it. */
   view: View
+  readonly #guard: ScreenGuard | undefined
 
   constructor(machine: Machine, display: Size, options: ViewOptions & { limits: ViewLimits }) {
     this.#machine = machine
     this.#limits = options.limits
-    const { settleMs = 200, settleTimeoutMs = 3000 } = options
+    const { settleMs = 200, settleTimeoutMs = 3000, guard = true } = options
+    this.#guard = guard ? new ScreenGuard() : undefined
     this.#timing = settleMs > 0 ? { settleMs, timeoutMs: settleTimeoutMs } : {}
     this.view = viewOf(display, this.#limits)
+  }
+
+  /** The options of an input that acts on the last picture, at a point or where the pointer is. */
+  guard(options: CallOptions, point?: Point): InputOptions {
+    return { ...options, ...this.#guard?.options(point) }
   }
 
   async takeAll(options: CallOptions): Promise<string> {
@@ -86,6 +99,7 @@ export class Camera {
       const shot = await this.#machine.screenshot({ maxWidth, ...this.#timing, ...options })
       const { width, height } = shot
       this.view = { width, height, display: shot.display }
+      this.#guard?.show(shot)
       const fits = width <= expected.width && height <= expected.height
       if (fits || tries === maxTries) return toBase64(shot.bytes)
       // The display has been resized since.
@@ -101,9 +115,8 @@ export class Camera {
     const height = Math.abs(start.y - end.y) + 1
     const { width: maxWidth } = viewOf({ width, height }, this.#limits)
     const part = { region: { x, y, width, height }, maxWidth }
-    return toBase64(
-      (await this.#machine.screenshot({ ...part, ...this.#timing, ...options })).bytes,
-    )
+    const shot = await this.#machine.screenshot({ ...part, ...this.#timing, ...options })
+    return toBase64(shot.bytes)
   }
 }
 

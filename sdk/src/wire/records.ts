@@ -857,7 +857,18 @@ export interface Rectangle {
 
 export type Role = 'owner' | 'admin' | 'member'
 
+export interface ScreenWait {
+  /** False if nothing differed until the time was over. */
+  changed: boolean
+
+  /** Where the screen differs from that screenshot. */
+  changing: Rectangle | null
+}
+
 export interface ScreenshotRecord {
+  /** Names the screen that the image shows, for x-if-screenshot. An unchanged screen keeps its id. Null if the machine's agent is of an earlier version. */
+  id: string | null
+
   /** The image, in base64. */
   image: string
   format: ScreenshotFormat

@@ -50,6 +50,7 @@ import type {
   ProcessLog,
   PutSecretRequest,
   Role,
+  ScreenWait,
   ScreenshotFormat,
   ScreenshotRecord,
   Secret,
@@ -728,6 +729,24 @@ export interface Routes {
       }
     }
     output: ScreenshotRecord
+  }
+
+  /** Wait until the screen differs from a screenshot. Blinking text cursors and clocks count, unless they are outside of the region or ignored. */
+  'GET /v1/machines/{machine_id}/screen/wait': {
+    input: {
+      params: { machineId: string }
+      query: {
+        /** The id of a screenshot. The last 32 screens are known. */
+        since: string
+        /** A part of the display as x,y,width,height in pixels, such as 0,0,640,400. Default: all of it. */
+        region?: string | undefined
+        /** Up to 16 rectangles in which movement does not count, such as a video: x,y,width,height in pixels of the display, separated by a semicolon. */
+        ignore?: string | undefined
+        /** The longest wait, in milliseconds. Default: 5000. */
+        timeoutMs?: number | undefined
+      }
+    }
+    output: ScreenWait
   }
 
   /** Move the pointer. Requires the input lease. */

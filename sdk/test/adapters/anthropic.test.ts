@@ -124,6 +124,26 @@ test("a model's mistakes become results, and nothing is done", async () => {
   assert.match(JSON.stringify(unknownKey.content), /Retrun/)
 })
 
+test('an action on a screen that has changed is not done, and the model is shown the new one', async () => {
+  const { execute } = await anthropicComputerTool(machine, { settleMs: 0 })
+  const look = () => execute({ id: 'toolu_1', input: { action: 'screenshot' } })
+  const click = { id: 'toolu_1', input: { action: 'left_click', coordinate: [3, 4] } }
+  imageIn(await look())
+  await machine.mouse.move(1, 1)
+  const { is_error, content } = await execute(click)
+  const [told, shown, ...rest] = content
+  assert.ok(told?.type === 'text' && shown?.type === 'image' && rest.length === 0)
+  assert.equal(is_error, undefined)
+  assert.match(told.text, /^Nothing was done, because the screen has changed\. Here is/)
+  imageIn(await execute(click))
+  imageIn(await execute(click))
+
+  const careless = await anthropicComputerTool(machine, { settleMs: 0, guard: false })
+  await careless.execute({ id: 'toolu_1', input: { action: 'screenshot' } })
+  await machine.mouse.move(1, 1)
+  imageIn(await careless.execute(click))
+})
+
 test('the tool follows the size of the display', async () => {
   const small = await server.connect().machines.create()
   const computer = await anthropicComputerTool(small, { settleMs: 0 })

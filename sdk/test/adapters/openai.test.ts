@@ -110,6 +110,21 @@ test('the actions of a call are performed in order, up to a mistake', async () =
   }
 })
 
+test('actions on a screen that has changed are not done, and the model is shown the new one', async () => {
+  const { execute } = await openAiComputerTool(machine, { settleMs: 0 })
+  const actions = [
+    { type: 'move', ...at },
+    { type: 'type', text: 'x' },
+  ]
+  await execute({ call_id: 'call_1', actions: [] })
+  await machine.mouse.move(1, 1)
+  const [output, message] = await execute({ call_id: 'call_1', actions })
+  await sizeIn(output)
+  assert.ok(message?.type === 'message')
+  assert.match(message.content, /^Action 1 of 2 .* those after it: Nothing was done, because/)
+  assert.equal((await execute({ call_id: 'call_1', actions })).length, 1)
+})
+
 test('pending safety checks are acknowledged by the program, or nothing is done', async () => {
   const checks = [{ id: 'cu_sc_1', code: 'malicious_instructions', message: 'Is it meant?' }]
   const call = {

@@ -15,6 +15,7 @@ import {
   openScreenshot,
   readClipboard,
   takeScreenshot,
+  waitForScreen,
 } from '../domain/guests/desktop.ts'
 import { ApiError } from '../errors.ts'
 import { etagOf, isNamed } from './etag.ts'
@@ -27,6 +28,8 @@ type InputCall = {
   readonly headers: {
     readonly 'x-session-id'?: SessionId | undefined
     readonly 'x-input-fence'?: number | undefined
+    readonly 'x-if-screenshot'?: string | undefined
+    readonly 'x-screen-tolerance'?: 'strict' | undefined
   }
   readonly signal: AbortSignal
 }
@@ -45,7 +48,10 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
   const act = async (actor: Actor, input: InputCall, action: GuestAction) => {
     const { params, headers, signal } = input
     const grant = { sessionId: headers['x-session-id'], fence: headers['x-input-fence'] }
-    return sendInput(app, actor, params.machine_id, grant, action, signal)
+    const screenshot = headers['x-if-screenshot']
+    const strict = headers['x-screen-tolerance'] === 'strict'
+    const seen = screenshot === undefined ? undefined : { screenshot, strict }
+    return sendInput(app, actor, params.machine_id, grant, { action, seen }, signal)
   }
   /** Sends input whose result is not part of the response. */
   const send = async (actor: Actor, input: InputCall & ThenQuery, action: GuestAction) => {
@@ -68,6 +74,8 @@ export function desktopRoutes(app: Pick<App, 'db' | 'guests'>): Routes<typeof de
       const shot = await openScreenshot(app, actor, id, { ...query, format }, { signal })
       return respond(shot, contentTypes[format], headers['if-none-match'])
     },
+    waitForScreen: (actor, { params, query, signal }) =>
+      waitForScreen(app, actor, params.machine_id, query, { signal }),
     move: (actor, input) => send(actor, input, { type: 'move', ...input.body }),
     click: (actor, input) => send(actor, input, { type: 'click', ...input.body }),
     drag: (actor, input) => send(actor, input, { type: 'drag', ...input.body }),
@@ -105,8 +113,9 @@ async function respond(
   contentType: string,
   ifNoneMatch: string | undefined,
 ): Promise<BytesResponse> {
-  const { width, height, display, settled, changing, size } = shot
+  const { id, width, height, display, settled, changing, size } = shot
   const headers = {
+    ...(id !== null && { 'x-screenshot-id': id }),
     'x-image-width': width,
     'x-image-height': height,
     'x-display-width': display.width,

@@ -1,4 +1,4 @@
-import { GuestError, type ErrorCode } from '@computer/contract'
+import { GuestError, ScreenshotId, type ErrorCode } from '@computer/contract'
 import { z } from 'zod'
 import { useBody } from './body.ts'
 import type { GuestAnswer } from './channel.ts'
@@ -31,9 +31,10 @@ const pixels = z.coerce.number().int().min(1).max(16_384)
 const ScreenshotHeaders = z.object({
   'x-display-width': pixels,
   'x-display-height': pixels,
-  // An agent of an earlier version takes the whole display, in its size.
+  // An agent of an earlier version takes the whole display, in its size, and gives it no id.
   'x-image-width': pixels.optional(),
   'x-image-height': pixels.optional(),
+  'x-screenshot-id': ScreenshotId.optional(),
   'x-settled': z.enum(['true', 'false']).optional(),
   'x-changing': z
     .string()
@@ -82,6 +83,7 @@ export function parseScreenshotHeaders(answer: GuestAnswer) {
   const display = { width: headers['x-display-width'], height: headers['x-display-height'] }
   const [x, y, width, height] = headers['x-changing']?.split(',').map(Number) ?? []
   return {
+    id: headers['x-screenshot-id'] ?? null,
     width: headers['x-image-width'] ?? display.width,
     height: headers['x-image-height'] ?? display.height,
     display,

@@ -8,6 +8,7 @@ import {
   GuestInputResult,
   GuestMovedFile,
   guestRoutes,
+  GuestScreenWait,
   GuestUsage,
   GuestWrittenArchive,
   WrittenFile,
@@ -23,6 +24,7 @@ import {
   type GuestMove,
   type GuestReadQuery,
   type GuestScreenshotQuery,
+  type GuestScreenWaitQuery,
   type GuestWriteQuery,
 } from '@computer/contract'
 import type { Readable } from 'node:stream'
@@ -119,6 +121,15 @@ export function createGuestClient(
         ...parseScreenshotHeaders(answer),
         stream: streamBody(answer),
       }))
+    },
+
+    waitForScreen: (
+      ref: GuestRef,
+      query: z.output<typeof GuestScreenWaitQuery>,
+      { signal }: CallOptions = {},
+    ) => {
+      const timeoutMs = answerTimeoutMs + query.timeout_ms
+      return callJson(ref, guestRoutes.waitForScreen, GuestScreenWait, { query, signal, timeoutMs })
     },
 
     input: (ref: GuestRef, input: z.input<typeof GuestInput>, { signal }: CallOptions = {}) => {

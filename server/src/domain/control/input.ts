@@ -1,4 +1,4 @@
-import type { GuestAction, MachineId, SessionId } from '@computer/contract'
+import type { GuestInput, MachineId, SessionId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import { conflict } from '../../errors.ts'
@@ -27,7 +27,7 @@ export async function sendInput(
   actor: Actor,
   id: MachineId,
   grant: Grant,
-  action: GuestAction,
+  input: Omit<GuestInput, 'fence'>,
   signal: AbortSignal,
 ) {
   let first: Lease | null = null
@@ -42,7 +42,7 @@ export async function sendInput(
       throw conflict('the input lease changed hands while this was under way')
     }
     try {
-      const result = await app.guests.input(guestRef(machine), { fence, action }, { signal })
+      const result = await app.guests.input(guestRef(machine), { fence, ...input }, { signal })
       if (holder?.isQuiet) await touchSession(app.db, holder.sessionId)
       return result
     } catch (error) {

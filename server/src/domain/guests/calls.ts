@@ -4,7 +4,7 @@ import type { MachineRow } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
 import type { GuestRef } from '../../guest/channels.ts'
 import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
-import type { MachineId } from '@computer/contract'
+import { staleScreenField, type MachineId } from '@computer/contract'
 import { getRunningMachine } from '../find-machine.ts'
 
 /** The current boot of a machine, as the guest channel names it; known before the guest is up. */
@@ -44,6 +44,10 @@ export function asApiError(error: unknown): unknown {
     return new ApiError(code, error.message, {
       cause: error,
       ...(retryable && { retryAfter: 1 }),
+      // Tells it from the machine's state, which fails other preconditions.
+      ...(error.reason === 'screen_stale' && {
+        details: [{ field: staleScreenField, message: error.message }],
+      }),
     })
   }
   if (error instanceof GuestUnavailable) {

@@ -40,6 +40,16 @@ export function openScreenshot(
   return askGuest(app, actor, id, (ref) => app.guests.openScreenshot(ref, query, options))
 }
 
+export function waitForScreen(
+  app: Guests,
+  actor: Actor,
+  id: MachineId,
+  query: Parameters<GuestClient['waitForScreen']>[1],
+  options: CallOptions,
+) {
+  return askGuest(app, actor, id, (ref) => app.guests.waitForScreen(ref, query, options))
+}
+
 export function readClipboard(
   app: Guests,
   actor: Actor,

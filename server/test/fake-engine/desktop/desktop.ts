@@ -44,6 +44,7 @@ export class FakeDesktop {
   #height = 800
   #pointer = { x: 640, y: 400 }
   #changes = 0
+  #shown = 0
   readonly #clipboard: Record<Selection, string> = { clipboard: '', primary: '' }
   #running: Work | null = null
   #turn: Promise<unknown> = Promise.resolve()
@@ -74,6 +75,17 @@ export class FakeDesktop {
     return { width, height, pointer: this.#pointer, changes: this.#changes }
   }
 
+  /** Names the screen as it is now, which buttons and keys alone do not change. */
+  get screenId(): string {
+    return `screen-${this.#shown}`
+  }
+
+  /** Whether the screen has changed since one that was shown. */
+  hasChangedSince(id: string): boolean {
+    if (!/^screen-\d+$/.test(id)) throw staleScreen('that screenshot is not among the last')
+    return id !== this.screenId
+  }
+
   /** Resolves with the fence now held, once input of an earlier grant can have no more effect. */
   setFence({ fence, since }: GuestFence): Promise<number> {
     if (this.fence !== null && fence < this.fence) return Promise.resolve(this.fence)
@@ -102,10 +114,11 @@ export class FakeDesktop {
   }
 
   /** Inputs run one at a time, in order of arrival. */
-  input({ fence, action }: GuestInput): Promise<{ display?: Display }> {
+  input({ fence, action, seen }: GuestInput): Promise<{ display?: Display }> {
     return this.#enqueue(async () => {
       this.#mustHold(fence)
       this.#mustBeUp()
+      if (seen && this.hasChangedSince(seen.screenshot)) throw staleScreen('the screen has changed')
       const steps = stepsOf(action, this.#pointer, this.display)
       const work: Work = { fence, pressed: new Set(), ...brokenOff() }
       this.#running = work
@@ -174,6 +187,7 @@ export class FakeDesktop {
 
   #apply(step: Step, { fence, pressed }: Work): void {
     this.#changes += 1
+    if (step.type !== 'press' && step.type !== 'release') this.#shown += 1
     switch (step.type) {
       case 'move':
         this.#pointer = { x: step.x, y: step.y }
@@ -225,6 +239,11 @@ type Work = {
 function brokenOff(): Pick<Work, 'broken' | 'breakOff'> {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { broken: promise, breakOff: resolve }
+}
+
+function staleScreen(what: string): GuestFault {
+  const message = `${what}; take another screenshot`
+  return new GuestFault('precondition_failed', message, 'screen_stale')
 }
 
 function staleFence(): GuestFault {

@@ -6,12 +6,14 @@ import {
   GuestPortQuery,
   guestRoutes,
   GuestScreenshotQuery,
+  GuestScreenWaitQuery,
   GuestSecrets,
   guestStreams,
   type GuestHealth,
 } from '@computer/contract'
 import type { ServerHttp2Session } from 'node:http2'
 import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { FakeDesktop } from '../desktop/desktop.ts'
 import { drawScreen, showPart } from '../desktop/image.ts'
 import { FakeScreens } from '../desktop/screen.ts'
@@ -152,6 +154,7 @@ export class FakeGuest {
         const screen = showPart(desktop.screen(), request)
         const headers = {
           'content-type': `image/${format}`,
+          'x-screenshot-id': desktop.screenId,
           'x-image-width': screen.width,
           'x-image-height': screen.height,
           'x-display-width': display.width,
@@ -160,6 +163,14 @@ export class FakeGuest {
           ...(settleMs && desktop.moving && { 'x-changing': desktop.moving.join() }),
         }
         return { headers, body: drawScreen(format, screen) }
+      },
+      [keyOf(guestRoutes.waitForScreen)]: async ({ query }) => {
+        const { since, timeout_ms: timeoutMs } = parse(GuestScreenWaitQuery, query)
+        const endMs = Date.now() + timeoutMs
+        while (!desktop.hasChangedSince(since) && Date.now() < endMs) await sleep(10)
+        const { width, height } = desktop.display
+        const changed = desktop.hasChangedSince(since)
+        return json({ changed, changing: changed ? { x: 0, y: 0, width, height } : null })
       },
       [keyOf(guestRoutes.input)]: async ({ body }) =>
         json(await desktop.input(parseJson(GuestInput, body))),
