@@ -19,6 +19,11 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     manifest: true,
+    // What every page needs is one file, because it compresses better than the parts that pages share.
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: 'first', test: /\/src\/main\.tsx$/ }] } },
+    },
+    chunkSizeWarningLimit: 600,
   },
 })
 

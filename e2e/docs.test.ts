@@ -114,6 +114,13 @@ test('the guide to secrets', async (t) => {
   assert.match(output, /re-encrypted|no other key/)
 })
 
+test('the guide to activity', async (t) => {
+  const { paste } = await terminal(t)
+  const output = await paste([setUp, ...(await readGuide('docs/activity.md'))])
+  assert.match(output, /"type":"command.run"/)
+  assert.match(output, /command\.run +\S.* command=echo hello/)
+})
+
 async function terminal(t: TestContext, nodeDir?: string) {
   return openTerminal(t, nodeDir ?? (await findHostNode()) ?? nodes[0]!.dir, server.guideEnv)
 }

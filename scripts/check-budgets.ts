@@ -10,7 +10,6 @@ import { budgetsKb } from './dashboard-budgets.ts'
  */
 type Chunk = {
   readonly file: string
-  readonly isEntry?: boolean
   readonly isDynamicEntry?: boolean
   readonly imports?: readonly string[]
   readonly dynamicImports?: readonly string[]
@@ -27,8 +26,9 @@ await buildDashboard()
 const manifest = JSON.parse(
   await readFile(join(dashboardDir, '.vite/manifest.json'), 'utf8'),
 ) as Manifest
-const entry = Object.keys(manifest).find((key) => manifest[key]!.isEntry)!
-const initial = filesOf([entry])
+const page = await readFile(join(dashboardDir, 'index.html'), 'utf8')
+const first = Object.keys(manifest).filter((key) => page.includes(`src="/${manifest[key]!.file}"`))
+const initial = filesOf(first)
 const styles = new Set(Object.values(manifest).flatMap(({ css = [] }) => css))
 
 const sizes = [
@@ -56,8 +56,8 @@ function filesBefore(key: string): Set<string> {
   const loaders = Object.keys(manifest).filter((other) =>
     manifest[other]!.dynamicImports?.includes(key),
   )
-  const [page] = loaders.filter((loader) => !initial.has(manifest[loader]!.file))
-  return loaders.length === 1 && page !== undefined ? filesOf([entry, page]) : initial
+  const [loader] = loaders.filter((other) => !initial.has(manifest[other]!.file))
+  return loaders.length === 1 && loader !== undefined ? filesOf([...first, loader]) : initial
 }
 
 /** The files of chunks and of all that they import before they run. */

@@ -1,6 +1,7 @@
 import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { readFileSync } from 'node:fs'
 import { account } from './commands/account/account.ts'
+import { activity } from './commands/activity.ts'
 import { admin } from './commands/admin/admin.ts'
 import { billing } from './commands/billing/billing.ts'
 import { plan } from './commands/billing/plan.ts'
@@ -60,6 +61,7 @@ export function createProgram({
     .addCommand(startMachine())
     .addCommand(stopMachine())
     .addCommand(events)
+    .addCommand(activity)
     .addCommand(snapshots)
     .addCommand(templates)
     .addCommand(ports)

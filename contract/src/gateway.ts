@@ -36,6 +36,10 @@ export const channels = {
   },
   /** Events of one machine, one per text frame. Query: after_sequence. */
   machineEvents: { path: '/v1/machines/{machine_id}/events', requires: 'member', ticks: true },
+  /** Activity of one machine, one per text frame with its cursor. Query: after. */
+  machineActivity: { path: '/v1/machines/{machine_id}/activity', requires: 'member', ticks: true },
+  /** The same of all machines of the organization. Query: after. */
+  organizationActivity: { path: '/v1/activity', requires: 'member', ticks: true },
   /** Events of the organization, one per text frame with its cursor. Query: after. */
   organizationEvents: { path: '/v1/events', requires: 'member', ticks: true },
 } as const satisfies Record<string, Channel>

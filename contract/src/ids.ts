@@ -45,5 +45,8 @@ export type PreviewId = z.infer<typeof PreviewId>
 export const BudgetId = idOf('bud', 'BudgetId')
 export type BudgetId = z.infer<typeof BudgetId>
 
+export const ActivityId = idOf('act', 'ActivityId')
+export type ActivityId = z.infer<typeof ActivityId>
+
 /** Id of a disk copy, on which snapshots and templates are based. Internal: in no API response. */
 export type CaptureId = `cap_${string}`

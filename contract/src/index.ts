@@ -1,4 +1,5 @@
 import { apiKeys } from './api-keys.ts'
+import { activity } from './activity.ts'
 import { auditEvents } from './audit-events.ts'
 import { auth } from './auth.ts'
 import { billing } from './billing.ts'
@@ -26,6 +27,7 @@ import { usage } from './usage.ts'
 
 export * from './api-keys.ts'
 export * from './audit-event-types.ts'
+export * from './activity.ts'
 export * from './audit-events.ts'
 export * from './auth.ts'
 export * from './billing.ts'
@@ -92,6 +94,7 @@ export const endpoints = {
   sessions,
   input_lease: inputLease,
   events,
+  activity,
   gateway,
   plans,
   usage,

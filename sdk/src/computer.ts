@@ -2,6 +2,7 @@ import { Auth } from './auth.ts'
 import { Billing, Plans, Usage } from './billing.ts'
 import { Budgets } from './budgets.ts'
 import { Client } from './client.ts'
+import { OrganizationActivity } from './activity.ts'
 import { Events } from './events.ts'
 import { Machines } from './machines.ts'
 import { configure, type CallOptions, type ComputerOptions } from './options.ts'
@@ -37,6 +38,7 @@ export class Computer {
   readonly ports: OrganizationPorts
   readonly secrets: OrganizationSecrets
   readonly events: Events
+  readonly activity: OrganizationActivity
   readonly apiKeys: ApiKeys
   readonly members: Members
   readonly invitations: Invitations
@@ -61,6 +63,7 @@ export class Computer {
     this.ports = new OrganizationPorts(transport)
     this.secrets = new OrganizationSecrets(transport)
     this.events = new Events(client)
+    this.activity = new OrganizationActivity(client)
     this.apiKeys = new ApiKeys(transport)
     this.members = new Members(transport)
     this.invitations = new Invitations(transport)

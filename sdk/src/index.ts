@@ -1,5 +1,11 @@
 export { Computer } from './computer.ts'
 export { ApiError, type ClientErrorCode, type LeaseHolder } from './errors.ts'
+export type {
+  ActivityFilter,
+  FollowedActivity,
+  MachineActivity,
+  OrganizationActivity,
+} from './activity.ts'
 export type { Auth } from './auth.ts'
 export type { Billing, Plans, Usage } from './billing.ts'
 export type { Budgets } from './budgets.ts'
@@ -10,14 +16,8 @@ export type {
   ScreenshotOptions,
   ScreenWaitOptions,
 } from './display.ts'
-export type {
-  EventFilter,
-  Events,
-  MachineEvents,
-  OrganizationEvent,
-  SubscribeOptions,
-  Subscription,
-} from './events.ts'
+export type { EventFilter, Events, MachineEvents, OrganizationEvent } from './events.ts'
+export type { SubscribeOptions, Subscription } from './feed.ts'
 export type { Command } from './command.ts'
 export type { ExecOptions } from './exec.ts'
 export type { FileContents, Files, ReadOptions, WriteOptions } from './files.ts'

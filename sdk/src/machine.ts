@@ -4,6 +4,7 @@ import { Clipboard } from './clipboard.ts'
 import type { Command } from './command.ts'
 import { Display, type Screenshot, type ScreenshotOptions } from './display.ts'
 import { ApiError } from './errors.ts'
+import { MachineActivity } from './activity.ts'
 import { MachineEvents } from './events.ts'
 import { runCommand, type ExecOptions } from './exec.ts'
 import { Files } from './files.ts'
@@ -46,6 +47,7 @@ export class Machine {
   readonly ports: Ports
   readonly secrets: Secrets
   readonly events: MachineEvents
+  readonly activity: MachineActivity
   readonly snapshots: MachineSnapshots
   /** The input lease, acquired by the first call that types or clicks. */
   readonly input: Input
@@ -69,6 +71,7 @@ export class Machine {
     this.ports = new Ports(transport, id)
     this.secrets = new Secrets(transport, id)
     this.events = new MachineEvents(client, id)
+    this.activity = new MachineActivity(client, id)
     this.snapshots = new MachineSnapshots(client, id)
   }
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { Changes } from './db/changes.ts'
 import type { Database } from './db/database.ts'
+import type { ActivityRecorder } from './domain/activity/recorder.ts'
 import type { MachineDriver } from './drivers/machine-driver.ts'
 import type { GuestClient } from './guest/client.ts'
 import type { PrincipalCache } from './http/principal-cache.ts'
@@ -22,4 +23,5 @@ export type App = {
   /** Used by the worker. The API only measures disks, and reaches machines through `guests`. */
   readonly driver: MachineDriver
   readonly payments: PaymentProvider
+  readonly activity: ActivityRecorder
 }

@@ -31,6 +31,14 @@ export function newId<Prefix extends string>(prefix: Prefix): `${Prefix}_${strin
   return `${prefix}_${newUlid()}`
 }
 
+/** All ids of that kind that were made before a time are smaller. */
+export function firstIdAt<Prefix extends string>(
+  prefix: Prefix,
+  timeMs: number,
+): `${Prefix}_${string}` {
+  return `${prefix}_${encode(timeMs, 10)}`
+}
+
 function encode(value: number, length: number): string {
   let text = ''
   for (let index = 0; index < length; index++) {

@@ -5,6 +5,7 @@ import type { App } from './app.ts'
 import { guestDir, readConfig, type Config } from './config.ts'
 import { Changes } from './db/changes.ts'
 import { openDatabase } from './db/database.ts'
+import { ActivityRecorder } from './domain/activity/recorder.ts'
 import { createIncusDriver } from './drivers/incus/driver.ts'
 import type { MachineDriver } from './drivers/machine-driver.ts'
 import { createGuestClient } from './guest/client.ts'
@@ -53,12 +54,14 @@ async function createApp(config: Config, log: Logger): Promise<App> {
   const principals = createPrincipalCache(changes)
   const guests = createGuestClient(driver)
   const payments = createPayments(config)
-  return { config, timing, db, changes, log, principals, driver, guests, payments }
+  const activity = new ActivityRecorder({ db, changes, log })
+  return { config, timing, db, changes, log, principals, driver, guests, payments, activity }
 }
 
 async function closeApp(app: App): Promise<void> {
   await app.guests[Symbol.asyncDispose]()
   await app.driver[Symbol.asyncDispose]()
+  await app.activity[Symbol.asyncDispose]()
   await app.changes[Symbol.asyncDispose]()
   await app.db.destroy()
 }

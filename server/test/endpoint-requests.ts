@@ -135,6 +135,7 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       writeClipboard: input({ text: 'é' }),
     },
     exec: { run: input({ command: ['true'] }) },
+    activity: { list: running },
     files: {
       list: running,
       read: () => running({ query: 'path=a.txt' }),

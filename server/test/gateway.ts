@@ -56,6 +56,7 @@ export class GatewayClient {
   readonly frames: Frame[] = []
   /** Ticks are counted and are no frames: they may come between any others. */
   ticks = 0
+  firstTick: Record<string, unknown> | undefined
   #arrived = Promise.withResolvers<void>()
 
   constructor(socket: WebSocket) {
@@ -64,8 +65,10 @@ export class GatewayClient {
       const frame: Frame = isBinary
         ? { payload: data }
         : { control: JSON.parse(data.toString('utf8')) }
-      if ('control' in frame && frame.control['type'] === 'tick') this.ticks++
-      else this.frames.push(frame)
+      if ('control' in frame && frame.control['type'] === 'tick') {
+        this.ticks++
+        this.firstTick ??= frame.control
+      } else this.frames.push(frame)
       this.#arrived.resolve()
       this.#arrived = Promise.withResolvers()
     })

@@ -15,6 +15,7 @@ import { openDatabase } from '../src/db/database.ts'
 import { insertApiKey, findByKey } from '../src/domain/accounts/api-keys.ts'
 import { openAuthSession } from '../src/domain/accounts/auth-sessions.ts'
 import { openAccount } from '../src/domain/accounts/periods.ts'
+import { ActivityRecorder } from '../src/domain/activity/recorder.ts'
 import { ensureOwner } from '../src/domain/operator/bootstrap.ts'
 import { registerImage } from '../src/domain/disks/images.ts'
 import { createFakeEngine } from './fake-engine/engine.ts'
@@ -84,7 +85,9 @@ export async function startTestServer(
   const principals = createPrincipalCache(changes)
   const timing = { ...testTiming, ...options.timing }
   const payments = createPayments(config)
-  const app: App = { config, timing, db, changes, log, principals, driver, guests, payments }
+  const activity = new ActivityRecorder({ db, changes, log })
+  const services = { principals, driver, guests, payments, activity }
+  const app: App = { config, timing, db, changes, log, ...services }
 
   const imageId = await registerImage(db, {
     recipeHash: 'test',
@@ -114,6 +117,7 @@ export async function startTestServer(
     await stopWorkers()
     await http.close()
     await guests[Symbol.asyncDispose]()
+    await activity[Symbol.asyncDispose]()
     await changes[Symbol.asyncDispose]()
     await db.destroy()
     await engine[Symbol.asyncDispose]()

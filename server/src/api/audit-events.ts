@@ -3,7 +3,8 @@ import type { App } from '../app.ts'
 import type { AuditEventRow } from '../db/database.ts'
 import { listAuditEvents } from '../domain/accounts/audit-events.ts'
 import type { Routes } from './route.ts'
-import { pageToWire, referenceToWire, rowToWire } from './to-wire.ts'
+import { showReference } from '../http/show-reference.ts'
+import { pageToWire, rowToWire } from './to-wire.ts'
 
 export function auditEventRoutes(app: Pick<App, 'db'>): Routes<typeof auditEvents> {
   return {
@@ -15,7 +16,7 @@ export function auditEventRoutes(app: Pick<App, 'db'>): Routes<typeof auditEvent
 function toWire(row: AuditEventRow): AuditEvent {
   return {
     ...rowToWire(row),
-    actor: referenceToWire(row.actor_type, row.actor_id, row.actor_name),
-    target: referenceToWire(row.target_type, row.target_id, row.target_name),
+    actor: showReference(row.actor_type, row.actor_id, row.actor_name),
+    target: showReference(row.target_type, row.target_id, row.target_name),
   }
 }

@@ -4,11 +4,13 @@ import type { Readable } from 'node:stream'
 import type { z } from 'zod'
 import type { Actor, Caller, UserActor } from '../actor.ts'
 import { requirePermission } from '../domain/accounts/permissions.ts'
+import type { ActivityRecorder } from '../domain/activity/recorder.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { annotate, isTracing, rowOf, span } from '../trace/span.ts'
 import type { NewId, RunOnce, WireResponse } from './idempotency.ts'
 import { readInput } from './read-input.ts'
+import { recordCall, type Recorder, type Recorders } from './recorders.ts'
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
 
@@ -93,6 +95,7 @@ export type RouteHooks = {
   readonly runOnce: RunOnce
   /** Records a refused call of an endpoint that is audited. */
   readonly auditRefusal: (actor: Actor, type: AuditEventType, refusal: ApiError) => Promise<void>
+  readonly activity: ActivityRecorder
   /** Called after every write that succeeded, before its response is sent. */
   readonly onWrite?: () => void
 }
@@ -107,9 +110,11 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
   hooks: RouteHooks,
   endpoints: Endpoints,
   routes: Routes<Endpoints>,
+  recorders: Recorders<Endpoints> = {},
 ): void {
   for (const [name, endpoint] of Object.entries(endpoints) as [keyof Endpoints, Endpoint][]) {
-    const run = routes[name]! as unknown as AnyHandler
+    const recorder = recorders[name] as Recorder | undefined
+    const run = withRecorder(hooks, recorder, routes[name]! as unknown as AnyHandler)
     const handle = endpoint.method === 'GET' ? run : withWriteHook(hooks, run)
 
     const admitBeforeBody = async (request: FastifyRequest) => {
@@ -163,6 +168,17 @@ function keepPrivate(_request: FastifyRequest, reply: FastifyReply, done: () => 
 function hasBody({ headers }: FastifyRequest): boolean {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
   return length !== '0' || encoding !== undefined
+}
+
+function withRecorder(
+  { activity }: RouteHooks,
+  recorder: Recorder | undefined,
+  run: AnyHandler,
+): AnyHandler {
+  if (!recorder) return run
+  // No public endpoint has one.
+  return (actor, input) =>
+    recordCall(activity, recorder, actor as Actor, input, () => run(actor, input))
 }
 
 function withWriteHook({ onWrite }: RouteHooks, run: AnyHandler): AnyHandler {

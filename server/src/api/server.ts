@@ -5,6 +5,7 @@ import type { App } from '../app.ts'
 import { authenticate, callerOf } from '../http/authenticate.ts'
 import { auditedBy, noteAudit } from '../domain/accounts/audit-events.ts'
 import { addHealthRoutes } from '../http/health.ts'
+import { activityRoutes } from './activity.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { auditEventRoutes } from './audit-events.ts'
 import { authRoutes } from './auth.ts'
@@ -32,6 +33,7 @@ import { addPaymentWebhooks } from './payment-webhooks.ts'
 import { planRoutes } from './plans.ts'
 import { addPreviewExchange } from './preview-exchange.ts'
 import { processRoutes } from './processes.ts'
+import * as recorders from './recorders.ts'
 import { mount, type Authenticate, type RouteHooks } from './route.ts'
 import { addSecurityHeaders } from './security-headers.ts'
 import { secretRoutes } from './secrets.ts'
@@ -64,6 +66,7 @@ export function createApi(
       return callerOf(request)
     },
     runOnce: runOncePerKey(app),
+    activity: app.activity,
     auditRefusal: (actor, type, refusal) => auditRefusal(app, actor, type, refusal),
   }
   // Writes to these may change who may do what.
@@ -83,16 +86,17 @@ export function createApi(
   mount(http, hooks, endpoints.snapshots, snapshotRoutes(app))
   mount(http, hooks, endpoints.templates, templateRoutes(app))
   mount(http, hooks, endpoints.images, imageRoutes(app))
-  mount(http, hooks, endpoints.desktop, desktopRoutes(app))
-  mount(http, hooks, endpoints.exec, execRoutes(app))
-  mount(http, hooks, endpoints.files, fileRoutes(app))
-  mount(http, hooks, endpoints.terminals, terminalRoutes(app))
-  mount(http, hooks, endpoints.processes, processRoutes(app))
-  mount(http, hooks, endpoints.ports, portRoutes(app))
-  mount(http, hooks, endpoints.secrets, secretRoutes(app))
+  mount(http, hooks, endpoints.desktop, desktopRoutes(app), recorders.desktopRecorders)
+  mount(http, hooks, endpoints.exec, execRoutes(app), recorders.execRecorders)
+  mount(http, hooks, endpoints.files, fileRoutes(app), recorders.fileRecorders)
+  mount(http, hooks, endpoints.terminals, terminalRoutes(app), recorders.terminalRecorders)
+  mount(http, hooks, endpoints.processes, processRoutes(app), recorders.processRecorders)
+  mount(http, hooks, endpoints.ports, portRoutes(app), recorders.portRecorders)
+  mount(http, hooks, endpoints.secrets, secretRoutes(app), recorders.secretRecorders)
   mount(http, hooks, endpoints.sessions, sessionRoutes(app))
   mount(http, hooks, endpoints.input_lease, inputLeaseRoutes(app))
   mount(http, hooks, endpoints.events, eventRoutes(app))
+  mount(http, hooks, endpoints.activity, activityRoutes(app))
   mount(http, hooks, endpoints.gateway, gatewayTokenRoutes(app))
   mount(http, hooks, endpoints.plans, planRoutes(app))
   mount(http, hooks, endpoints.usage, usageRoutes(app))

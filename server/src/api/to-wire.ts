@@ -15,12 +15,3 @@ export function rowToWire<Row extends object>(row: Row): WireRow<Row> {
 export function pageToWire<Row, Wire>(page: Page<Row>, toWire: (row: Row) => Wire) {
   return { ...page, data: page.data.map((row) => toWire(row)) }
 }
-
-/** The reference in the columns of a row, or null. */
-export function referenceToWire<Type extends string>(
-  type: Type | null,
-  id: string | null,
-  name: string | null,
-) {
-  return type !== null && id !== null && name !== null ? { type, id, name } : null
-}

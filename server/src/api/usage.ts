@@ -10,7 +10,8 @@ import type { UsageRecord } from '../domain/billing/usage-names.ts'
 import { listUsage } from '../domain/billing/usage-records.ts'
 import { readSeries } from '../domain/billing/usage-series.ts'
 import { BytesResponse, type Routes } from './route.ts'
-import { pageToWire, referenceToWire, rowToWire } from './to-wire.ts'
+import { showReference } from '../http/show-reference.ts'
+import { pageToWire, rowToWire } from './to-wire.ts'
 
 export function usageRoutes(app: Pick<App, 'db' | 'config'>): Routes<typeof usage> {
   const { db, config } = app
@@ -63,6 +64,6 @@ function withoutFormula(text: string): string {
 function recordToWire(record: UsageRecord): WireRecord {
   return {
     ...rowToWire(record),
-    actor: referenceToWire(record.actor_type, record.actor_id, record.actor_name),
+    actor: showReference(record.actor_type, record.actor_id, record.actor_name),
   } as WireRecord
 }

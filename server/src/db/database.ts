@@ -3,6 +3,7 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { NamingClient } from './named-statements.ts'
 import type { AccountsTables } from './tables/accounts.ts'
+import type { ActivityTables } from './tables/activity.ts'
 import type { BillingTables } from './tables/billing.ts'
 import type { BudgetsTables } from './tables/budgets.ts'
 import type { CatalogTables } from './tables/catalog.ts'
@@ -12,6 +13,7 @@ import type { SecretsTables } from './tables/secrets.ts'
 import type { PreviewsTables } from './tables/previews.ts'
 
 export type Schema = CatalogTables &
+  ActivityTables &
   BillingTables &
   BudgetsTables &
   AccountsTables &
@@ -27,6 +29,7 @@ export type Tx = Transaction<Schema>
 export type MachineRow = Selectable<Schema['machines']>
 export type WarmMachineRow = Selectable<Schema['warm_machines']>
 export type EventRow = Selectable<Schema['machine_events']>
+export type ActivityRow = Selectable<Schema['activity']>
 export type SessionRow = Selectable<Schema['sessions']>
 export type ApiKeyRow = Selectable<Schema['api_keys']>
 export type UserRow = Selectable<Schema['users']>

@@ -5,17 +5,18 @@ import { readMachineEvents, readOrganizationEvents } from '../domain/events/outb
 import { encodeCursor } from '../domain/page.ts'
 import { showEvent } from '../http/show-event.ts'
 import type { Connection } from './connection.ts'
-import { EventFeed, type EventSource } from './event-feed.ts'
+import { FeedMap } from './feed-map.ts'
 
-/** One feed for each machine and organization that is being followed through this process. */
+/** The events of machines and of organizations. */
 export class EventFeedRegistry implements Disposable {
   readonly #app: Pick<App, 'db' | 'changes' | 'log'>
-  readonly #feeds = new Map<string, EventFeed<EventRow>>()
+  readonly #feeds: FeedMap<EventRow>
   readonly #unsubscribe: readonly (() => void)[]
 
   constructor(app: Pick<App, 'db' | 'changes' | 'log'>) {
     this.#app = app
-    const wake = (id: string) => this.#feeds.get(id)?.wake()
+    this.#feeds = new FeedMap(app)
+    const wake = (id: string) => this.#feeds.wake(id)
     this.#unsubscribe = [app.changes.subscribe(wake), app.changes.subscribe(wake, 'events')]
   }
 
@@ -24,7 +25,7 @@ export class EventFeedRegistry implements Disposable {
     where: { readonly organizationId: OrganizationId; readonly machineId: MachineId },
     after: number,
   ): Promise<void> {
-    return this.#follow(where.machineId, connection, after, {
+    return this.#feeds.follow(where.machineId, connection, after, {
       read: (after, limit) => readMachineEvents(this.#app.db, where, after, limit),
       cursorOf: (row) => row.sequence,
       isLast: (row) => row.type === 'machine.deleted',
@@ -33,7 +34,7 @@ export class EventFeedRegistry implements Disposable {
   }
 
   followOrganization(connection: Connection, id: OrganizationId, after: number): Promise<void> {
-    return this.#follow(id, connection, after, {
+    return this.#feeds.follow(id, connection, after, {
       read: (after, limit) => readOrganizationEvents(this.#app.db, id, after, limit),
       cursorOf: (row) => row.position!,
       isLast: () => false,
@@ -43,19 +44,6 @@ export class EventFeedRegistry implements Disposable {
 
   [Symbol.dispose](): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
-    for (const feed of this.#feeds.values()) feed[Symbol.dispose]()
-  }
-
-  async #follow(id: string, connection: Connection, after: number, source: EventSource<EventRow>) {
-    const feed = this.#feeds.get(id) ?? new EventFeed(this.#app, source)
-    this.#feeds.set(id, feed)
-    try {
-      await feed.follow(connection, after)
-    } finally {
-      if (feed.isIdle && this.#feeds.get(id) === feed) {
-        this.#feeds.delete(id)
-        feed[Symbol.dispose]()
-      }
-    }
+    this.#feeds[Symbol.dispose]()
   }
 }

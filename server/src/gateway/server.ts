@@ -7,6 +7,7 @@ import type { App } from '../app.ts'
 import { authenticate, authenticateToken } from '../http/authenticate.ts'
 import { addHealthRoutes } from '../http/health.ts'
 import { createHttp } from '../http/server.ts'
+import { mountActivityChannels } from './activity-channels.ts'
 import type { GatewayContext } from './channel.ts'
 import { terminateSoon } from './connection.ts'
 import { OpenConnections } from './open-connections.ts'
@@ -64,10 +65,12 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
   const hubs = new ScreenHubRegistry(app)
   const sockets = new SessionSockets(app)
   const watch = watchAuthorization(app, connections)
+  const activity = mountActivityChannels(http, app, context)
   http.addHook('onClose', async () => {
     watch[Symbol.dispose]()
     feeds[Symbol.dispose]()
     hubs[Symbol.dispose]()
+    activity[Symbol.dispose]()
     await sockets[Symbol.asyncDispose]()
     await context.traffic[Symbol.asyncDispose]()
   })

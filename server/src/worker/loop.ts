@@ -1,5 +1,6 @@
 import { measureEveryMs, recordPool } from '../domain/disks/pool.ts'
 import { rollPeriods } from '../domain/accounts/periods.ts'
+import { sweepActivity } from '../domain/activity/activity.ts'
 import { sweepAccounts } from '../domain/accounts/sweep.ts'
 import { closePeriods } from '../domain/billing/closing.ts'
 import { relabelMachines } from '../domain/billing/labels.ts'
@@ -15,13 +16,13 @@ import { closeAbandonedSessions, closeRevokedSessions } from '../domain/control/
 import { forgetUnseenSockets } from '../domain/control/session-sockets.ts'
 import { removalQueue } from './captures.ts'
 import { chargePeriods } from './charges.ts'
-import { placeNewEvents } from './event-outbox.ts'
 import { coalesce, pause } from '../pace.ts'
 import { watchBudgets } from './budgets.ts'
 import { watchHost } from './host-health.ts'
 import { prepareImages } from './images.ts'
 import { deliverMails } from './mails.ts'
 import { machineQueue } from './machines.ts'
+import { placeNew } from './outbox.ts'
 import { cancelOrphaned, rereadSubscriptions, workOnEvents } from './payments.ts'
 import { redeliverSecrets, reconcileAll, reconcileMachine } from './reconcile.ts'
 import { logFailure, runQueue } from './queue.ts'
@@ -63,6 +64,7 @@ export async function runWorker(
     every(reconcileEveryMs, () => deleteExpiredPreviewCredentials(app.db)),
     every(reconcileEveryMs, () => compactEgress(app.db)),
     every(reconcileEveryMs, () => sweepAccounts(app.db)),
+    every(reconcileEveryMs, () => sweepActivity(app.db)),
     every(tendEveryMs, () => rollPeriods(app.db)),
     every(tendEveryMs, () => relabelMachines(app)),
     every(reconcileEveryMs, () => closePeriods(app.db)),
@@ -77,7 +79,7 @@ export async function runWorker(
     deliverMails(app, signal),
     workOnEvents(app, signal),
     chargePeriods(app, signal),
-    placeNewEvents(app, signal),
+    placeNew(app, signal),
     watchBudgets(app, signal),
     watchEngine(app, signal),
     watchHost(app, signal),

@@ -4,6 +4,7 @@ import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { Database, MachineRow, Tx } from '../../db/database.ts'
 import { ApiError, conflict } from '../../errors.ts'
+import { activityRow, insertActivity } from '../activity/activity.ts'
 import { appendEvent } from '../events/events.ts'
 import { callGuest, guestRef } from '../guests/calls.ts'
 import { getMachine, getRunningMachine } from '../find-machine.ts'
@@ -61,6 +62,15 @@ export async function acquireLease(
         sessionId: held,
         message: `taken over by session ${session.id}`,
       })
+      const taken = activityRow({
+        organizationId: actor.organizationId,
+        machineId,
+        type: 'control.taken',
+        actor: actor.principal,
+        sessionId: session.id,
+        data: { from_session_id: held },
+      })
+      await insertActivity(tx, [taken])
     }
     if (held !== session.id) {
       await appendEvent(tx, machineId, { type: 'session.control_acquired', sessionId: session.id })

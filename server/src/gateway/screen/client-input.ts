@@ -18,6 +18,8 @@ type ClientInputOptions = {
   /** Names the client in input frames to the agent and in its refusals. */
   readonly viewer: number
   readonly agent: Pick<AgentStream, 'current'>
+  /** Called with each event that is forwarded. */
+  readonly onSent: (event: GuestInputEvent) => void
   /** Reads the lease, sends its fences to the agent and returns it; null if that failed. */
   readonly confirmLease: () => Promise<ConfirmedLease | null>
 }
@@ -186,6 +188,7 @@ export class ClientInput {
 
   #send(grant: LeaseGrant, event: GuestInputEvent): void {
     this.#held.note(event)
+    this.#options.onSent(event)
     if (this.#write(grant, event) || this.#isDraining) return
     this.#isDraining = true
     void this.#pauseUntil(

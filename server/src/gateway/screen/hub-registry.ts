@@ -6,10 +6,10 @@ import { ScreenHub } from './hub.ts'
 
 /** One hub for each machine that is being watched through this process. */
 export class ScreenHubRegistry implements Disposable {
-  readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>
+  readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log' | 'activity'>
   readonly #hubs = new Map<MachineId, ScreenHub>()
 
-  constructor(app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>) {
+  constructor(app: Pick<App, 'db' | 'guests' | 'changes' | 'log' | 'activity'>) {
     this.#app = app
   }
 

@@ -11,6 +11,7 @@ import { ClientInput, type ConfirmedLease } from './client-input.ts'
 import { ScreenClient } from './client.ts'
 import type { FramebufferChange } from './framebuffer.ts'
 import { MachineWatch, type MachineSnapshot } from './machine-watch.ts'
+import { ViewerActivity } from './viewer-activity.ts'
 
 /**
  * All clients of one machine's screen in this process. They share one stream to its agent, one
@@ -18,7 +19,7 @@ import { MachineWatch, type MachineSnapshot } from './machine-watch.ts'
  * client has the last one: no frame is captured in vain, and no client waits for a slower one.
  */
 export class ScreenHub implements Disposable {
-  readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>
+  readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log' | 'activity'>
   readonly #key: MachineKey
   readonly #agent: AgentStream
   readonly #watch: MachineWatch
@@ -27,7 +28,7 @@ export class ScreenHub implements Disposable {
   #cursor: Cursor | null = null
   #snapshot: MachineSnapshot | null = null
 
-  constructor(app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>, key: MachineKey) {
+  constructor(app: Pick<App, 'db' | 'guests' | 'changes' | 'log' | 'activity'>, key: MachineKey) {
     this.#app = app
     this.#key = key
     this.#agent = new AgentStream(app, {
@@ -56,6 +57,14 @@ export class ScreenHub implements Disposable {
     onLeave: () => void,
   ): void {
     const number = ++this.#lastNumber
+    const { actor } = connection.authorization
+    const activity =
+      inputSession &&
+      new ViewerActivity(this.#app.activity, {
+        actor,
+        machineId: this.#key.id,
+        sessionId: inputSession,
+      })
     const client = new ScreenClient({
       connection,
       machineName,
@@ -65,6 +74,7 @@ export class ScreenHub implements Disposable {
         sessionId: inputSession,
         viewer: number,
         agent: this.#agent,
+        onSent: (event) => activity?.note(event),
         confirmLease: () => this.#confirmLease(),
       }),
       onUpToDate: () => this.#agent.acknowledge(),
@@ -78,6 +88,7 @@ export class ScreenHub implements Disposable {
     this.#clients.set(number, client)
     connection.onClose(() => {
       client.input.close()
+      activity?.flush()
       this.#clients.delete(number)
       onLeave()
     })

@@ -1,0 +1,45 @@
+import type { App } from '../app.ts'
+import type { Connection } from './connection.ts'
+import { EventFeed, type EventSource } from './event-feed.ts'
+
+/** One feed for each subject that is being followed through this process. */
+export class FeedMap<Row> implements Disposable {
+  readonly #app: Pick<App, 'log'>
+  readonly #feeds = new Map<string, EventFeed<Row>>()
+
+  constructor(app: Pick<App, 'log'>) {
+    this.#app = app
+  }
+
+  /** There may be new rows of that subject. */
+  wake(id: string): void {
+    this.#feeds.get(id)?.wake()
+  }
+
+  wakeAll(): void {
+    for (const feed of this.#feeds.values()) feed.wake()
+  }
+
+  /** Resolves when the connection has closed. */
+  async follow(
+    id: string,
+    connection: Connection,
+    after: number,
+    source: EventSource<Row>,
+  ): Promise<void> {
+    const feed = this.#feeds.get(id) ?? new EventFeed(this.#app, source)
+    this.#feeds.set(id, feed)
+    try {
+      await feed.follow(connection, after)
+    } finally {
+      if (feed.isIdle && this.#feeds.get(id) === feed) {
+        this.#feeds.delete(id)
+        feed[Symbol.dispose]()
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const feed of this.#feeds.values()) feed[Symbol.dispose]()
+  }
+}
