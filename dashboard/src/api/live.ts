@@ -2,10 +2,10 @@ import type { MachineState, OrganizationEvent } from '@computer/sdk'
 import type { QueryKey } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { computer } from './client.ts'
+import { follow } from './follow.ts'
 import { heard, watchSilence } from './liveness.ts'
 import { machineQuery, patchMachines, type MachineChange } from './machines.ts'
-import { isTransient, queryClient } from './query-client.ts'
-import { sessionQuery } from './session.ts'
+import { queryClient } from './query-client.ts'
 
 /*
  * The events of the organization, over one socket. An event changes the state of its machine at once if it
@@ -17,8 +17,6 @@ import { sessionQuery } from './session.ts'
 const patchMs = 100
 /** At most one refresh of a machine, or of the lists, in this time. */
 const refreshMs = 1_000
-/** Between a subscription that has failed and the next. One that was open reconnects by itself for longer. */
-const againMs = 5_000
 
 const lastSequences = new Map<string, number>()
 const changes = new Map<string, MachineChange>()
@@ -31,22 +29,17 @@ const stale = new Set<string>()
 /** Follows the events until the signal is aborted, whatever becomes of the connection. */
 export async function followEvents(signal: AbortSignal): Promise<void> {
   signal.addEventListener('abort', watchSilence(), { once: true })
-  for (let isFirst = true; !signal.aborted; isFirst = false) {
-    try {
-      const events = computer.events.subscribe({ signal, onTick: heard })
-      await events.ready
-      // Nobody told what happened until now: since the page has opened, or the last subscription has ended.
-      void queryClient.invalidateQueries(isFirst ? { predicate: isKeptCurrent } : {})
-      for await (const event of events) {
-        heard()
-        applyEvent(event)
-      }
-    } catch (error) {
-      // The credential ended, or the membership: the session says which.
-      if (!signal.aborted && !isTransient(error)) await queryClient.invalidateQueries(sessionQuery)
-    }
-    await new Promise((resolve) => setTimeout(resolve, againMs))
+  const feed = {
+    subscribe: () => computer.events.subscribe({ signal, onTick: heard }),
+    // What changed before the first subscription did so since the page has opened, and much of that was read since.
+    onReady: (isFirst: boolean) =>
+      void queryClient.invalidateQueries(isFirst ? { predicate: isKeptCurrent } : {}),
+    onEntry: (event: OrganizationEvent) => {
+      heard()
+      applyEvent(event)
+    },
   }
+  await follow(feed, signal)
 }
 
 /** Events tell of changes of machines, and of what belongs to one. */
