@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { after, test } from 'node:test'
-import type { AxeResults } from 'axe-core'
-import type { Page } from 'playwright-core'
+import { violationsOf } from './axe.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
 import { settle, signedInPages, signedOutPages } from './pages.ts'
 import { addSampleData } from './sample.ts'
 
 after(closeBrowser)
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 for (const theme of ['light', 'dark'] as const) {
   test(`every page is accessible and keeps the security policy, ${theme}`, async (t) => {
@@ -55,14 +50,3 @@ test('no page scrolls sideways on a phone, and all of it can be reached by touch
   await page.getByRole('link', { name: 'Members' }).tap()
   await page.waitForURL(/\/members$/)
 })
-
-/** In the page as it is served: the policy is not bypassed. */
-async function violationsOf(page: Page, path: string) {
-  await page.evaluate(axe)
-  const { violations } = await page.evaluate<AxeResults>('axe.run()')
-  return violations.map(({ id, nodes }) => ({
-    path,
-    id,
-    where: nodes.map(({ html, failureSummary }) => `${html.slice(0, 200)} ${failureSummary}`),
-  }))
-}
