@@ -127,8 +127,8 @@ const machineTabs = [
     path: '/events',
     validateSearch: textsOf('type'),
     component: lazyRouteComponent(
-      () => import('./pages/machine/events/EventsTab.tsx'),
-      'EventsTab',
+      () => import('./pages/machine/timeline/TimelineTab.tsx'),
+      'TimelineTab',
     ),
   }),
   createRoute({

@@ -33,6 +33,8 @@ const freeFields = new Set([
   'image_name',
   'upgrade_url',
   'reason',
+  'command',
+  'user',
 ])
 
 /** Gives every free field a text. Lists get an item for each text of the corpus. */

@@ -142,7 +142,7 @@ test('events appear as they happen, are filtered by type, and older ones are loa
   for (let round = 0; round < 120; round++)
     await owner.call('PATCH', `/v1/machines/${id}`, { metadata: { round: String(round) } })
   const page = await openPage(t, dashboard, `/m/${id}/events`)
-  const log = page.getByRole('list', { name: 'Events, newest first' })
+  const log = page.getByRole('list', { name: 'Timeline, newest first' })
   const entries = log.getByRole('listitem')
   await entries.first().waitFor()
   const isWhole = page.getByText('This is the beginning of the log.')
@@ -157,7 +157,7 @@ test('events appear as they happen, are filtered by type, and older ones are loa
 
   await owner.call('POST', `/v1/machines/${id}/stop?wait=60`)
   await log.getByText('machine.stopped').first().waitFor()
-  await page.getByRole('combobox', { name: 'Type of event' }).click()
+  await page.getByRole('combobox', { name: 'Show' }).click()
   await page.getByRole('option', { name: /^Started/ }).click()
   await page.waitForURL(/type=machine\.started/)
   await eventually(async () => (await entries.count()) === 1 || undefined)

@@ -31,7 +31,20 @@ export async function addSampleData({
     name: 'storefront',
     access: 'private',
   })
+  await drive(research.id)
   await create('/v1/api-keys', { name: 'laptop', scopes: ['machines:read', 'machines:write'] })
   await create('/v1/invitations', { email: 'grace@example.com', role: 'admin' })
   return { research, checkout, idle }
+
+  /** Leaves activity: a run of inputs, and a command. */
+  async function drive(id: string) {
+    const { id: session_id } = await create('/v1/sessions', { machine_id: id })
+    const machine = `/v1/machines/${id}`
+    await create(`${machine}/input-lease`, { session_id })
+    for (const x of [120, 340, 560, 780])
+      await create(`${machine}/mouse/click`, { at: { x, y: 200 } })
+    await create(`${machine}/keyboard/type`, { text: 'quarterly report' })
+    await create(`${machine}/exec`, { command: ['echo', 'hello'] })
+    await call('DELETE', `/v1/sessions/${session_id}`)
+  }
 }

@@ -88,7 +88,7 @@ test('leaving the page or the tab of the screen closes the session', async (t) =
   const areClosed = async () =>
     (await machine.sessions()).every(({ state }) => state === 'closed') || undefined
   await takeOver(page)
-  await page.getByRole('link', { name: 'Events', exact: true }).click()
+  await page.getByRole('link', { name: 'Timeline', exact: true }).click()
   await eventually(areClosed)
   await page.goto(dashboard.url + machine.path)
   await takeOver(page)

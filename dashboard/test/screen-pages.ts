@@ -61,6 +61,8 @@ export async function createAgent({ server, owner }: Dashboard, machineId: strin
   const session = await call('POST', '/v1/sessions', { machine_id: machineId })
   const path = `/v1/machines/${machineId}`
   return {
+    /** Calls a route of the machine. */
+    call: (method: string, route: string, input: object) => call(method, `${path}/${route}`, input),
     take: (ttlSeconds = 60) =>
       call('POST', `${path}/input-lease`, {
         session_id: session.body.id,

@@ -1,19 +1,12 @@
 import type { Machine, MachineEvent, MachineEventType, Session } from '@computer/sdk'
 import { queryOptions } from '@tanstack/react-query'
 import { computer } from './client.ts'
+import { addOlderPage, joinLogs, readNewest, type Log } from './log.ts'
 import { machineHandle } from './machines.ts'
 import { queryClient } from './query-client.ts'
 
-/*
- * The log of a machine, as far as it is loaded. A refresh reads from the newest event back to the first one
- * that is known, so no event is missed or shown twice, however fast the log grows.
- */
-
-export type EventLog = {
-  /** Newest first, each sequence once. */
-  readonly events: readonly MachineEvent[]
-  /** The position of the next older page; null at the end of the log. */
-  readonly olderCursor: string | null
+/** The events of a machine, as far as they are loaded. */
+export type EventLog = Log<MachineEvent> & {
   /** Who opened the sessions of these events, by the id of the session. */
   readonly openers: Openers
 }
@@ -22,8 +15,6 @@ type Openers = Readonly<Record<string, Pick<Session, 'openedBy' | 'type'>>>
 type Call = { readonly signal?: AbortSignal | undefined }
 
 const pageSize = 50
-/** After more new events than these pages hold, such as those of a night, the log is loaded afresh. */
-const maxNewPages = 10
 const maxSessionPages = 10
 
 /** All events, or those of one type. */
@@ -34,13 +25,13 @@ export function machineEventsQuery(machineId: string, type?: MachineEventType) {
     queryKey,
     queryFn: async ({ signal }): Promise<EventLog> => {
       const machine = await machineHandle(machineId)
-      const newest = known()?.events[0]?.sequence
-      const { events, cursor, isJoined } = await readSince(machine, newest, type, { signal })
-      const openers = await findOpeners(machine, events, known()?.openers ?? {}, { signal })
+      const read = await readNewest(
+        (cursor) => machine.events.list({ type, limit: pageSize, cursor, signal }),
+        known(),
+      )
+      const openers = await findOpeners(machine, read.entries, known()?.openers ?? {}, { signal })
       // The log may have grown at its end meanwhile.
-      const log = known()
-      if (!isJoined || !log) return { events, olderCursor: cursor, openers }
-      return { ...log, events: [...events, ...log.events], openers: { ...log.openers, ...openers } }
+      return { ...joinLogs(read, known()), openers: { ...known()?.openers, ...openers } }
     },
   })
 }
@@ -48,49 +39,15 @@ export function machineEventsQuery(machineId: string, type?: MachineEventType) {
 /** Adds the next older page to the log. */
 export async function loadOlderEvents(machineId: string, type?: MachineEventType): Promise<void> {
   const { queryKey } = machineEventsQuery(machineId, type)
-  const before = queryClient.getQueryData(queryKey)
-  if (!before?.olderCursor) return
+  const { olderCursor: cursor, openers: known } = queryClient.getQueryData(queryKey) ?? {}
+  if (!cursor || !known) return
   const machine = await machineHandle(machineId)
-  const page = await listEvents(machine, type, before.olderCursor, {})
-  const openers = await findOpeners(machine, page.data, before.openers, {})
+  const page = await machine.events.list({ type, limit: pageSize, cursor })
+  const openers = await findOpeners(machine, page.data, known, {})
   queryClient.setQueryData(queryKey, (log) => {
-    // A refresh that loaded the log afresh has moved its end.
-    if (!log || log.olderCursor !== before.olderCursor) return log
-    return {
-      events: [...log.events, ...page.data],
-      olderCursor: page.nextCursor,
-      openers: { ...log.openers, ...openers },
-    }
+    const longer = addOlderPage(log, cursor, page)
+    return longer && { ...longer, openers: { ...longer.openers, ...openers } }
   })
-}
-
-function listEvents(
-  machine: Machine,
-  type: MachineEventType | undefined,
-  cursor: string | undefined,
-  { signal }: Call,
-) {
-  return machine.events.list({ type, limit: pageSize, cursor, signal })
-}
-
-/** The events after `newest`, or the first page. `isJoined`: no event is missing between them and `newest`. */
-async function readSince(
-  machine: Machine,
-  newest: number | undefined,
-  type: MachineEventType | undefined,
-  options: Call,
-) {
-  const events: MachineEvent[] = []
-  let cursor: string | null = null
-  for (let pages = 0; pages < (newest === undefined ? 1 : maxNewPages); pages++) {
-    const page = await listEvents(machine, type, cursor ?? undefined, options)
-    const fresh = page.data.filter(({ sequence }) => sequence > (newest ?? -1))
-    events.push(...fresh)
-    cursor = page.nextCursor
-    if (fresh.length < page.data.length) return { events, cursor, isJoined: true }
-    if (cursor === null) break
-  }
-  return { events, cursor, isJoined: false }
 }
 
 /** Reads who opened the sessions that are not known yet. The list is newest first, as ids are ordered. */

@@ -17,8 +17,8 @@ export function QueryView<T>({
 }: {
   readonly query: Pick<
     UseQueryResult<T>,
-    'data' | 'error' | 'failureReason' | 'isFetching' | 'isPending' | 'refetch' | 'dataUpdatedAt'
-  >
+    'data' | 'error' | 'failureReason' | 'isFetching' | 'isPending' | 'dataUpdatedAt'
+  > & { readonly refetch: () => unknown }
   readonly skeleton?: ReactNode
   readonly children: (data: T) => ReactNode
 }) {

@@ -14,7 +14,7 @@ const tabs = [
   { to: '/m/$machineId/snapshots', label: 'Snapshots' },
   { to: '/m/$machineId/ports', label: 'Ports' },
   { to: '/m/$machineId/secrets', label: 'Secrets' },
-  { to: '/m/$machineId/events', label: 'Events' },
+  { to: '/m/$machineId/events', label: 'Timeline' },
   { to: '/m/$machineId/usage', label: 'Usage' },
   { to: '/m/$machineId/settings', label: 'Settings' },
 ] as const
