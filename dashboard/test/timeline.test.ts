@@ -102,15 +102,21 @@ test('an entry that was written late takes its place among newer ones', async (t
   await call('PUT', 'clipboard', { text: 'x' })
   await timeline.row('put 1 character').waitFor()
   const late = entry(id, { type: 'file.written', data: { path: '/home/agent/late' } })
+  // More than a page of newer entries.
+  const ports = Array.from({ length: 120 }, (_, port) => ({ port, access: 'private' }))
+  await write(...ports.map((data) => entry(id, { type: 'port.published', data })))
   await call('PUT', 'clipboard', { text: 'xx' })
   await timeline.row('put 2 characters').waitFor()
+  await timeline.row('published port 0 ').waitFor()
   await write(late)
   await timeline.row('wrote /home/agent/late').waitFor()
-  const shown = await timeline.shown()
-  assert.deepEqual(
-    shown.slice(0, 3).map((row) => row.split(' ')[1]),
-    ['clipboard.written', 'file.written', 'clipboard.written'],
-  )
+  const shown = (await timeline.shown()).map((row) => row.split(' ')[1])
+  const between = shown.slice(shown.indexOf('clipboard.written') + 1)
+  assert.deepEqual(between.slice(0, 122), [
+    ...ports.map(() => 'port.published'),
+    'file.written',
+    'clipboard.written',
+  ])
 })
 
 test('a filter in the address shows one of the logs, or one type of one', async (t) => {
