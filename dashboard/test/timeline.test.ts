@@ -50,7 +50,7 @@ test('events and activity are one list in the order of the API, however far back
     const shown = await timeline.shown()
     assert.deepEqual(shown, expected.slice(0, shown.length), `after ${loads} older pages`)
     if ((await timeline.beginning.count()) === 1) break
-    await timeline.older.press('Enter')
+    await timeline.older.click()
     await eventually(async () => (await timeline.rows.count()) > shown.length || undefined)
   }
   assert.equal(await timeline.rows.count(), expected.length)
@@ -221,7 +221,7 @@ test('a type that the dashboard does not know, and data of any form, are text', 
   await watchCanary(timeline.page)
   await timeline.page.reload()
   await timeline.row('browser.navigated').first().waitFor()
-  await timeline.older.press('Enter')
+  await timeline.older.click()
   await timeline.beginning.waitFor()
   const closed = timeline.rows.getByRole('button', { expanded: false })
   while ((await closed.count()) > 0) await closed.first().click()

@@ -16,7 +16,7 @@ export function TimelineRow({
   readonly children: ReactNode
 }) {
   return (
-    <li className="flex flex-wrap gap-x-4 gap-y-0.5 px-3 py-2 [contain-intrinsic-size:auto_3.5rem] [content-visibility:auto]">
+    <li className="flex flex-wrap gap-x-4 gap-y-0.5 px-3 py-2">
       <div className="min-w-0 flex-1 basis-64">{children}</div>
       <div className="text-[13px] text-muted sm:text-right">
         <time dateTime={at} className="tabular-nums">
