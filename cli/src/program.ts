@@ -42,6 +42,7 @@ import { templates } from './commands/templates/templates.ts'
 import { terminals } from './commands/terminals/terminals.ts'
 import { up } from './commands/up.ts'
 import { view } from './commands/view/view.ts'
+import { webhooks } from './commands/webhooks/webhooks.ts'
 import { addGlobalOptions } from './global-options.ts'
 
 export function createProgram({
@@ -95,6 +96,7 @@ export function createProgram({
     .addCommand(plan)
     .addCommand(billing)
     .addCommand(budgets)
+    .addCommand(webhooks)
     .commandsGroup('Server (on its host):')
     .addCommand(up)
     .addCommand(down)

@@ -41,6 +41,9 @@ export const AuditEventType = z
     'budget.created',
     'budget.updated',
     'budget.deleted',
+    'webhook.created',
+    'webhook.updated',
+    'webhook.deleted',
   ])
   .meta({ id: 'AuditEventType' })
 export type AuditEventType = z.infer<typeof AuditEventType>

@@ -48,5 +48,10 @@ export type BudgetId = z.infer<typeof BudgetId>
 export const ActivityId = idOf('act', 'ActivityId')
 export type ActivityId = z.infer<typeof ActivityId>
 
+export const WebhookId = idOf('whk', 'WebhookId')
+export type WebhookId = z.infer<typeof WebhookId>
+export const WebhookDeliveryId = idOf('whd', 'WebhookDeliveryId')
+export type WebhookDeliveryId = z.infer<typeof WebhookDeliveryId>
+
 /** Id of a disk copy, on which snapshots and templates are based. Internal: in no API response. */
 export type CaptureId = `cap_${string}`

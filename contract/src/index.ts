@@ -24,6 +24,7 @@ import { snapshots } from './snapshots.ts'
 import { templates } from './templates.ts'
 import { terminals } from './terminals.ts'
 import { usage } from './usage.ts'
+import { webhooks } from './webhooks.ts'
 
 export * from './api-keys.ts'
 export * from './audit-event-types.ts'
@@ -71,6 +72,7 @@ export * from './terminals.ts'
 export * from './text.ts'
 export * from './tiles.ts'
 export * from './usage.ts'
+export * from './webhooks.ts'
 
 /** Every endpoint by its resource. The server mounts these and OpenAPI documents them. */
 export const endpoints = {
@@ -100,4 +102,5 @@ export const endpoints = {
   usage,
   billing,
   budgets,
+  webhooks,
 } as const satisfies Record<string, Record<string, Endpoint>>

@@ -20,6 +20,7 @@ import type { Sessions } from './sessions.ts'
 import { Snapshots } from './snapshots.ts'
 import { Templates } from './templates.ts'
 import type { Principal } from './wire/records.ts'
+import { Webhooks } from './webhooks.ts'
 
 /**
  * A client of a Computer server.
@@ -48,6 +49,7 @@ export class Computer {
   readonly usage: Usage
   readonly billing: Billing
   readonly budgets: Budgets
+  readonly webhooks: Webhooks
   readonly auth: Auth
   readonly #client: Client
 
@@ -73,6 +75,7 @@ export class Computer {
     this.usage = new Usage(transport)
     this.billing = new Billing(transport)
     this.budgets = new Budgets(transport)
+    this.webhooks = new Webhooks(transport)
     this.auth = new Auth(transport)
   }
 

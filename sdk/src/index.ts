@@ -46,4 +46,5 @@ export type { MachineSnapshots, SnapshotFilter, Snapshots } from './snapshots.ts
 export type { Templates } from './templates.ts'
 export type { AttachOptions, TerminalConnection } from './terminal-connection.ts'
 export type { Terminals } from './terminals.ts'
+export type { Webhooks } from './webhooks.ts'
 export type * from './wire/records.ts'

@@ -17,6 +17,8 @@ export type Config = {
   /** Origins whose pages may use the browser's cookie. Null: those of the server itself. */
   readonly origins: readonly string[] | null
   readonly trustProxy: readonly string[]
+  /** Private networks that webhooks may reach. */
+  readonly webhookNetworks: readonly string[]
   readonly signup: 'open' | 'closed'
   readonly signupPlan: string
   /** A user may own this many. An operator may make them owner of more. */
@@ -98,6 +100,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     dashboardUrl: (values.COMPUTER_DASHBOARD_URL ?? baseUrl).replace(/\/+$/, ''),
     origins: values.COMPUTER_ORIGINS ?? null,
     trustProxy: values.COMPUTER_TRUST_PROXY ?? [],
+    webhookNetworks: values.COMPUTER_WEBHOOK_NETWORKS ?? [],
     signup: values.COMPUTER_SIGNUP,
     signupPlan: values.COMPUTER_SIGNUP_PLAN,
     organizationsPerUser: values.COMPUTER_ORGANIZATIONS_PER_USER,

@@ -54,6 +54,11 @@ export const environment = z.object({
       'Addresses and networks of proxies, separated by commas, whose `x-forwarded-*` headers are trusted',
     unset: 'none',
   }),
+  COMPUTER_WEBHOOK_NETWORKS: commaList(network).optional().meta({
+    description:
+      'Private addresses and networks, separated by commas, that webhooks may reach, also without https',
+    unset: 'none',
+  }),
   COMPUTER_SIGNUP: z.enum(['open', 'closed']).default('open').meta({
     description: '`closed`: an account requires an invitation or an operator',
   }),

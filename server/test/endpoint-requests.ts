@@ -6,6 +6,7 @@ import { membershipOf } from './colleague.ts'
 import { diskRequests } from './disk-requests.ts'
 import type { Call, TestServer } from './harness.ts'
 import { invitationCalls, tokenOf } from './invitation-calls.ts'
+import { webhookRequests } from './webhook-requests.ts'
 
 /** A valid call of an endpoint: its path parameters, query and body. */
 export type EndpointRequest = {
@@ -227,6 +228,7 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       update: async () => ({ ids: await makeBudget(call), body: { action: 'refuse' } }),
       delete: async () => ({ ids: await makeBudget(call) }),
     },
+    webhooks: webhookRequests(call),
     api_keys: {
       create: async () => ({ body: { name: 'A key', scopes: ['machines:read'] } }),
       list: none,

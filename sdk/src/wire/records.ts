@@ -117,6 +117,9 @@ export type AuditEventType =
   | 'budget.created'
   | 'budget.updated'
   | 'budget.deleted'
+  | 'webhook.created'
+  | 'webhook.updated'
+  | 'webhook.deleted'
 
 export interface AuthSession {
   id: string
@@ -1100,6 +1103,43 @@ export interface UsageSummary {
 
   /** An ISO 4217 code in lower case, such as usd. */
   currency: string
+}
+
+export interface Webhook {
+  id: string
+  organizationId: string
+  url: string
+  types: string[] | null
+  machineId: string | null
+  enabled: boolean
+
+  /** gone: the receiver answered 410. failing: nothing was delivered for five days. */
+  disabledReason: 'user' | 'gone' | 'failing' | null
+  secret: string | null
+
+  /** The time of the first failure after the last success. */
+  failingSince: string | null
+  createdAt: string
+}
+
+export interface WebhookDelivery {
+  id: string
+  webhookId: string
+
+  /** The header webhook-id: the id of the event or of the activity. */
+  messageId: string
+  type: string
+  state: 'pending' | 'delivered' | 'failed'
+  attempts: number
+
+  /** The status of the last answer. */
+  lastStatus: number | null
+
+  /** Why there was no answer, or none that counts. */
+  lastError: string | null
+  nextAttemptAt: string | null
+  createdAt: string
+  deliveredAt: string | null
 }
 
 export type WhenUsedUp = 'allow' | 'refuse' | 'stop'

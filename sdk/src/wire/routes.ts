@@ -68,6 +68,8 @@ import type {
   UsageRecord,
   UsageSeries,
   UsageSummary,
+  Webhook,
+  WebhookDelivery,
   WrittenArchive,
   WrittenFile,
 } from './records.ts'
@@ -1835,4 +1837,118 @@ export interface Routes {
 
   /** Delete a budget. Machines that it stopped stay stopped. */
   'DELETE /v1/budgets/{budget_id}': { input: { params: { budgetId: string } }; output: void }
+
+  /** Create a webhook: events and activity are sent to its address, signed, from now on. */
+  'POST /v1/webhooks': {
+    input: {
+      body: {
+        /** An https:// address. It must not lead into a private network. */
+        url: string
+
+        /** Types of machine events and of activity. Default: all. */
+        types?: string[] | undefined
+
+        /** Only of this machine. */
+        machineId?: string | undefined
+      }
+      creates: true
+    }
+    output: Webhook
+  }
+
+  /** List the webhooks of the organization, newest first. */
+  'GET /v1/webhooks': {
+    input: {
+      query?: {
+        /** Default: 25. */
+        limit?: number | undefined
+        /** The next_cursor of the previous page. */
+        cursor?: string | undefined
+      }
+    }
+    output: {
+      data: Webhook[]
+      nextCursor: string | null
+      hasMore: boolean
+    }
+  }
+
+  /** Get a webhook. */
+  'GET /v1/webhooks/{webhook_id}': { input: { params: { webhookId: string } }; output: Webhook }
+
+  /** Change the address or the types of a webhook, disable it, or enable it again. */
+  'PATCH /v1/webhooks/{webhook_id}': {
+    input: {
+      params: { webhookId: string }
+      body?: {
+        /** An https:// address. It must not lead into a private network. */
+        url?: string | undefined
+
+        /** Null: all. */
+        types?: string[] | null | undefined
+
+        /** What happens while it is disabled is not delivered later. */
+        enabled?: boolean | undefined
+      }
+    }
+    output: Webhook
+  }
+
+  /** Delete a webhook and its deliveries. */
+  'DELETE /v1/webhooks/{webhook_id}': { input: { params: { webhookId: string } }; output: void }
+
+  /** Make a new signing secret. For 24 hours messages are signed with both. */
+  'POST /v1/webhooks/{webhook_id}/rotate': {
+    input: { params: { webhookId: string } }
+    output: Webhook
+  }
+
+  /** Send a message of the type webhook.test. */
+  'POST /v1/webhooks/{webhook_id}/test': {
+    input: { params: { webhookId: string } }
+    output: WebhookDelivery
+  }
+
+  /** List the deliveries of the last 30 days, newest first. */
+  'GET /v1/webhooks/{webhook_id}/deliveries': {
+    input: {
+      params: { webhookId: string }
+      query?: {
+        /** Default: 25. */
+        limit?: number | undefined
+        /** The next_cursor of the previous page. */
+        cursor?: string | undefined
+        state?: 'pending' | 'delivered' | 'failed' | undefined
+      }
+    }
+    output: {
+      data: WebhookDelivery[]
+      nextCursor: string | null
+      hasMore: boolean
+    }
+  }
+
+  /** Deliver a message again, now, with the same id. */
+  'POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry': {
+    input: { params: { webhookId: string; deliveryId: string } }
+    output: WebhookDelivery
+  }
+
+  /** Deliver again, with the same ids, what failed or was delivered since a time. */
+  'POST /v1/webhooks/{webhook_id}/replay': {
+    input: {
+      params: { webhookId: string }
+      body: {
+        /** At most 30 days ago. */
+        since: string
+
+        /** Only messages of this state. Default: both. */
+        state?: 'delivered' | 'failed' | undefined
+      }
+    }
+    output: {
+      /** The number of messages. */
+      replayed: number
+    }
+  }
 }

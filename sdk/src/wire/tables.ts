@@ -193,6 +193,9 @@ export const auditEventTypes: readonly AuditEventType[] = [
   'budget.created',
   'budget.updated',
   'budget.deleted',
+  'webhook.created',
+  'webhook.updated',
+  'webhook.deleted',
 ]
 
 export const snapshotStates: readonly SnapshotState[] = ['pending', 'ready', 'error', 'deleting']

@@ -42,6 +42,7 @@ import { snapshotRoutes } from './snapshots.ts'
 import { templateRoutes } from './templates.ts'
 import { terminalRoutes } from './terminals.ts'
 import { usageRoutes } from './usage.ts'
+import { webhookRoutes } from './webhooks.ts'
 
 /** The HTTP API of an App. Tests may pass their own authentication and clients. */
 export function createApi(
@@ -102,6 +103,7 @@ export function createApi(
   mount(http, hooks, endpoints.usage, usageRoutes(app))
   mount(http, hooks, endpoints.billing, billingRoutes(app))
   mount(http, hooks, endpoints.budgets, budgetRoutes(app))
+  mount(http, hooks, endpoints.webhooks, webhookRoutes(app))
   addPaymentWebhooks(http, app)
   mount(http, accountHooks, endpoints.api_keys, apiKeyRoutes(app))
   return http

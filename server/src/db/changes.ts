@@ -7,9 +7,17 @@ import type { Database } from './database.ts'
 /**
  * Topics of notifications: ids of machines whose row changed; ids of machines that have begun to boot; ids
  * of organizations with new events that can be read; whose activity was written and has no position yet; with
- * new activity that can be read; principals, when any permission changed.
+ * new activity that can be read, or with webhook deliveries that are due; principals, when any permission changed.
  */
-const topics = ['machines', 'boots', 'events', 'unplaced', 'activity', 'principals'] as const
+const topics = [
+  'machines',
+  'boots',
+  'events',
+  'unplaced',
+  'activity',
+  'deliveries',
+  'principals',
+] as const
 export type Topic = (typeof topics)[number]
 type Listener = (id: string) => void
 

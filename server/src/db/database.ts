@@ -11,6 +11,7 @@ import type { DisksTables } from './tables/disks.ts'
 import type { MachinesTables } from './tables/machines.ts'
 import type { SecretsTables } from './tables/secrets.ts'
 import type { PreviewsTables } from './tables/previews.ts'
+import type { WebhookTables } from './tables/webhooks.ts'
 
 export type Schema = CatalogTables &
   ActivityTables &
@@ -20,6 +21,7 @@ export type Schema = CatalogTables &
   MachinesTables &
   DisksTables &
   PreviewsTables &
+  WebhookTables &
   SecretsTables
 
 /** For reads and single statements. A `Tx` is one too, so functions that take a Database run inside one. */
@@ -30,6 +32,8 @@ export type MachineRow = Selectable<Schema['machines']>
 export type WarmMachineRow = Selectable<Schema['warm_machines']>
 export type EventRow = Selectable<Schema['machine_events']>
 export type ActivityRow = Selectable<Schema['activity']>
+export type WebhookRow = Selectable<Schema['webhooks']>
+export type WebhookDeliveryRow = Selectable<Schema['webhook_deliveries']>
 export type SessionRow = Selectable<Schema['sessions']>
 export type ApiKeyRow = Selectable<Schema['api_keys']>
 export type UserRow = Selectable<Schema['users']>

@@ -5,6 +5,7 @@ import { sweepAccounts } from '../domain/accounts/sweep.ts'
 import { closePeriods } from '../domain/billing/closing.ts'
 import { relabelMachines } from '../domain/billing/labels.ts'
 import { advanceStandings } from '../domain/billing/standings.ts'
+import { sweepDeliveries } from '../domain/webhooks/fan-out.ts'
 import { stopUsedUp } from '../domain/machines/used-up.ts'
 import { forgetOldEvents } from '../domain/billing/provider-events.ts'
 import { compactEgress } from '../domain/previews/egress.ts'
@@ -29,6 +30,7 @@ import { logFailure, runQueue } from './queue.ts'
 import { secretQueue } from './secrets.ts'
 import { keepWarm } from './warm/pool.ts'
 import { warmQueue } from './warm/queue.ts'
+import { deliverWebhooks } from './webhooks.ts'
 import type { WorkerApp } from './worker-app.ts'
 
 const watchAgainMs = 1_000
@@ -65,6 +67,7 @@ export async function runWorker(
     every(reconcileEveryMs, () => compactEgress(app.db)),
     every(reconcileEveryMs, () => sweepAccounts(app.db)),
     every(reconcileEveryMs, () => sweepActivity(app.db)),
+    every(reconcileEveryMs, () => sweepDeliveries(app.db)),
     every(tendEveryMs, () => rollPeriods(app.db)),
     every(tendEveryMs, () => relabelMachines(app)),
     every(reconcileEveryMs, () => closePeriods(app.db)),
@@ -80,6 +83,7 @@ export async function runWorker(
     workOnEvents(app, signal),
     chargePeriods(app, signal),
     placeNew(app, signal),
+    deliverWebhooks(app, signal),
     watchBudgets(app, signal),
     watchEngine(app, signal),
     watchHost(app, signal),

@@ -1,17 +1,16 @@
-import type { MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { SecretRow } from '../../db/database.ts'
 import { keyIdOf, open, seal, Unopenable, type Keyring } from './keyring.ts'
 import { contextOf } from './sets.ts'
 
-type Rotation = {
+export type Rotation = {
   /** The number of secrets that were encrypted again. */
   readonly rotated: number
   /** The secrets that no key of the keyring opens. */
   readonly unopened: readonly Unopened[]
 }
-type Unopened = { readonly machine_id: MachineId; readonly name: string; readonly reason: string }
+export type Unopened = { readonly secret: string; readonly reason: string }
 
 const pageSize = 100
 
@@ -21,8 +20,12 @@ const pageSize = 100
  * delivered to machines.
  */
 export async function rotateSecrets(app: Pick<App, 'db'>, keyring: Keyring): Promise<Rotation> {
+  return untilNone(() => rotateAll(app, keyring))
+}
+
+export async function untilNone(rotate: () => Promise<Rotation>): Promise<Rotation> {
   for (let rotated = 0; ;) {
-    const pass = await rotateAll(app, keyring)
+    const pass = await rotate()
     rotated += pass.rotated
     // Repeats, because a call that had read the keyring before the new key may have stored a secret.
     if (pass.rotated === 0) return { ...pass, rotated }
@@ -41,7 +44,7 @@ async function rotateAll(app: Pick<App, 'db'>, keyring: Keyring): Promise<Rotati
         if (await rotateOne(app, keyring, row)) rotated += 1
       } catch (error) {
         if (!(error instanceof Unopenable)) throw error
-        unopened.push({ machine_id: row.machine_id, name: row.name, reason: error.message })
+        unopened.push({ secret: `${row.name} of ${row.machine_id}`, reason: error.message })
       }
     }
     if (rows.length < pageSize) return { rotated, unopened }

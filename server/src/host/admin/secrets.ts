@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts'
 import { rotateSecrets } from '../../domain/secrets/rotation.ts'
 import { addKey, readKeyring } from '../../domain/secrets/keyring-file.ts'
+import { rotateWebhookSecrets } from '../../domain/webhooks/secret-rotation.ts'
 import type { AdminAnswer } from './request.ts'
 
 /** Throws if a secret could not be decrypted, so that its key is not removed from the keyring. */
@@ -11,9 +12,11 @@ export async function rotate(
   const { keyringPath: path } = app.config
   const keyring = newKey ? await addKey(path) : await readKeyring(path)
   if (!keyring) throw new Error(`there is no keyring ${path}; pass --new-key to create one`)
-  const { rotated, unopened } = await rotateSecrets(app, keyring)
+  const parts = [await rotateSecrets(app, keyring), await rotateWebhookSecrets(app, keyring)]
+  const rotated = parts.reduce((sum, part) => sum + part.rotated, 0)
+  const unopened = parts.flatMap((part) => part.unopened)
   if (unopened.length > 0) {
-    const lines = unopened.map((one) => `  ${one.name} of ${one.machine_id}: ${one.reason}`)
+    const lines = unopened.map(({ secret, reason }) => `  ${secret}: ${reason}`)
     throw new Error(
       `re-encrypted ${rotated} secrets, but could not decrypt these:\n${lines.join('\n')}`,
     )
