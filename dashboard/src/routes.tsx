@@ -1,17 +1,12 @@
 import type { MachineState } from '@computer/sdk'
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  Outlet,
-  redirect,
-} from '@tanstack/react-router'
+import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { machineQuery } from './api/machines.ts'
 import { queryClient } from './api/query-client.ts'
 import { isSignedOut, sessionQuery } from './api/session.ts'
 import { Shell } from './layout/Shell.tsx'
-import { Crash, NotFound } from './layout/Crash.tsx'
+import { Crash } from './layout/Crash.tsx'
+import { publicPages } from './public-routes.tsx'
+import { root } from './root-route.tsx'
 import { parseSearch, stringifySearch, textOf, textsOf } from './search-parameters.ts'
 import { stateWords } from './words.ts'
 
@@ -19,11 +14,6 @@ import { stateWords } from './words.ts'
  * All addresses of the dashboard. Each page is a file of its own, loaded when it is opened. What a page
  * shows, such as its filter, is in its address.
  */
-
-const root = createRootRoute({
-  component: Outlet,
-  notFoundComponent: NotFound,
-})
 
 const app = createRoute({
   getParentRoute: () => root,
@@ -200,6 +190,23 @@ const pages = [
   }),
   createRoute({
     getParentRoute: () => app,
+    path: '/webhooks',
+    component: lazyRouteComponent(
+      () => import('./pages/webhooks/WebhooksPage.tsx'),
+      'WebhooksPage',
+    ),
+  }),
+  createRoute({
+    getParentRoute: () => app,
+    path: '/webhooks/$webhookId',
+    validateSearch: textsOf('state'),
+    component: lazyRouteComponent(
+      () => import('./pages/webhooks/deliveries/DeliveriesPage.tsx'),
+      'DeliveriesPage',
+    ),
+  }),
+  createRoute({
+    getParentRoute: () => app,
     path: '/audit',
     validateSearch: textsOf('type'),
     component: lazyRouteComponent(() => import('./pages/audit/AuditPage.tsx'), 'AuditPage'),
@@ -216,52 +223,6 @@ const pages = [
     getParentRoute: () => app,
     path: '/account',
     component: lazyRouteComponent(() => import('./pages/account/AccountPage.tsx'), 'AccountPage'),
-  }),
-] as const
-
-const signInSearch = textsOf('next')
-
-const publicPages = [
-  createRoute({
-    getParentRoute: () => root,
-    path: '/login',
-    validateSearch: signInSearch,
-    component: lazyRouteComponent(() => import('./pages/sign-in/LoginPage.tsx'), 'LoginPage'),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: '/signup',
-    validateSearch: signInSearch,
-    component: lazyRouteComponent(() => import('./pages/sign-in/SignUpPage.tsx'), 'SignUpPage'),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: '/forgot-password',
-    component: lazyRouteComponent(
-      () => import('./pages/sign-in/ForgotPasswordPage.tsx'),
-      'ForgotPasswordPage',
-    ),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: '/reset-password',
-    component: lazyRouteComponent(
-      () => import('./pages/sign-in/ResetPasswordPage.tsx'),
-      'ResetPasswordPage',
-    ),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: '/accept-invitation',
-    component: lazyRouteComponent(
-      () => import('./pages/sign-in/AcceptInvitationPage.tsx'),
-      'AcceptInvitationPage',
-    ),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: '/welcome',
-    component: lazyRouteComponent(() => import('./pages/sign-in/WelcomePage.tsx'), 'WelcomePage'),
   }),
 ] as const
 

@@ -17,7 +17,7 @@ export const permissionMeanings: Readonly<Record<Permission, string>> = {
   'ports:write': 'publish ports',
   'secrets:write': 'store and delete secrets',
   'members:manage': 'invite, change and remove members',
-  'api_keys:manage': 'create and revoke API keys',
+  'api_keys:manage': 'manage API keys and webhooks',
   'billing:manage': 'change the plan and the billing',
 }
 

@@ -10,10 +10,10 @@ after(closeBrowser)
 for (const theme of ['light', 'dark'] as const) {
   test(`every page is accessible and keeps the security policy, ${theme}`, async (t) => {
     const dashboard = await startDashboard(t)
-    const { research } = await addSampleData(dashboard.owner)
+    const sample = await addSampleData(dashboard.owner)
     const found: object[] = []
     const page = await openPage(t, dashboard, '/login', { theme })
-    for (const { path, shows } of signedInPages(research.id)) {
+    for (const { path, shows } of signedInPages(sample)) {
       await page.goto(dashboard.url + path)
       await settle(page, shows)
       found.push(...(await violationsOf(page, path)))
@@ -31,9 +31,9 @@ for (const theme of ['light', 'dark'] as const) {
 
 test('no page scrolls sideways on a phone, and all of it can be reached by touch', async (t) => {
   const dashboard = await startDashboard(t)
-  const { research } = await addSampleData(dashboard.owner)
+  const sample = await addSampleData(dashboard.owner)
   const page = await openPage(t, dashboard, '/', { phone: true })
-  for (const { path, shows } of signedInPages(research.id)) {
+  for (const { path, shows } of signedInPages(sample)) {
     await page.goto(dashboard.url + path)
     await settle(page, shows)
     const tooWide = await page.evaluate(() => {

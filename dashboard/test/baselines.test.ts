@@ -14,7 +14,7 @@ import { driver, picture } from './screen-pages.ts'
 import { makeSteady } from './steady.ts'
 
 /*
- * Twelve pages, in both themes and on a phone, have to look like the pictures in baselines/.
+ * Thirteen pages, in both themes and on a phone, have to look like the pictures in baselines/.
  * COMPUTER_UPDATE_BASELINES=1 draws them again; look at them before you commit them.
  */
 
@@ -31,7 +31,7 @@ const looks: readonly (PageOptions & { readonly look: string })[] = [
 ]
 
 for (const { look, ...options } of looks) {
-  test(`twelve pages look as they did, ${look}`, async (t) => {
+  test(`thirteen pages look as they did, ${look}`, async (t) => {
     const dashboard = await startDashboard(t)
     const { research } = await addSampleData(dashboard.owner)
     const page = await openPage(t, dashboard, '/favicon.svg', options)
@@ -62,6 +62,7 @@ function pagesOf(machineId: string) {
     { name: 'snapshots', path: `${machine}/snapshots`, shows: 'signed in to the shop' },
     { name: 'members', path: '/members', shows: 'grace@example.com' },
     { name: 'keys', path: '/keys', shows: 'laptop' },
+    { name: 'webhooks', path: '/webhooks', shows: 'alerts.example.com' },
     { name: 'usage', path: '/usage?window=day', shows: 'invoice-bot' },
     { name: 'billing', path: '/billing', shows: 'Running machines' },
     { name: 'audit', path: '/audit', shows: 'Audit log' },

@@ -23,6 +23,8 @@ const freeFields = new Set([
   'target',
   'region',
   'error',
+  'last_error',
+  'message_id',
   'prefix',
   'url',
   'access_url',
@@ -71,6 +73,9 @@ function poisoned(value: unknown, text: string): unknown {
     if (key === 'metadata') return [key, Object.fromEntries([[text, text]])]
     if (key === 'labels') return [key, { team: text }]
     if (key === 'keys') return [key, [text, 'team']]
+    if (key === 'types') return [key, item && [text, text]]
+    // Of activity and of other messages of webhooks, the types are open.
+    if (key === 'type' && 'message_id' in value) return [key, text]
     return [key, freeFields.has(key) && typeof item !== 'object' ? text : poisoned(item, text)]
   })
   return Object.fromEntries(entries)

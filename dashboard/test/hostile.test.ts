@@ -15,7 +15,8 @@ import { addSampleData } from './sample.ts'
 
 after(closeBrowser)
 const dashboard = await startDashboard({ after })
-const { research } = await addSampleData(dashboard.owner)
+const sample = await addSampleData(dashboard.owner)
+const { research, webhook } = sample
 
 /** Pages with lists, and how many of the texts they show at least. Long lists hold what is seen. */
 const lists: readonly (readonly [path: string, shown: number])[] = [
@@ -27,6 +28,8 @@ const lists: readonly (readonly [path: string, shown: number])[] = [
   ['/secrets', 190],
   ['/members', 190],
   ['/keys', 190],
+  ['/webhooks', 190],
+  [`/webhooks/${webhook.id}`, 190],
   ['/audit', 190],
   [`/m/${research.id}/snapshots`, 190],
   [`/m/${research.id}/events?type=events`, 50],
@@ -65,7 +68,7 @@ for (const [index, piece] of pieces.entries()) {
     const page = await openHostile(t)
     await poison(page, piece)
     const faults: string[] = []
-    for (const { path } of signedInPages(research.id)) {
+    for (const { path } of signedInPages(sample)) {
       await show(page, path)
       await assertHarmless(page, path)
       const pixels = await tooWide(page)
@@ -90,7 +93,7 @@ test('messages of errors are only texts', async (t) => {
   })
   for (const piece of pieces) {
     message = piece
-    for (const { path } of signedInPages(research.id)) {
+    for (const { path } of signedInPages(sample)) {
       await show(page, path)
       await assertHarmless(page, path)
     }
@@ -117,6 +120,8 @@ test('parts of an address are only texts', async (t) => {
       `/usage?window=${value}&meter=${value}&by=${value}`,
       `/usage?by=label:${value}`,
       `/audit?type=${value}`,
+      `/webhooks/${value}`,
+      `/webhooks/${webhook.id}?state=${value}`,
       `/m/${value}`,
       `/m/${research.id}/files?path=${value}`,
       `/snapshots?machine=${value}&state=${value}&origin=${value}`,

@@ -22,6 +22,16 @@ const secrets = [
     },
   },
   {
+    what: 'the secret of a webhook',
+    path: '/webhooks',
+    async make(page: Page) {
+      await page.getByRole('button', { name: 'Create a webhook' }).click()
+      await page.getByLabel('Address').fill('https://example.com/hook')
+      await page.getByRole('button', { name: 'Create', exact: true }).click()
+      return page.getByRole('group', { name: 'signing secret' })
+    },
+  },
+  {
     what: 'the link of an invitation',
     path: '/members',
     async make(page: Page) {

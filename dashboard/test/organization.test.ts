@@ -205,7 +205,7 @@ test('whatever a member may not do is disabled, with a reason that is spoken', a
     .first()
     .waitFor()
   const members = "You may not invite, change and remove members in Ada Lovelace's organization."
-  const keys = "You may not create and revoke API keys in Ada Lovelace's organization."
+  const keys = "You may not manage API keys and webhooks in Ada Lovelace's organization."
   const rest = ' Ask one of its owners or admins.'
   assert.deepEqual(await disabledNames(page, members + rest), [
     'button Invite',

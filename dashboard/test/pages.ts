@@ -1,10 +1,16 @@
 import type { Page } from 'playwright-core'
 
+type Sample = {
+  readonly research: { readonly id: string }
+  readonly webhook: { readonly id: string }
+}
+
 /** Every page of the dashboard, by the address that shows it with the sample data, and a text that it shows. */
-export function signedInPages(
-  machineId: string,
-): readonly { readonly path: string; readonly shows: string }[] {
-  const machine = `/m/${machineId}`
+export function signedInPages({
+  research,
+  webhook,
+}: Sample): readonly { readonly path: string; readonly shows: string }[] {
+  const machine = `/m/${research.id}`
   return [
     { path: '/', shows: 'research-agent' },
     { path: '/?view=list', shows: 'research-agent' },
@@ -26,6 +32,8 @@ export function signedInPages(
     { path: '/billing', shows: 'Billing' },
     { path: '/members', shows: 'grace@example.com' },
     { path: '/keys', shows: 'Create a key' },
+    { path: '/webhooks', shows: 'alerts.example.com' },
+    { path: `/webhooks/${webhook.id}`, shows: 'webhook.test' },
     { path: '/audit', shows: 'Audit log' },
     { path: '/settings', shows: 'Delete' },
     { path: '/account', shows: 'ada@example.com' },

@@ -37,13 +37,29 @@ for (const theme of ['light', 'dark'] as const) {
       '/welcome#token=x',
       await printLink(dashboard),
     ]
-    const signedIn = ['/members', '/keys', '/audit', '/settings', '/account']
+    const { body: webhook } = await owner.call('POST', '/v1/webhooks', {
+      url: `https://example.com/${'long'.repeat(100)}`,
+      types: [hostile],
+    })
+    const deliveries = `/webhooks/${webhook.id}`
+    await owner.call('PATCH', `/v1${deliveries}`, { enabled: false })
+    await owner.call('POST', `/v1${deliveries}/test`)
+    const signedIn = [
+      '/members',
+      '/keys',
+      '/webhooks',
+      deliveries,
+      '/audit',
+      '/settings',
+      '/account',
+    ]
     const replacing = await printLink(dashboard, member.email)
     const dialogs = [
       ['/members', 'Invite'],
       ['/members', 'Remove'],
       ['/keys', 'Create a key'],
       ['/keys', 'Revoke'],
+      ['/webhooks', 'Create a webhook'],
       ['/settings', 'Leave the organization'],
       ['/settings', 'Delete the organization'],
       ['/account', 'Delete your account'],

@@ -34,7 +34,18 @@ export async function addSampleData({
   await drive(research.id)
   await create('/v1/api-keys', { name: 'laptop', scopes: ['machines:read', 'machines:write'] })
   await create('/v1/invitations', { email: 'grace@example.com', role: 'admin' })
-  return { research, checkout, idle }
+  // Nothing of the sample is of these types, and a disabled webhook sends nothing: no address is asked.
+  await create('/v1/webhooks', {
+    url: 'https://alerts.example.com/computer',
+    types: ['machine.failed', 'machine.restore_failed'],
+  })
+  const webhook = await create('/v1/webhooks', {
+    url: 'https://reports.example.com/hooks/growth?team=research',
+    machine_id: research.id,
+  })
+  await call('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: false })
+  await create(`/v1/webhooks/${webhook.id}/test`, {})
+  return { research, checkout, idle, webhook }
 
   /** Leaves activity: a run of inputs, and a command. */
   async function drive(id: string) {

@@ -12,8 +12,7 @@ import { disabledControls } from './spoken.ts'
 
 after(closeBrowser)
 const dashboard = await startDashboard({ after })
-const { research } = await addSampleData(dashboard.owner)
-const pages = signedInPages(research.id)
+const pages = signedInPages(await addSampleData(dashboard.owner))
 
 test('without any permission, every disabled control of every page speaks its reason', async (t) => {
   const page = await openPage(t, dashboard, '/favicon.svg')

@@ -11,6 +11,7 @@ import {
   ScrollText,
   Settings,
   Users,
+  Webhook,
 } from '../ui/icons.ts'
 
 export type PageLink = {
@@ -24,6 +25,7 @@ export type PageLink = {
     | '/billing'
     | '/members'
     | '/keys'
+    | '/webhooks'
     | '/audit'
     | '/settings'
   readonly label: string
@@ -54,6 +56,7 @@ export const pageGroups: readonly {
       { to: '/billing', label: 'Billing', icon: CreditCard, key: 'b' },
       { to: '/members', label: 'Members', icon: Users },
       { to: '/keys', label: 'API keys', icon: KeyRound, key: 'k' },
+      { to: '/webhooks', label: 'Webhooks', icon: Webhook, key: 'w' },
       { to: '/audit', label: 'Audit log', icon: ScrollText, key: 'a' },
       { to: '/settings', label: 'Settings', icon: Settings },
     ],

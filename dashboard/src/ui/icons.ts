@@ -53,6 +53,7 @@ export {
   Scaling,
   ScrollText,
   Search,
+  Send,
   Settings,
   Square,
   Sun,
@@ -61,5 +62,6 @@ export {
   Upload,
   User,
   Users,
+  Webhook,
   X,
 } from 'lucide-react'

@@ -43,6 +43,9 @@ export const auditWords: Readonly<Record<AuditEventType, string>> = {
   'budget.updated': 'Budget change',
   'budget.deleted': 'Deletion of a budget',
   'secret.deleted': 'Deletion of a secret',
+  'webhook.created': 'New webhook',
+  'webhook.updated': 'Change of a webhook',
+  'webhook.deleted': 'Deletion of a webhook',
 }
 
 export const outcomeWords: Readonly<Record<AuditEvent['outcome'], string>> = {
