@@ -20,7 +20,10 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T 
   throw new ApiError('invalid_request', `${where}: ${first.message}${rest}`, { details })
 }
 
-/** Leaves out optional fields that are null, which means that they are not given (wire, Additions). */
+/**
+ * Leaves out optional fields that are null, which means that they are not given (wire, Additions). A field that has
+ * null among its values keeps it.
+ */
 export function withoutNulls(schema: z.ZodType, value: unknown): unknown {
   const inner = unwrap(schema)
   if (!(inner instanceof z.ZodObject) || !isRecord(value)) return value
@@ -28,7 +31,8 @@ export function withoutNulls(schema: z.ZodType, value: unknown): unknown {
   const given = Object.entries(value).flatMap(([key, one]) => {
     const field = Object.hasOwn(shape, key) ? shape[key]! : undefined
     if (field === undefined) return [[key, one]]
-    return one === null && field.isOptional() ? [] : [[key, withoutNulls(field, one)]]
+    const isNotGiven = one === null && field.isOptional() && !field.isNullable()
+    return isNotGiven ? [] : [[key, withoutNulls(field, one)]]
   })
   return Object.fromEntries(given)
 }
