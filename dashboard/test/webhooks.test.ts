@@ -154,10 +154,7 @@ test('a webhook is disabled, changed, gets a new secret and is deleted', async (
   await row.waitFor({ state: 'detached' })
   assert.equal((await dashboard.owner.call('GET', `/v1/webhooks/${id}`)).status, 404)
   await page.goto(`${dashboard.url}/webhooks/${id}`)
-  await page
-    .getByRole('alert')
-    .getByText(/not found/i)
-    .waitFor()
+  await page.getByRole('alert').getByText(`there is no webhook ${id}`).waitFor()
 })
 
 test('deliveries are paged back without a gap or a double while new ones come', async (t) => {

@@ -20,30 +20,33 @@ export const webhooksQuery = queryOptions({
   refetchInterval: refreshMs,
 })
 
+/** A webhook. It is read again with its deliveries, from which its state follows. */
 export function webhookQuery(webhookId: string) {
   return queryOptions({
     queryKey: ['webhook', webhookId, 'record'] as const,
     queryFn: ({ signal }) => computer.webhooks.get(webhookId, { signal }),
-    refetchInterval: refreshMs,
   })
 }
 
 /**
  * The deliveries of a webhook, newest first: all, or those in one state. A refresh reads every loaded page
- * anew, each from where the one before it ends, so none is missed or shown twice. The pause grows with the
- * pages, so a long list asks the server no more often than a short one.
+ * anew, each from where the one before it ends, so none is missed or shown twice.
  */
 export function deliveriesQuery(webhookId: string, state: DeliveryState | undefined) {
   return infiniteQueryOptions({
     queryKey: ['webhook', webhookId, 'deliveries', state ?? 'all'] as const,
-    queryFn: async ({ signal, pageParam: cursor }) =>
-      computer.webhooks.deliveries(webhookId, { state, limit: pageSize, cursor, signal }),
+    queryFn: async ({ signal, pageParam: cursor }) => {
+      const query = { state, limit: pageSize, cursor, signal }
+      const page = await computer.webhooks.deliveries(webhookId, query)
+      if (cursor === undefined) void queryClient.invalidateQueries(webhookQuery(webhookId))
+      return page
+    },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     refetchInterval: ({ state: { data } }) => {
-      const pages = data?.pages ?? []
-      const isMoving = pages.some((page) => page.data.some(isNear))
-      return (isMoving ? movingMs : refreshMs) * Math.max(1, pages.length)
+      // A person who has loaded older pages looks at the past.
+      const [newest, ...older] = data?.pages ?? []
+      return older.length === 0 && newest?.data.some(isNear) ? movingMs : refreshMs
     },
     // The list is read to see what has just happened.
     staleTime: 0,

@@ -1,7 +1,6 @@
 import type { Webhook } from '@computer/sdk'
 import { updateWebhook } from '../../api/webhooks.ts'
 import { Confirm } from '../../ui/Confirm.tsx'
-import { notify } from '../../ui/notify.ts'
 import { hostOf } from './webhook-words.ts'
 
 export function DisableWebhook({
@@ -18,10 +17,7 @@ export function DisableWebhook({
       title={`Disable the webhook to ${hostOf(webhook)}`}
       action="Disable"
       look="primary"
-      onConfirm={async () => {
-        await updateWebhook(webhook.id, { enabled: false })
-        notify(`The webhook to ${hostOf(webhook)} is disabled`)
-      }}
+      onConfirm={() => updateWebhook(webhook.id, { enabled: false })}
     >
       <p>
         What happens while it is disabled is not delivered later. Messages that wait for their next

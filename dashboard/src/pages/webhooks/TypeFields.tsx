@@ -38,13 +38,12 @@ export function TypeFields({
             {typeGroups.map(({ title, types }) => (
               <div key={title} role="group" aria-label={title} className="space-y-1.5">
                 <p className="text-xs font-medium text-muted">{title}</p>
-                {types.map(({ type, hint }) => (
+                {types.map((type) => (
                   <Checkbox
                     key={type}
                     label={<code className="text-[13px]">{type}</code>}
                     checked={chosen.includes(type)}
                     onChange={(isChecked) => set(type, isChecked)}
-                    hint={hint}
                   />
                 ))}
               </div>

@@ -5,7 +5,7 @@ import { useDenial } from '../../api/session.ts'
 import { Button } from '../../ui/Button.tsx'
 import { Ellipsis, KeyRound, Pencil, Play, Power, Trash2 } from '../../ui/icons.ts'
 import { Menu, MenuItem, MenuSeparator } from '../../ui/Menu.tsx'
-import { notify, notifyError } from '../../ui/notify.ts'
+import { notifyError } from '../../ui/notify.ts'
 import { DeleteWebhook } from './DeleteWebhook.tsx'
 import { DisableWebhook } from './DisableWebhook.tsx'
 import { hostOf } from './webhook-words.ts'
@@ -30,14 +30,10 @@ export function WebhookMenu({
   const [asks, setAsks] = useState<'edit' | 'disable' | 'rotate' | 'delete'>()
   const close = () => setAsks(undefined)
   const host = hostOf(webhook)
-  const enable = async () => {
-    try {
-      await updateWebhook(webhook.id, { enabled: true })
-      notify(`The webhook to ${host} is enabled`)
-    } catch (error) {
-      notifyError(`The webhook to ${host} could not be enabled`, error)
-    }
-  }
+  const enable = () =>
+    void updateWebhook(webhook.id, { enabled: true }).catch((error: unknown) =>
+      notifyError(`The webhook to ${host} could not be enabled`, error),
+    )
   return (
     <>
       <Menu
@@ -66,11 +62,7 @@ export function WebhookMenu({
             Disable
           </MenuItem>
         ) : (
-          <MenuItem
-            icon={<Play aria-hidden />}
-            disabledReason={denied}
-            onSelect={() => void enable()}
-          >
+          <MenuItem icon={<Play aria-hidden />} disabledReason={denied} onSelect={enable}>
             Enable
           </MenuItem>
         )}

@@ -1,6 +1,6 @@
 import type { Webhook } from '@computer/sdk'
 import { Badge } from '../../ui/Badge.tsx'
-import { Time } from '../../ui/Time.tsx'
+import { Age } from '../../ui/Time.tsx'
 import { disabledWords } from './webhook-words.ts'
 
 /** Whether it sends, and if its receiver takes nothing, since when. */
@@ -23,7 +23,7 @@ export function WebhookState({
       )}
       {enabled && failingSince !== null && (
         <span className="block text-xs text-muted">
-          Nothing accepted since <Time iso={failingSince} />
+          Nothing accepted for <Age since={failingSince} />
         </span>
       )}
     </>

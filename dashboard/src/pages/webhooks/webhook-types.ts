@@ -1,14 +1,13 @@
 import { machineEventTypes } from '@computer/sdk/tables'
-import { eventWords } from '../../words.ts'
 
 /** The types that a webhook can be limited to. The server accepts others too: new ones may appear. */
 export const typeGroups: readonly {
   readonly title: string
-  readonly types: readonly { readonly type: string; readonly hint?: string }[]
+  readonly types: readonly string[]
 }[] = [
   {
     title: 'Machine events',
-    types: machineEventTypes.map((type) => ({ type, hint: eventWords[type] })),
+    types: machineEventTypes,
   },
   {
     title: 'Activity',
@@ -37,11 +36,11 @@ export const typeGroups: readonly {
       'port.unpublished',
       'secret.stored',
       'secret.deleted',
-    ].map((type) => ({ type })),
+    ],
   },
 ]
 
-const known = new Set(typeGroups.flatMap(({ types }) => types.map(({ type }) => type)))
+const known: ReadonlySet<string> = new Set(typeGroups.flatMap(({ types }) => types))
 
 /** What a person has chosen in the fields for types. */
 export type TypeChoice = {

@@ -23,11 +23,11 @@ export function DeliveriesPage() {
       title="Deliveries"
       description={
         <>
-          Of the last 30 days, newest first. They are sent by one of the{' '}
+          What one of the{' '}
           <Link to="/webhooks" className="text-accent-fg underline">
             webhooks
-          </Link>
-          .
+          </Link>{' '}
+          has sent in the last 30 days, newest first.
         </>
       }
     >
