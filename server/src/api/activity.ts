@@ -1,7 +1,7 @@
 import type { activity } from '@computer/contract'
 import type { App } from '../app.ts'
 import { listActivity } from '../domain/activity/activity.ts'
-import { showActivity } from '../http/show-activity.ts'
+import { showActivity } from '../domain/activity/show-activity.ts'
 import type { Routes } from './route.ts'
 import { pageToWire } from './to-wire.ts'
 

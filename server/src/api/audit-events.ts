@@ -3,7 +3,7 @@ import type { App } from '../app.ts'
 import type { AuditEventRow } from '../db/database.ts'
 import { listAuditEvents } from '../domain/accounts/audit-events.ts'
 import type { Routes } from './route.ts'
-import { showReference } from '../http/show-reference.ts'
+import { showReference } from '../domain/show-reference.ts'
 import { pageToWire, rowToWire } from './to-wire.ts'
 
 export function auditEventRoutes(app: Pick<App, 'db'>): Routes<typeof auditEvents> {

@@ -1,7 +1,7 @@
 import type { events } from '@computer/contract'
 import type { App } from '../app.ts'
 import { listEvents } from '../domain/events/events.ts'
-import { showEvent } from '../http/show-event.ts'
+import { showEvent } from '../domain/events/show-event.ts'
 import type { Routes } from './route.ts'
 import { pageToWire } from './to-wire.ts'
 

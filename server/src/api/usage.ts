@@ -10,7 +10,7 @@ import type { UsageRecord } from '../domain/billing/usage-names.ts'
 import { listUsage } from '../domain/billing/usage-records.ts'
 import { readSeries } from '../domain/billing/usage-series.ts'
 import { BytesResponse, type Routes } from './route.ts'
-import { showReference } from '../http/show-reference.ts'
+import { showReference } from '../domain/show-reference.ts'
 import { pageToWire, rowToWire } from './to-wire.ts'
 
 export function usageRoutes(app: Pick<App, 'db' | 'config'>): Routes<typeof usage> {

@@ -3,7 +3,7 @@ import type { App } from '../app.ts'
 import type { EventRow } from '../db/database.ts'
 import { readMachineEvents, readOrganizationEvents } from '../domain/events/outbox.ts'
 import { encodeCursor } from '../domain/page.ts'
-import { showEvent } from '../http/show-event.ts'
+import { showEvent } from '../domain/events/show-event.ts'
 import type { Connection } from './connection.ts'
 import { FeedMap } from './feed-map.ts'
 

@@ -1,6 +1,6 @@
 import type { Activity } from '@computer/contract'
-import type { ActivityRow } from '../db/database.ts'
-import { showReference } from './show-reference.ts'
+import type { ActivityRow } from '../../db/database.ts'
+import { showReference } from '../show-reference.ts'
 
 /** Activity on the wire, in responses and channels. */
 export function showActivity(row: ActivityRow): Activity {

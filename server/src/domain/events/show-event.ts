@@ -1,5 +1,5 @@
 import type { MachineEvent } from '@computer/contract'
-import type { EventRow } from '../db/database.ts'
+import type { EventRow } from '../../db/database.ts'
 
 /** An event on the wire, in responses and channels. */
 export function showEvent(row: EventRow): MachineEvent {
