@@ -40,6 +40,8 @@ export type Timing = {
   readonly warmRestMs: number
   /** A warm machine is thawed this often, so that its leases and timers do not go stale. */
   readonly warmFreshMs: number
+  /** The receiver of a webhook's message answers within this time. */
+  readonly webhookAnswerMs: number
   readonly stepRetry: Backoff
   readonly captureRetry: Backoff
   readonly removalRetry: Backoff
@@ -72,6 +74,7 @@ export const timing: Timing = {
   warmPollMs: 2_000,
   warmRestMs: 2_000,
   warmFreshMs: 10 * 60_000,
+  webhookAnswerMs: 15_000,
   stepRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },
   captureRetry: { firstMs: 2_000, factor: 4, maxMs: 30_000 },
   removalRetry: { firstMs: 500, factor: 2, maxMs: 30_000 },

@@ -26,6 +26,7 @@ export const testTiming: Timing = {
   warmPollMs: 100,
   warmRestMs: 0,
   warmFreshMs: 60_000,
+  webhookAnswerMs: 15_000,
   stepRetry: retry,
   captureRetry: retry,
   removalRetry: retry,

@@ -5,7 +5,7 @@ import { sweepAccounts } from '../domain/accounts/sweep.ts'
 import { closePeriods } from '../domain/billing/closing.ts'
 import { relabelMachines } from '../domain/billing/labels.ts'
 import { advanceStandings } from '../domain/billing/standings.ts'
-import { sweepDeliveries } from '../domain/webhooks/fan-out.ts'
+import { sweepWebhooks } from '../domain/webhooks/messages.ts'
 import { stopUsedUp } from '../domain/machines/used-up.ts'
 import { forgetOldEvents } from '../domain/billing/provider-events.ts'
 import { compactEgress } from '../domain/previews/egress.ts'
@@ -67,7 +67,7 @@ export async function runWorker(
     every(reconcileEveryMs, () => compactEgress(app.db)),
     every(reconcileEveryMs, () => sweepAccounts(app.db)),
     every(reconcileEveryMs, () => sweepActivity(app.db)),
-    every(reconcileEveryMs, () => sweepDeliveries(app.db)),
+    every(reconcileEveryMs, () => sweepWebhooks(app.db)),
     every(tendEveryMs, () => rollPeriods(app.db)),
     every(tendEveryMs, () => relabelMachines(app)),
     every(reconcileEveryMs, () => closePeriods(app.db)),

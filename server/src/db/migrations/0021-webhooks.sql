@@ -7,9 +7,8 @@ create table webhooks (
   types text[],
   machine_id text references machines,
   disabled_reason text check (disabled_reason in ('user', 'gone', 'failing')),
-  -- Encrypted by the keyring. The former one signs too, for a while after a rotation.
+  -- Encrypted by the keyring. The former one signs too until a time after a rotation, and is erased then.
   secret_sealed bytea not null,
-  secret_version integer not null default 1,
   former_sealed bytea,
   former_until timestamptz,
   -- What was placed up to here has its deliveries.
@@ -33,6 +32,7 @@ create table webhook_deliveries (
   attempts integer not null default 0,
   -- Failures in a row, which a retry by hand begins again.
   failures integer not null default 0,
+  -- While an attempt runs, the end of its claim.
   next_attempt_at timestamptz default clock_timestamp(),
   last_status integer,
   last_error text,
@@ -41,5 +41,5 @@ create table webhook_deliveries (
   unique (webhook_id, message_id),
   check ((next_attempt_at is not null) = (state = 'pending'))
 );
-create index webhook_deliveries_due on webhook_deliveries (next_attempt_at) where state = 'pending';
+create index webhook_deliveries_due on webhook_deliveries (webhook_id, next_attempt_at) where state = 'pending';
 create index webhook_deliveries_of on webhook_deliveries (webhook_id, id);

@@ -12,7 +12,6 @@ export type WebhookTables = {
     machine_id: MachineId | null
     disabled_reason: 'user' | 'gone' | 'failing' | null
     secret_sealed: Buffer
-    secret_version: Generated<number>
     former_sealed: Buffer | null
     former_until: Date | null
     event_position: number

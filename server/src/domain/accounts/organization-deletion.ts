@@ -66,6 +66,7 @@ export async function closeOrganization(
     .where('revoked_at', 'is', null)
     .execute()
   await tx.deleteFrom('budgets').where('organization_id', '=', id).execute()
+  await tx.deleteFrom('webhooks').where('organization_id', '=', id).execute()
   const { name } = await tx
     .updateTable('organizations')
     .set({ deleted_at: sql`now()` })

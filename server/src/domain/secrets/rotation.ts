@@ -1,69 +1,36 @@
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { SecretRow } from '../../db/database.ts'
-import { keyIdOf, open, seal, Unopenable, type Keyring } from './keyring.ts'
+import { keyIdOf, open, seal, type Keyring } from './keyring.ts'
+import { resealAll, type Rotation } from './reseal.ts'
 import { contextOf } from './sets.ts'
 
-export type Rotation = {
-  /** The number of secrets that were encrypted again. */
-  readonly rotated: number
-  /** The secrets that no key of the keyring opens. */
-  readonly unopened: readonly Unopened[]
-}
-export type Unopened = { readonly secret: string; readonly reason: string }
-
-const pageSize = 100
-
 /**
- * Encrypts every secret again with the first key of the keyring, unless it already is. Runs beside the
+ * Encrypts every secret of machines again with the first key of the keyring, unless it already is. Runs beside the
  * server: a secret that is replaced meanwhile is left as it is. Versions do not change, so nothing is
  * delivered to machines.
  */
 export async function rotateSecrets(app: Pick<App, 'db'>, keyring: Keyring): Promise<Rotation> {
-  return untilNone(() => rotateAll(app, keyring))
+  return resealAll<SecretRow>({
+    readPage: (after, limit) => readPage(app, after, limit),
+    reseal: (row) => rotateOne(app, keyring, row),
+    describe: ({ machine_id: machineId, name }) => `${name} of ${machineId}`,
+  })
 }
-
-export async function untilNone(rotate: () => Promise<Rotation>): Promise<Rotation> {
-  for (let rotated = 0; ;) {
-    const pass = await rotate()
-    rotated += pass.rotated
-    // Repeats, because a call that had read the keyring before the new key may have stored a secret.
-    if (pass.rotated === 0) return { ...pass, rotated }
-  }
-}
-
-async function rotateAll(app: Pick<App, 'db'>, keyring: Keyring): Promise<Rotation> {
-  let rotated = 0
-  const unopened: Unopened[] = []
-  for (let after: Position = ['', '']; ;) {
-    const rows = await readPage(app, after)
-    for (const row of rows) {
-      after = [row.machine_id, row.name]
-      if (keyIdOf(row.sealed).equals(keyring[0].id)) continue
-      try {
-        if (await rotateOne(app, keyring, row)) rotated += 1
-      } catch (error) {
-        if (!(error instanceof Unopenable)) throw error
-        unopened.push({ secret: `${row.name} of ${row.machine_id}`, reason: error.message })
-      }
-    }
-    if (rows.length < pageSize) return { rotated, unopened }
-  }
-}
-
-type Position = readonly [machineId: string, name: string]
 
 async function readPage(
   { db }: Pick<App, 'db'>,
-  [machineId, name]: Position,
+  after: SecretRow | null,
+  limit: number,
 ): Promise<SecretRow[]> {
+  const { machine_id: machineId, name } = after ?? { machine_id: '', name: '' }
   return db
     .selectFrom('machine_secrets')
     .selectAll()
     .where(sql<boolean>`(machine_id, name) > (${machineId}, ${name})`)
     .orderBy('machine_id')
     .orderBy('name')
-    .limit(pageSize)
+    .limit(limit)
     .execute()
 }
 
@@ -72,6 +39,7 @@ async function rotateOne(
   keyring: Keyring,
   row: SecretRow,
 ): Promise<boolean> {
+  if (keyIdOf(row.sealed).equals(keyring[0].id)) return false
   const context = contextOf(row)
   const sealed = seal(keyring, open(keyring, row.sealed, context), context)
   const { numUpdatedRows } = await db

@@ -1,90 +1,64 @@
-import { lookup } from 'node:dns'
-import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
-import { plainAddress } from '../../gateway/previews/trusted-proxies.ts'
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { inNetworks } from '../../networks.ts'
 
-/** Networks that are no part of the Internet (IANA special-purpose registries). */
-const special: readonly (readonly [network: string, prefix: number])[] = [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-  ['::', 128],
-  ['::1', 128],
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-  ['5f00::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
-]
+/** Networks that are no part of the Internet, or lead to others (IANA's special-purpose registries). */
+const isSpecial = inNetworks([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '3fff::/20',
+])
+/**
+ * The only part of IPv6 that the Internet uses. Outside are loopback, local and multicast addresses, and those that
+ * contain an IPv4 address which a translator may forward to (NAT64, IPv4-mapped, IPv4-compatible).
+ */
+const isGlobalUnicast = inNetworks(['2000::/3'])
 
-export class AddressRefused extends Error {
-  override name = 'AddressRefused'
+export type AddressRules = {
+  /** Whether a connection may be made to an IP address: any other text may not. */
+  isAllowed(address: string, protocol: string): boolean
+  /** Says why nothing is sent to a URL, as far as that shows without looking up its name. */
+  refusalOf(url: URL): string | undefined
 }
 
-/** Decides which addresses a webhook may reach: those of the Internet, and networks that the operator lists. */
-export class WebhookAddresses {
-  readonly #special = new BlockList()
-  readonly #listed = new BlockList()
-  /** Unencrypted addresses are for networks of the operator alone. */
-  readonly hasListed: boolean
-
-  constructor(listed: readonly string[]) {
-    for (const [network, prefix] of special) addNetwork(this.#special, network, prefix)
-    for (const text of listed) {
-      const [address = '', prefix] = text.split('/')
-      addNetwork(this.#listed, address, prefix === undefined ? undefined : Number(prefix))
-    }
-    this.hasListed = listed.length > 0
-  }
-
-  isListed(address: string): boolean {
-    return check(this.#listed, address)
-  }
-
-  isAllowed(address: string): boolean {
-    const plain = plainAddress(address)
-    return isIP(plain) !== 0 && (this.isListed(plain) || !check(this.#special, plain))
-  }
-
-  /**
-   * Checks the addresses that the connection is made to, so that a name which resolves to others a moment later
-   * gains nothing. A name whose addresses are not all allowed is refused.
-   */
-  readonly lookup: LookupFunction = (hostname, options, done) => {
-    lookup(hostname, { ...options, all: true }, (error, found) => {
-      if (error) return done(error, '', 0)
-      if (found.length === 0 || !found.every(({ address }) => this.isAllowed(address))) {
-        return done(new AddressRefused(`${hostname} leads to a private network`), '', 0)
-      }
-      if (options.all) return done(null, found as never, 0)
-      done(null, found[0]!.address, found[0]!.family)
-    })
+/**
+ * The addresses that webhooks may reach: those of the Internet with https, and those in the networks that the operator
+ * lists also without.
+ */
+export function createAddressRules(networks: readonly string[]): AddressRules {
+  const isListed = inNetworks(networks)
+  const isAllowed = (address: string, protocol: string) =>
+    isListed(address) || (protocol === 'https:' && isPublic(address))
+  return {
+    isAllowed,
+    refusalOf({ hostname, protocol }) {
+      const host = hostname.replace(/^\[(.*)\]$/, '$1')
+      const isPlain = protocol !== 'https:'
+      if (isIP(host) === 0) return isPlain && networks.length === 0 ? needsHttps : undefined
+      if (isAllowed(host, protocol)) return undefined
+      return isPlain && isPublic(host) ? needsHttps : 'the address is in a private network'
+    },
   }
 }
 
-function addNetwork(list: BlockList, network: string, prefix: number | undefined): void {
-  const family = isIPv6(network) ? 'ipv6' : 'ipv4'
-  if (prefix === undefined) list.addAddress(network, family)
-  else list.addSubnet(network, prefix, family)
-}
+const needsHttps = 'the address must begin with https://'
 
-function check(list: BlockList, address: string): boolean {
-  return list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+function isPublic(address: string): boolean {
+  if (isSpecial(address)) return false
+  return isIPv4(address) || (isIPv6(address) && isGlobalUnicast(address))
 }

@@ -1,31 +1,28 @@
 import type { OrganizationId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
-import type { Database, Tx, WebhookRow } from '../../db/database.ts'
-import { showActivity } from '../../http/show-activity.ts'
-import { showEvent } from '../../http/show-event.ts'
-import { newId } from '../../ids.ts'
+import type { Tx, WebhookRow } from '../../db/database.ts'
 import { readActivityAfter, readLastActivity } from '../activity/outbox.ts'
+import { showActivity } from '../activity/show-activity.ts'
 import { readLastPosition, readOrganizationEvents } from '../events/outbox.ts'
+import { showEvent } from '../events/show-event.ts'
+import { insertDeliveries, type Message } from './messages.ts'
 
 const batch = 500
 
-type Message = {
-  readonly id: string
-  readonly machine_id: string
-  readonly type: string
-  readonly occurred_at: string
-}
-
 /**
- * Makes the deliveries of what was placed after a webhook's positions, and moves them on in the same transaction: so each
- * message has one delivery, whenever a worker is killed. Resolves to whether any were made, and to whether there
- * may be more.
+ * Makes the deliveries of what was placed after the positions of one webhook, and moves these on in the same transaction:
+ * so each message has one delivery, whenever a worker is killed. Without an organization it takes a webhook of any.
  */
 export async function fanOut(
   app: Pick<App, 'db'>,
   organizationId: OrganizationId | null,
-): Promise<{ readonly made: number; readonly more: boolean }> {
+): Promise<{
+  /** The number of new deliveries. */
+  readonly made: number
+  /** False when no webhook was behind, so that there is nothing to do. */
+  readonly more: boolean
+}> {
   return app.db.transaction().execute(async (tx) => {
     const webhook = await findBehind(tx, organizationId)
     if (!webhook) return { made: 0, more: false }
@@ -39,7 +36,7 @@ export async function fanOut(
       (webhook.types === null || webhook.types.includes(type)) &&
       (machineId === null || machine_id === machineId)
     const messages = [...events.map(showEvent), ...activity.map(showActivity)].filter(isWanted)
-    if (webhook.disabled_reason === null) await insertDeliveries(tx, webhook, messages)
+    await insertDeliveries(tx, webhook, messages)
     await tx
       .updateTable('webhooks')
       .set({
@@ -52,7 +49,7 @@ export async function fanOut(
   })
 }
 
-/** A webhook whose organization has what it has not read, and that no other worker is at. */
+/** An enabled webhook whose organization has something after its positions, and that no other worker is at. */
 async function findBehind(
   tx: Tx,
   organizationId: OrganizationId | null,
@@ -60,15 +57,16 @@ async function findBehind(
   return tx
     .selectFrom('webhooks as w')
     .selectAll()
+    .where('w.disabled_reason', 'is', null)
     .$if(organizationId !== null, (query) => query.where('w.organization_id', '=', organizationId!))
     .where(
-      sql<boolean>`exists (
+      sql<boolean>`(exists (
         select from machine_events e
         where e.organization_id = w.organization_id and e.position > w.event_position
       ) or exists (
         select from activity a
         where a.organization_id = w.organization_id and a.position > w.activity_position
-      )`,
+      ))`,
     )
     .orderBy('w.id')
     .limit(1)
@@ -81,32 +79,4 @@ async function findBehind(
 function reached(rows: readonly { readonly position: number | null }[], last: number): number {
   const read = rows.at(-1)?.position
   return rows.length === batch && read ? read : Math.max(last, read ?? 0)
-}
-
-export async function insertDeliveries(
-  db: Database,
-  { id }: Pick<WebhookRow, 'id'>,
-  messages: readonly Message[],
-): Promise<void> {
-  if (messages.length === 0) return
-  const rows = messages.map((message) => ({
-    id: newId('whd'),
-    webhook_id: id,
-    message_id: message.id,
-    type: message.type,
-    payload: JSON.stringify({ type: message.type, timestamp: message.occurred_at, data: message }),
-  }))
-  await db
-    .insertInto('webhook_deliveries')
-    .values(rows)
-    .onConflict((known) => known.columns(['webhook_id', 'message_id']).doNothing())
-    .execute()
-}
-
-/** Deletes deliveries that are older than 30 days. */
-export async function sweepDeliveries(db: Database): Promise<void> {
-  await db
-    .deleteFrom('webhook_deliveries')
-    .where('created_at', '<', sql<Date>`now() - interval '30 days'`)
-    .execute()
 }

@@ -1,60 +1,51 @@
 import type { App } from '../../app.ts'
 import type { WebhookRow } from '../../db/database.ts'
-import { Unopenable, type Keyring } from '../secrets/keyring.ts'
-import { untilNone, type Rotation, type Unopened } from '../secrets/rotation.ts'
-import { resealed } from './signature.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+import { resealAll, type Rotation } from '../secrets/reseal.ts'
+import { resealSecrets } from './signature.ts'
 
-const pageSize = 100
-
-/** Encrypts the signing secrets of all webhooks again with the first key of the keyring, beside a server that runs. */
+/**
+ * Encrypts the signing secrets of all webhooks again with the first key of the keyring, unless they already are. Runs
+ * beside the server: a secret that is replaced meanwhile is left as it is.
+ */
 export async function rotateWebhookSecrets(
   app: Pick<App, 'db'>,
   keyring: Keyring,
 ): Promise<Rotation> {
-  return untilNone(() => rotateAll(app, keyring))
+  return resealAll<WebhookRow>({
+    readPage: (after, limit) => readPage(app, after, limit),
+    reseal: (webhook) => rotateOne(app, keyring, webhook),
+    describe: ({ id }) => `the signing secret of ${id}`,
+  })
 }
 
-async function rotateAll(app: Pick<App, 'db'>, keyring: Keyring): Promise<Rotation> {
-  let rotated = 0
-  const unopened: Unopened[] = []
-  for (let after = ''; ;) {
-    const rows = await readPage(app, after)
-    for (const row of rows) {
-      after = row.id
-      try {
-        if (await rotateOne(app, keyring, row)) rotated += 1
-      } catch (error) {
-        if (!(error instanceof Unopenable)) throw error
-        unopened.push({ secret: `the signing secret of ${row.id}`, reason: error.message })
-      }
-    }
-    if (rows.length < pageSize) return { rotated, unopened }
-  }
-}
-
-async function readPage({ db }: Pick<App, 'db'>, after: string): Promise<WebhookRow[]> {
+async function readPage(
+  { db }: Pick<App, 'db'>,
+  after: WebhookRow | null,
+  limit: number,
+): Promise<WebhookRow[]> {
   return db
     .selectFrom('webhooks')
     .selectAll()
-    .where('id', '>', after as WebhookRow['id'])
+    .$if(after !== null, (query) => query.where('id', '>', after!.id))
     .orderBy('id')
-    .limit(pageSize)
+    .limit(limit)
     .execute()
 }
 
-/** Leaves one alone whose secret is replaced meanwhile. */
 async function rotateOne(
   { db }: Pick<App, 'db'>,
   keyring: Keyring,
   webhook: WebhookRow,
 ): Promise<boolean> {
-  const sealed = resealed(keyring, webhook, new Date())
+  const sealed = resealSecrets(keyring, webhook)
   if (!sealed) return false
   const { numUpdatedRows } = await db
     .updateTable('webhooks')
     .set(sealed)
     .where('id', '=', webhook.id)
     .where('secret_sealed', '=', webhook.secret_sealed)
+    .where('former_sealed', 'is not distinct from', webhook.former_sealed)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

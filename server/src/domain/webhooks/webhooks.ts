@@ -12,8 +12,7 @@ import { readLastPosition } from '../events/outbox.ts'
 import { getMachine } from '../find-machine.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
 import { requireKeyring } from '../secrets/secrets.ts'
-import { WebhookAddresses } from './addresses.ts'
-import { refusalOf } from './send.ts'
+import { createAddressRules } from './addresses.ts'
 import { generateSecret, sealSecret } from './signature.ts'
 
 const maxWebhooks = 50
@@ -22,7 +21,10 @@ const formerFor = sql<Date>`clock_timestamp() + interval '24 hours'`
 
 type Created = { readonly webhook: WebhookRow; readonly secret: string }
 
-/** What happens from now on is delivered. The secret is returned this once. */
+/**
+ * What happens from now on is delivered. The secret is returned this once. Called again with the id of an interrupted
+ * call, it gives that webhook a new secret: nobody has received the first.
+ */
 export async function createWebhook(
   app: Pick<App, 'db' | 'config'>,
   actor: Actor,
@@ -34,10 +36,13 @@ export async function createWebhook(
   const secret = generateSecret()
   const webhook = await app.db.transaction().execute(async (tx) => {
     await lockOrganization(tx, actor)
+    const row = { id, organization_id: actor.organizationId }
+    const sealed = sealSecret(keyring, row, secret)
+    const repeated = await replaceSecret(tx, row, sealed)
+    if (repeated) return repeated
     if (machineId !== undefined) await getMachine(tx, actor, machineId)
     await requireFew(tx, actor)
     await audit(tx, actor, 'webhook.created', { id, url })
-    const row = { id, organization_id: actor.organizationId }
     return tx
       .insertInto('webhooks')
       .values({
@@ -45,7 +50,7 @@ export async function createWebhook(
         url,
         types: types ?? null,
         machine_id: machineId ?? null,
-        secret_sealed: sealSecret(keyring, row, secret),
+        secret_sealed: sealed,
         ...(await placesNow(tx)),
       })
       .returningAll()
@@ -54,6 +59,21 @@ export async function createWebhook(
   return { webhook, secret }
 }
 
+async function replaceSecret(
+  tx: Tx,
+  { id, organization_id: organizationId }: Pick<WebhookRow, 'id' | 'organization_id'>,
+  sealed: Buffer,
+): Promise<WebhookRow | undefined> {
+  return tx
+    .updateTable('webhooks')
+    .set({ secret_sealed: sealed })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** The webhooks of the actor's organization, newest first. */
 export async function listWebhooks(db: Database, actor: Actor, page: PageRequest) {
   const rows = db
     .selectFrom('webhooks')
@@ -62,6 +82,7 @@ export async function listWebhooks(db: Database, actor: Actor, page: PageRequest
   return newestFirst('whk', page, rows)
 }
 
+/** Reads a webhook of the actor's organization. Another organization's does not exist. */
 export async function getWebhook(db: Database, actor: Actor, id: WebhookId): Promise<WebhookRow> {
   const webhook = await db
     .selectFrom('webhooks')
@@ -87,11 +108,12 @@ export async function updateWebhook(
     return tx
       .updateTable('webhooks')
       .set({
-        ...(url !== undefined && { url }),
+        // No answer of a new address has failed yet.
+        ...(url !== undefined && { url, failing_since: null }),
         ...(types !== undefined && { types }),
         ...(enabled === false && { disabled_reason: before.disabled_reason ?? 'user' }),
         ...(isEnabling && { disabled_reason: null, failing_since: null, ...(await placesNow(tx)) }),
-        // So that the row changes in any case.
+        // A body without a field is no change, but an update must set something.
         organization_id: actor.organizationId,
       })
       .where('id', '=', id)
@@ -112,7 +134,7 @@ export async function deleteWebhook(
   })
 }
 
-/** Makes a new secret. The one before it signs too for a day, and the one before that no more. */
+/** Makes a new secret. For 24 hours the one before it signs too, and the one before that no more. */
 export async function rotateWebhook(
   app: Pick<App, 'db' | 'config'>,
   actor: Actor,
@@ -127,7 +149,6 @@ export async function rotateWebhook(
       .updateTable('webhooks')
       .set({
         secret_sealed: sealSecret(keyring, before, secret),
-        secret_version: before.secret_version + 1,
         former_sealed: before.secret_sealed,
         former_until: formerFor,
       })
@@ -138,6 +159,7 @@ export async function rotateWebhook(
   return { webhook, secret }
 }
 
+/** Reads a webhook of the actor's organization and keeps it as it is until the transaction ends. */
 export async function lockWebhook(tx: Tx, actor: Actor, id: WebhookId): Promise<WebhookRow> {
   const webhook = await tx
     .selectFrom('webhooks')
@@ -151,7 +173,7 @@ export async function lockWebhook(tx: Tx, actor: Actor, id: WebhookId): Promise<
 }
 
 function requireReachable({ webhookNetworks }: Pick<Config, 'webhookNetworks'>, url: string): void {
-  const refusal = refusalOf(new WebhookAddresses(webhookNetworks), new URL(url))
+  const refusal = createAddressRules(webhookNetworks).refusalOf(new URL(url))
   if (refusal !== undefined) throw invalid(`url: ${refusal}`, [{ field: 'url', message: refusal }])
 }
 

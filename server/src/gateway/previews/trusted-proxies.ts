@@ -1,23 +1,18 @@
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { isIP } from 'node:net'
+import { inNetworks } from '../../networks.ts'
 import { splitList } from './headers.ts'
 
 /** The operator's proxies, whose x-forwarded-for is trusted. */
 export class TrustedProxies {
-  readonly #list = new BlockList()
+  readonly #isTrusted: (address: string) => boolean
 
   constructor(networks: readonly string[]) {
-    for (const network of networks) {
-      const [address = '', prefix] = network.split('/')
-      const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-      if (prefix === undefined) this.#list.addAddress(address, family)
-      else this.#list.addSubnet(address, Number(prefix), family)
-    }
+    this.#isTrusted = inNetworks(networks)
   }
 
   has(address: string | undefined): boolean {
-    if (address === undefined || isIP(address) === 0) return false
-    return this.#list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+    return address !== undefined && this.#isTrusted(address)
   }
 
   /** The nearest address that is not a trusted proxy. */
