@@ -1,4 +1,4 @@
-import { ApiError, type Computer } from '@computer/sdk'
+import { ApiError } from '@computer/sdk'
 import { createHmac, randomBytes } from 'node:crypto'
 import { connect } from '../../client.ts'
 import { clientCommand, examples } from '../../command.ts'
@@ -25,23 +25,20 @@ ${examples('computer webhooks listen --forward-to http://127.0.0.1:3000/hook')}`
     if (!URL.canParse(forwardTo)) {
       throw new ApiError('invalid_request', `${JSON.stringify(forwardTo)} is no address`)
     }
+    const [events, activity] = [computer.events.subscribe(), computer.activity.subscribe()]
+    await Promise.all([events.ready, activity.ready])
     console.error(printable(`Forwarding to ${forwardTo}. Signing secret: ${secret}`))
-    const forward = async (message: Message) => {
-      if (types && !types.includes(message.type)) return
-      const outcome = await send(forwardTo, secret, message)
-      console.log(printable(`${message.occurredAt}  ${message.type.padEnd(26)}  ${outcome}`))
+    const forward = async (log: AsyncIterable<Message & { readonly cursor: string }>) => {
+      for await (const { cursor: _, ...message } of log) {
+        if (types && !types.includes(message.type)) continue
+        const outcome = await send(forwardTo, secret, message)
+        console.log(printable(`${message.occurredAt}  ${message.type.padEnd(26)}  ${outcome}`))
+      }
     }
-    await Promise.all([follow(computer.events, forward), follow(computer.activity, forward)])
+    await Promise.all([forward(events), forward(activity)])
   })
 
 type Message = { readonly id: string; readonly type: string; readonly occurredAt: string }
-
-async function follow(
-  log: Computer['events'] | Computer['activity'],
-  forward: (message: Message) => Promise<void>,
-): Promise<void> {
-  for await (const { cursor: _, ...message } of log.subscribe()) await forward(message)
-}
 
 /** The status of the answer, or why there is none. */
 async function send(url: string, secret: string, message: Message): Promise<string> {
