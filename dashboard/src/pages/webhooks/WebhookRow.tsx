@@ -14,7 +14,7 @@ export function WebhookRow({ webhook }: { readonly webhook: Webhook }) {
   const params = { webhookId: id }
   return (
     <Row>
-      <Cell className="max-w-64">
+      <Cell className="max-w-72">
         <bdi className="block truncate font-medium" title={url}>
           {url}
         </bdi>

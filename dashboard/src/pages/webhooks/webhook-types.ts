@@ -1,44 +1,39 @@
 import { machineEventTypes } from '@computer/sdk/tables'
 
 /** The types that a webhook can be limited to. The server accepts others too: new ones may appear. */
-export const typeGroups: readonly {
-  readonly title: string
-  readonly types: readonly string[]
-}[] = [
-  {
-    title: 'Machine events',
-    types: machineEventTypes,
-  },
-  {
-    title: 'Activity',
-    types: [
-      'command.run',
-      'process.started',
-      'process.written',
-      'process.signalled',
-      'terminal.opened',
-      'terminal.killed',
-      'file.written',
-      'file.moved',
-      'file.deleted',
-      'archive.written',
-      'mouse.moved',
-      'mouse.clicked',
-      'mouse.dragged',
-      'mouse.scrolled',
-      'keyboard.typed',
-      'keyboard.pressed',
-      'clipboard.written',
-      'display.resized',
-      'viewer.input',
-      'control.taken',
-      'port.published',
-      'port.unpublished',
-      'secret.stored',
-      'secret.deleted',
-    ],
-  },
-]
+export const typeGroups: readonly { readonly title: string; readonly types: readonly string[] }[] =
+  [
+    { title: 'Machine events', types: machineEventTypes },
+    {
+      title: 'Activity',
+      types: [
+        'command.run',
+        'process.started',
+        'process.written',
+        'process.signalled',
+        'terminal.opened',
+        'terminal.killed',
+        'file.written',
+        'file.moved',
+        'file.deleted',
+        'archive.written',
+        'mouse.moved',
+        'mouse.clicked',
+        'mouse.dragged',
+        'mouse.scrolled',
+        'keyboard.typed',
+        'keyboard.pressed',
+        'clipboard.written',
+        'display.resized',
+        'viewer.input',
+        'control.taken',
+        'port.published',
+        'port.unpublished',
+        'secret.stored',
+        'secret.deleted',
+      ],
+    },
+  ]
 
 const known: ReadonlySet<string> = new Set(typeGroups.flatMap(({ types }) => types))
 
