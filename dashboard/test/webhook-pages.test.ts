@@ -6,7 +6,7 @@ import { violationsOf } from './axe.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
 import { tooWide } from './hostile-answers.ts'
 import { untilRead } from './pages.ts'
-import { receiverEnv, startReceiver } from './webhook-receiver.ts'
+import { receiverEnv, startStatusReceiver } from './webhook-receiver.ts'
 
 /* The pages of webhooks in all their states, with long and hostile texts: for axe, and for a phone. */
 
@@ -62,7 +62,7 @@ for (const theme of ['light', 'dark'] as const) {
 /** A webhook whose receiver has answered once with the status. Resolves to the address of its page. */
 async function subscribe(status: number): Promise<string> {
   const { call } = dashboard.owner
-  const receiver = await startReceiver({ after })
+  const receiver = await startStatusReceiver({ after })
   receiver.status = status
   const url = `${receiver.url}/${'long'.repeat(60)}`
   const { body } = await call('POST', '/v1/webhooks', { url, types: [hostile, 'long'.repeat(16)] })
