@@ -40,6 +40,7 @@ const soaks: Readonly<
     hours: 0.5,
   },
   guard: { files: ['guest-agent/test/stale-guard.test.ts', 'e2e/stale-guard.test.ts'], hours: 3 },
+  webhooks: { files: ['server/test/webhooks-kills.test.ts'], hours: 1 },
   leases: { files: ['e2e/leases/leases.test.ts'], hours: 6 },
 }
 

@@ -16,6 +16,7 @@ const small = {
   billing: { cases: 1_000, years: 1 },
   races: { rounds: 10 },
   guard: { rounds: 500, pages: 150 },
+  webhooks: { deliveries: 1_500, kills: 3 },
 }
 export type SoakName = keyof typeof small
 
@@ -32,6 +33,7 @@ const full: typeof small = {
   billing: { cases: 100_000, years: 50 },
   races: { rounds: 200 },
   guard: { rounds: 10_000, pages: 10_000 },
+  webhooks: { deliveries: 100_000, kills: 50 },
 }
 
 /** Sizes of this run: COMPUTER_SOAK is `full` in `npm run soak`, COMPUTER_SOAK_SIZE overrides one, as JSON. */

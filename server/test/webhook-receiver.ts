@@ -11,26 +11,35 @@ export type Received = {
   readonly type: string
 }
 
+type Answer = (response: ServerResponse, count: number, message: Received) => void
+
 /** A receiver on loopback that answers as the test says, and keeps what it gets. */
-export async function startReceiver(
-  t: Lifetime,
-  answer: (response: ServerResponse, count: number) => void = (response) => response.end(),
-) {
+export async function startReceiver(t: Lifetime, answer: Answer = (response) => response.end()) {
   const received: Received[] = []
+  const { url } = await startAnswering(t, (response, count, message) => {
+    received.push(message)
+    answer(response, count, message)
+  })
+  return { received, url }
+}
+
+/** A receiver on loopback that keeps nothing. */
+export async function startAnswering(t: Lifetime, answer: Answer): Promise<{ url: string }> {
+  let count = 0
   const http = createHttpServer((request, response) => {
     let payload = ''
     request.setEncoding('utf8').on('data', (text: string) => (payload += text))
     request.once('end', () => {
       const { type } = JSON.parse(payload) as { type: string }
-      received.push({ headers: request.headers as Received['headers'], payload, type })
-      answer(response, received.length)
+      count += 1
+      answer(response, count, { headers: request.headers as Received['headers'], payload, type })
     })
   })
   t.after(() => {
     http.closeAllConnections()
     http.close()
   })
-  return { received, url: `${await listenOnLoopback(http)}/hook` }
+  return { url: `${await listenOnLoopback(http)}/hook` }
 }
 
 /**
