@@ -43,11 +43,12 @@ test('a person creates, tests, changes, rotates and deletes a webhook', async (t
     ),
   )
   const since = new Date(0).toISOString()
+  const before = received.length
   assert.equal(
     await signedIn('replay', webhook.id, '--since', since),
     '1 messages are sent again\n',
   )
-  await eventually('it is replayed', async () => received.length === 3)
+  await eventually('it is replayed', async () => received.length > before)
   for (const message of received) assert.equal(verify(secret, message).data.id, failed.message_id)
 
   const other = (await signedIn('rotate', webhook.id)).trim()
