@@ -33,6 +33,7 @@ import { bench as pictureAfterAction } from './rows/s25-picture-after-action.ts'
 import { bench as usageSummary } from './rows/s27-usage-summary.ts'
 import { bench as roomToRun } from './rows/s28-room-to-run.ts'
 import { bench as guard } from './rows/s29-guard.ts'
+import { bench as webhooks } from './rows/s30-webhooks.ts'
 import type { Bench, BenchContext, Row } from './row.ts'
 import type { Run } from './rounds.ts'
 import { openServer } from './server.ts'
@@ -77,6 +78,7 @@ const benches: readonly Bench[] = [
   usageSummary,
   roomToRun,
   guard,
+  webhooks,
   firstPicture,
   attacks,
   hostileAgent,

@@ -7,7 +7,11 @@ import { startRealServer, type RealServer } from '../e2e/harness/server.ts'
 /** The measured server. The baselines use the engine of its data folder, on this host. */
 type BenchServer = AsyncDisposable & Pick<RealServer, 'api' | 'dataDir'>
 
-const options = { previewDomain: 'preview.test', trustProxy: '127.0.0.1' }
+const options = {
+  previewDomain: 'preview.test',
+  trustProxy: '127.0.0.1',
+  webhookNetworks: '127.0.0.1',
+}
 
 /** Another server, whose creates find a machine that was booted in advance. */
 export function openServerWithPool(): Promise<RealServer> {

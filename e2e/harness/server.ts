@@ -40,6 +40,8 @@ export type RealServer = AsyncDisposable & {
 export type ServerOptions = {
   readonly previewDomain?: string
   readonly trustProxy?: string
+  /** Networks that webhooks may reach. */
+  readonly webhookNetworks?: string
   /** The pool of machines that are booted in advance; otherwise that of every server. */
   readonly warmMachines?: number
 }
@@ -62,6 +64,7 @@ export async function startRealServer(options: ServerOptions = {}): Promise<Real
         COMPUTER_WARM_MACHINES: String(options.warmMachines),
       }),
       ...(options.trustProxy && { COMPUTER_TRUST_PROXY: options.trustProxy }),
+      ...(options.webhookNetworks && { COMPUTER_WEBHOOK_NETWORKS: options.webhookNetworks }),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
