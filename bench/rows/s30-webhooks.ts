@@ -86,17 +86,7 @@ async function openLog({ api, dataDir }: BenchContext, stack: AsyncDisposableSta
 /** A webhook of the organization, and its receiver, which verifies what it gets. */
 async function openReceiver(context: BenchContext, stack: AsyncDisposableStack) {
   const waiting = new Map<string, (arrival: Arrival) => void>()
-  let webhook: Webhook
-  const http = createServer((request, response) => {
-    const at = performance.now()
-    let payload = ''
-    request.setEncoding('utf8').on('data', (text: string) => (payload += text))
-    request.once('end', () => {
-      response.writeHead(204).end()
-      const id = String(request.headers['webhook-id'])
-      waiting.get(id)?.({ at, wrong: check(webhook, id, request.headers, payload) })
-    })
-  })
+  const http = createServer()
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
   stack.defer(() => {
@@ -108,7 +98,17 @@ async function openReceiver(context: BenchContext, stack: AsyncDisposableStack) 
   const body = { url: `http://127.0.0.1:${port}/`, types: ['machine.updated'] }
   const created = await owner.ok<{ id: string; secret: string }>('POST', '/v1/webhooks', body)
   stack.defer(() => owner.ok('DELETE', `/v1/webhooks/${created.id}`))
-  webhook = new Webhook(created.secret)
+  const webhook = new Webhook(created.secret)
+  http.on('request', (request, response) => {
+    const at = performance.now()
+    let payload = ''
+    request.setEncoding('utf8').on('data', (text: string) => (payload += text))
+    request.once('end', () => {
+      response.writeHead(204).end()
+      const id = String(request.headers['webhook-id'])
+      waiting.get(id)?.({ at, wrong: check(webhook, id, request.headers, payload) })
+    })
+  })
   return (id: string) => {
     const { promise, resolve } = Promise.withResolvers<Arrival>()
     waiting.set(id, resolve)
