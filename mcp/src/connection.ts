@@ -17,6 +17,8 @@ export type View = {
   /** The size of the display in the last picture. */
   readonly display: Size
   readonly guard: ScreenGuard
+  /** By performance.now. */
+  readonly shownAtMs: number
 }
 
 /** The state of one MCP client. Disposing of it releases the mouse and keyboard of every machine. */

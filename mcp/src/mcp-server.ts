@@ -40,7 +40,8 @@ export function createMcpServer(connection: Connection, options: Offer): McpServ
     }
     server.registerTool(name, config, async (args, { mcpReq }) => {
       using _ = keepAlive(mcpReq, progressEveryMs)
-      return await runTool(tool, { connection, signal: mcpReq.signal }, args)
+      const arrivedAtMs = performance.now()
+      return await runTool(tool, { connection, arrivedAtMs, signal: mcpReq.signal }, args)
     })
   }
   return server

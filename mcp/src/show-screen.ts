@@ -28,7 +28,8 @@ export async function showScreen({ connection, signal }: ToolCall, machine: Mach
   const { width, height } = shot.display
   const guard = new ScreenGuard()
   guard.show(shot)
-  connection.views.set(machine.id, { display: { width, height }, guard })
+  const shownAtMs = performance.now()
+  connection.views.set(machine.id, { display: { width, height }, guard, shownAtMs })
   const size = `${shown.width}x${shown.height}`
   const isScaled = scaledSize(shot.display).width !== width
   const scaleNote = isScaled ? `, scaled down from a display of ${width}x${height}` : ''

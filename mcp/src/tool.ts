@@ -26,6 +26,8 @@ type Content = CallToolResult['content'][number]
 export type ToolResult = string | readonly Content[]
 export type ToolCall = {
   readonly connection: Connection
+  /** By performance.now: the model had chosen it by then. */
+  readonly arrivedAtMs: number
   /** Aborted when the client cancels the call. */
   readonly signal: AbortSignal
 }

@@ -136,7 +136,7 @@ test('input on a screen that has changed is not done, and the model is shown the
   assert.match(await mcp.ok(...click), /Clicked/)
 
   const careless = await connectHere(t, { apiKey, baseUrl, guard: false })
-  await mcp.connection.leases[Symbol.asyncDispose]()
+  await mcp.connection[Symbol.asyncDispose]()
   await careless.ok('screenshot', { machine })
   await change()
   assert.match(await careless.ok(...click), /Clicked/)

@@ -141,10 +141,18 @@ async function act(
   }
 }
 
-/** The condition that nothing has changed, at a point or where the pointer is, since the last picture. */
-function guard({ connection, signal }: ToolCall, { id }: Machine, point?: Point): InputOptions {
+/**
+ * The condition that nothing has changed, at a point or where the pointer is, since the last picture. Of calls that a
+ * model makes in parallel only the first has it: the picture after it is none that the others were chosen from.
+ */
+function guard(
+  { connection, arrivedAtMs, signal }: ToolCall,
+  { id }: Machine,
+  point?: Point,
+): InputOptions {
   const view = connection.isGuarded ? connection.views.get(id) : undefined
-  return { ...view?.guard.options(point), signal }
+  const isChosenFrom = view !== undefined && view.shownAtMs <= arrivedAtMs
+  return { ...(isChosenFrom && view.guard.options(point)), signal }
 }
 
 /** Maps points of the last screenshot to the display, unless its size has changed since. */
