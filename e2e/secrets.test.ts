@@ -126,7 +126,9 @@ test('keys rotate while secrets are stored and delivered', async () => {
 
 test('the value is in no capture, no other machine and nowhere else outside of its machine', async () => {
   const disks = createDiskSteps(server.api)
-  await run(`echo ${control} > note; sync`)
+  // Not by a command, because the activity log has those.
+  await server.api.ok('PUT', path('files/content'), { path: 'note', content: `${control}\n` })
+  await run('sync')
   const { id: snapshotId } = await server.api.ok('POST', '/v1/snapshots', { machine_id: id })
   assert.equal((await disks.settled(snapshotId)).state, 'ready')
   const { id: templateId } = await server.api.ok('POST', '/v1/templates', {

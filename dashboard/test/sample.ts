@@ -44,7 +44,6 @@ export async function addSampleData({
     machine_id: research.id,
   })
   await call('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: false })
-  await create(`/v1/webhooks/${webhook.id}/test`, {})
   return { research, checkout, idle, webhook }
 
   /** Leaves activity: a run of inputs, and a command. */
