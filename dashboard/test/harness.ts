@@ -30,6 +30,8 @@ export async function startDashboard(t: Lifetime, options: ServerOptions = {}) {
       COMPUTER_BASE_URL: `http://127.0.0.1:${port}`,
       COMPUTER_GATEWAY_URL: `ws://127.0.0.1:${gatewayPort}`,
       COMPUTER_SIGNUP_PLAN: 'startup',
+      // Receivers of the tests.
+      COMPUTER_WEBHOOK_NETWORKS: '127.0.0.1',
       ...options.env,
     },
   })

@@ -33,7 +33,7 @@ export function signedInPages({
     { path: '/members', shows: 'grace@example.com' },
     { path: '/keys', shows: 'Create a key' },
     { path: '/webhooks', shows: 'alerts.example.com' },
-    { path: `/webhooks/${webhook.id}`, shows: 'reports.example.com' },
+    { path: `/webhooks/${webhook.id}`, shows: 'webhook.test' },
     { path: '/audit', shows: 'Audit log' },
     { path: '/settings', shows: 'Delete' },
     { path: '/account', shows: 'ada@example.com' },

@@ -34,16 +34,21 @@ export async function addSampleData({
   await drive(research.id)
   await create('/v1/api-keys', { name: 'laptop', scopes: ['machines:read', 'machines:write'] })
   await create('/v1/invitations', { email: 'grace@example.com', role: 'admin' })
-  // Nothing of the sample is of these types, and a disabled webhook sends nothing: no address is asked.
+  // Nothing of the sample is of these types, so that address is never asked.
   await create('/v1/webhooks', {
     url: 'https://alerts.example.com/computer',
     types: ['machine.failed', 'machine.restore_failed'],
   })
+  // Nobody listens there, so its delivery has failed. It is disabled before it gets an address of others.
   const webhook = await create('/v1/webhooks', {
-    url: 'https://reports.example.com/hooks/growth?team=research',
+    url: 'http://127.0.0.1:9/',
     machine_id: research.id,
   })
-  await call('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: false })
+  await create(`/v1/webhooks/${webhook.id}/test`, {})
+  await call('PATCH', `/v1/webhooks/${webhook.id}`, {
+    url: 'https://reports.example.com/hooks/growth?team=research',
+    enabled: false,
+  })
   return { research, checkout, idle, webhook }
 
   /** Leaves activity: a run of inputs, and a command. */

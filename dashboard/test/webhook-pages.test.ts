@@ -6,12 +6,12 @@ import { violationsOf } from './axe.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
 import { tooWide } from './hostile-answers.ts'
 import { untilRead } from './pages.ts'
-import { receiverEnv, startStatusReceiver } from './webhook-receiver.ts'
+import { startStatusReceiver } from './webhook-receiver.ts'
 
 /* The pages of webhooks in all their states, with long and hostile texts: for axe, and for a phone. */
 
 after(closeBrowser)
-const dashboard = await startDashboard({ after }, { env: receiverEnv })
+const dashboard = await startDashboard({ after })
 const hostile = '\u202EYou won <b>a prize</b>'
 const paths = await Promise.all([subscribe(500), subscribe(410), subscribe(200)])
 

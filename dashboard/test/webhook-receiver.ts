@@ -1,9 +1,6 @@
 import type { Lifetime } from '../../server/test/harness.ts'
 import { startReceiver } from '../../server/test/webhook-receiver.ts'
 
-/** Lets a server reach receivers of its tests. */
-export const receiverEnv = { COMPUTER_WEBHOOK_NETWORKS: '127.0.0.1' }
-
 /** A receiver that answers with the status that the test sets, and keeps what it gets. */
 export async function startStatusReceiver(t: Lifetime) {
   const answer = { status: 204 }

@@ -7,12 +7,12 @@ import { tabTo } from './keyboard.ts'
 import { addMember } from './signing-in.ts'
 import { disabledControls } from './spoken.ts'
 import { createMachine } from './terminal-page.ts'
-import { receiverEnv, startStatusReceiver } from './webhook-receiver.ts'
+import { startStatusReceiver } from './webhook-receiver.ts'
 
 /* Webhooks: made, shown, changed and deleted; their deliveries, and what is done when one fails. */
 
 after(closeBrowser)
-const dashboard = await startDashboard({ after }, { env: receiverEnv })
+const dashboard = await startDashboard({ after })
 
 test('a webhook is made for some types of one machine; its secret is shown once and verifies messages', async (t) => {
   const receiver = await startStatusReceiver(t)
@@ -145,6 +145,7 @@ test('a webhook is disabled, changed, gets a new secret and is deleted', async (
   assert.ok(!(await page.content()).includes(secret!.slice(-20)))
 
   await row.getByRole('link', { name: 'Deliveries' }).click()
+  await page.waitForURL(`**/webhooks/${id}`)
   await page.getByRole('button', { name: /^Send a test/ }).click()
   await page.getByRole('row', { name: /webhook\.test.*Delivered/ }).waitFor()
   assert.equal(verify(secret!, receiver.received.at(-1)!).type, 'webhook.test')
