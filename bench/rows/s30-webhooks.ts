@@ -144,7 +144,7 @@ function pollEvents({ api }: BenchContext, machineId: string) {
   }
 }
 
-/** What never comes is wrong, and ends the wait. */
+/** A message that never comes is a wrong one, and ends the wait. */
 async function within(arrival: Promise<Arrival>, problem: string): Promise<Arrival> {
   const ended = new AbortController()
   const never = delay(30_000, undefined, { signal: ended.signal }).then(() => ({

@@ -43,7 +43,7 @@ export const GuestAction = z.discriminatedUnion('type', [
 ])
 export type GuestAction = z.infer<typeof GuestAction>
 
-/** What the caller saw when it chose the input. `strict` allows no difference around the point. */
+/** The screenshot from which the caller chose the input. `strict` allows no difference around the point. */
 export const GuestSeen = z.strictObject({
   screenshot: ScreenshotId,
   strict: z.boolean().default(false),

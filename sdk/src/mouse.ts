@@ -51,20 +51,19 @@ export class Mouse {
   }
 
   /** Drags to a point with a button held, from the current pointer position or from `from`. */
-  async drag(to: Point, options: Omit<Drag, 'to'> & InputOptions = {}): Promise<void> {
-    const { signal, ifScreenshot, tolerance, ...rest } = options
-    const call = { signal, ifScreenshot, tolerance }
-    await this.#input.send(`POST ${at}/drag`, { to, ...rest }, call)
+  async drag(
+    to: Point,
+    { from, button, steps, ...options }: Omit<Drag, 'to'> & InputOptions = {},
+  ): Promise<void> {
+    await this.#input.send(`POST ${at}/drag`, { to, from, button, steps }, options)
   }
 
   /** Turns the wheel by `amount` notches, at a point or at the current pointer position. */
   async scroll(
     direction: Scroll['direction'],
-    options: Omit<Scroll, 'direction'> & InputOptions = {},
+    { amount, at: point, ...options }: Omit<Scroll, 'direction'> & InputOptions = {},
   ): Promise<void> {
-    const { signal, ifScreenshot, tolerance, ...rest } = options
-    const call = { signal, ifScreenshot, tolerance }
-    await this.#input.send(`POST ${at}/scroll`, { direction, ...rest }, call)
+    await this.#input.send(`POST ${at}/scroll`, { direction, amount, at: point }, options)
   }
 }
 

@@ -1,6 +1,7 @@
-import type { Activity, Machine } from '@computer/sdk'
+import type { Activity } from '@computer/sdk'
 import { connect, findMachine } from '../client.ts'
 import { clientCommand, examples, parseCount } from '../command.ts'
+import { newest } from '../newest.ts'
 import { writeJson } from '../output.ts'
 import { printable } from '../text.ts'
 
@@ -24,7 +25,7 @@ ${examples('computer activity first', 'computer activity first --type command.ru
     const log = machine.activity.subscribe()
     // From here on nothing is missed; what was just written may be shown twice, and is not.
     if (follow) await log.ready
-    const past = await newest(machine, limit, type)
+    const past = await newest(machine.activity.list({ type, limit: Math.min(limit, 100) }), limit)
     for (const entry of past) show(entry)
     if (!follow) return
     const shown = new Set(past.map(({ id }) => id))
@@ -32,20 +33,6 @@ ${examples('computer activity first', 'computer activity first --type command.ru
       if (isWanted(entry) && !shown.has(entry.id)) show(entry)
     }
   })
-
-/** The newest `count` entries, oldest first. */
-async function newest(
-  { activity: log }: Machine,
-  count: number,
-  type: string[] | undefined,
-): Promise<Activity[]> {
-  const found: Activity[] = []
-  for await (const entry of log.list({ type, limit: Math.min(count, 100) })) {
-    found.unshift(entry)
-    if (found.length === count) break
-  }
-  return found
-}
 
 function lineOf({ occurredAt, type, actor, data }: Activity): string {
   const details = Object.entries(data).map(([name, value]) => `${name}=${show(value)}`)

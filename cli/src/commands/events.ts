@@ -1,6 +1,7 @@
-import { ApiError, type Machine, type MachineEvent } from '@computer/sdk'
+import { ApiError, type MachineEvent } from '@computer/sdk'
 import { connect, findMachine } from '../client.ts'
 import { clientCommand, examples, parseCount } from '../command.ts'
+import { newest } from '../newest.ts'
 import { writeJson } from '../output.ts'
 import { printable } from '../text.ts'
 
@@ -26,22 +27,15 @@ ${examples('computer events first', 'computer events --follow --json | jq .type'
       return
     }
     const machine = await findMachine(computer, ref)
-    const past = await newest(machine, options.limit)
+    const past = await newest(
+      machine.events.list({ limit: Math.min(options.limit, 100) }),
+      options.limit,
+    )
     for (const event of past) show(event)
     if (!options.follow) return
     const afterSequence = past.at(-1)?.sequence
     for await (const event of machine.events.subscribe({ afterSequence })) show(event)
   })
-
-/** The newest `count` events, oldest first. */
-async function newest({ events: log }: Machine, count: number): Promise<MachineEvent[]> {
-  const found: MachineEvent[] = []
-  for await (const event of log.list({ limit: Math.min(count, 100) })) {
-    found.unshift(event)
-    if (found.length === count) break
-  }
-  return found
-}
 
 function lineOf(event: MachineEvent, namesMachine: boolean): string {
   const { occurredAt, machineId, type, fromState, toState, message } = event

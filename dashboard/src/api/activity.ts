@@ -4,7 +4,7 @@ import { addOlderPage, joinLogs, readNewest, type Log } from './log.ts'
 import { machineHandle } from './machines.ts'
 import { queryClient } from './query-client.ts'
 
-/** What was done with a machine, as far as it is loaded. */
+/** The activity of a machine, as far as it is loaded. */
 export type ActivityLog = Log<Activity>
 
 const pageSize = 100

@@ -31,7 +31,7 @@ export async function followEvents(signal: AbortSignal): Promise<void> {
   signal.addEventListener('abort', watchSilence(), { once: true })
   const feed = {
     subscribe: () => computer.events.subscribe({ signal, onTick: heard }),
-    // What changed before the first subscription did so since the page has opened, and much of that was read since.
+    // Only since the page has opened can something have changed before the first subscription, and the page has read much of it.
     onReady: (isFirst: boolean) =>
       void queryClient.invalidateQueries(isFirst ? { predicate: isKeptCurrent } : {}),
     onEntry: (event: OrganizationEvent) => {

@@ -1,17 +1,16 @@
-import { channels, MachineId, tick } from '@computer/contract'
+import { channels, MachineId } from '@computer/contract'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import type { ActivityRow } from '../db/database.ts'
 import { readLastActivity, readActivityAfter } from '../domain/activity/outbox.ts'
 import { getMachine } from '../domain/find-machine.ts'
-import { decodeCursor, encodeCursor } from '../domain/page.ts'
+import { encodeCursor } from '../domain/page.ts'
 import { showActivity } from '../domain/activity/show-activity.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
 import type { Connection } from './connection.ts'
 import { FeedMap } from './feed-map.ts'
-
-const AfterQuery = z.strictObject({ after: z.string().min(1).max(100).optional() })
+import { AfterQuery, startOf, tellStart } from './feed-start.ts'
 
 /**
  * What is done with a machine, or with any of an organization, one entry per text frame with its cursor, in order. A client that names the last cursor
@@ -27,11 +26,10 @@ export function mountActivityChannels(
   // The organization is named, and its machines that are followed are few.
   const unsubscribe = app.changes.subscribe(() => feeds.wakeAll(), 'activity')
 
-  const startOf = async (after: string | undefined) =>
-    after === undefined ? readLastActivity(app.db) : Number(decodeCursor(after, /^\d{1,15}$/))
+  const readLast = () => readLastActivity(app.db)
 
   const follow = (connection: Connection, where: Where, after: number) => {
-    connection.sendControl({ ...tick, cursor: encodeCursor(String(after)) })
+    tellStart(connection, after)
     return feeds.follow(where.machineId ?? where.organizationId, connection, after, {
       read: (from, limit) => readActivityAfter(app.db, where, from, limit),
       cursorOf: (row) => row.position!,
@@ -46,7 +44,12 @@ export function mountActivityChannels(
     admit: async (actor, { params, query }) => {
       const { id: machineId } = await getMachine(app.db, actor, params.machine_id)
       const { organizationId } = actor
-      return { machineId, sessionId: null, organizationId, after: await startOf(query.after) }
+      return {
+        machineId,
+        sessionId: null,
+        organizationId,
+        after: await startOf(query.after, readLast),
+      }
     },
     open: (connection, { machineId, organizationId, after }) =>
       follow(connection, { machineId, organizationId }, after),
@@ -59,7 +62,7 @@ export function mountActivityChannels(
       machineId: null,
       sessionId: null,
       organizationId,
-      after: await startOf(query.after),
+      after: await startOf(query.after, readLast),
     }),
     open: (connection, { organizationId, after }) =>
       follow(connection, { machineId: null, organizationId }, after),

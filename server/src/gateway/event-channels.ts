@@ -1,12 +1,12 @@
-import { channels, MachineId, tick } from '@computer/contract'
+import { channels, MachineId } from '@computer/contract'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import { readLastPosition, readLastSequence } from '../domain/events/outbox.ts'
 import { getMachine } from '../domain/find-machine.ts'
-import { decodeCursor, encodeCursor } from '../domain/page.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
 import type { EventFeedRegistry } from './event-feed-registry.ts'
+import { AfterQuery, startOf, tellStart } from './feed-start.ts'
 
 /**
  * One event per text frame, in order. A client that names the last event it received gets everything
@@ -39,18 +39,15 @@ export function mountEventChannels(
 
   mountChannel(http, context, channels.organizationEvents, {
     params: z.object({}),
-    query: z.strictObject({ after: z.string().min(1).max(100).optional() }),
+    query: AfterQuery,
     admit: async (actor, { query }) => ({
       machineId: null,
       sessionId: null,
       organizationId: actor.organizationId,
-      after:
-        query.after === undefined
-          ? await readLastPosition(app.db)
-          : Number(decodeCursor(query.after, /^\d{1,15}$/)),
+      after: await startOf(query.after, () => readLastPosition(app.db)),
     }),
     open: (connection, { organizationId, after }) => {
-      connection.sendControl({ ...tick, cursor: encodeCursor(String(after)) })
+      tellStart(connection, after)
       return feeds.followOrganization(connection, organizationId, after)
     },
   })

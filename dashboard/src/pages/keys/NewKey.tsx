@@ -1,6 +1,4 @@
-import { Button } from '../../ui/Button.tsx'
-import { Code } from '../../ui/Code.tsx'
-import { DialogButtons } from '../../ui/Dialog.tsx'
+import { ShownOnce } from '../../ui/ShownOnce.tsx'
 
 /** The secret of a key that has just been made. It is not shown again. */
 export function NewKey({
@@ -11,18 +9,14 @@ export function NewKey({
   readonly onClose: () => void
 }) {
   return (
-    <div className="space-y-4">
-      <Code text={secret} label="API key" />
-      <div>
-        <p className="mb-1 text-[13px] font-medium">Try it in a shell</p>
-        <Code text={shellLines(secret)} label="lines for a shell" />
-      </div>
-      <DialogButtons>
-        <Button look="primary" onClick={onClose}>
-          Done
-        </Button>
-      </DialogButtons>
-    </div>
+    <ShownOnce
+      secret={secret}
+      label="API key"
+      use="Try it in a shell"
+      lines={shellLines(secret)}
+      linesLabel="lines for a shell"
+      onClose={onClose}
+    />
   )
 }
 

@@ -3,7 +3,7 @@ import { TextField } from '../../ui/Field.tsx'
 import { RadioCards } from '../../ui/RadioCards.tsx'
 import { typeGroups, type TypeChoice } from './webhook-types.ts'
 
-/** What a webhook sends: everything, or what the person chooses. */
+/** A webhook sends everything, or the types that the person chooses. */
 export function TypeFields({
   choice,
   onChange,

@@ -3,7 +3,7 @@ import { actorKind, isKnownActivity } from './activity-types.ts'
 import { ActivityText } from './ActivityText.tsx'
 import { TimelineRow } from './TimelineRow.tsx'
 
-/** What was done and by whom; inside a run, which says it, without the kind of actor. */
+/** A row says what was done and by whom; inside a run, which says it, without the kind of actor. */
 export function ActivityRow({
   activity,
   isInRun = false,

@@ -8,7 +8,7 @@ import { countIn, shortText } from './strange-text.ts'
 
 type Data = Activity['data']
 
-/** Who did what, as a sentence. The data is a stranger's: it is shown as text, cut to what a row holds. */
+/** A sentence says who did what. The data is a stranger's: it is shown as text, cut to what a row holds. */
 export function ActivityText({ activity }: { readonly activity: Activity }) {
   const { type, actor, data } = activity
   return (

@@ -9,8 +9,8 @@ import { TimelineList } from './TimelineList.tsx'
 import { useTimeline } from './use-timeline.ts'
 
 /**
- * What became of a machine, its events, and who did what with it, its activity, as it happens. The filter is in the
- * address.
+ * The timeline of a machine, as it happens: its events say what became of it, its activity who did what with it. The
+ * filter is in the address.
  */
 export function TimelineTab() {
   const { record } = useMachine()

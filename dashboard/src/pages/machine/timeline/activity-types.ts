@@ -43,7 +43,7 @@ const actorKinds: Readonly<Record<NonNullable<Activity['actor']>['type'], string
   system: 'the server',
 }
 
-/** What an actor is that is no user. */
+/** The kind of an actor that is no user. */
 export function actorKind(actor: Activity['actor']): string {
   return actor === null ? '' : (actorKinds[actor.type] ?? actor.type)
 }

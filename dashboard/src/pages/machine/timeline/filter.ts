@@ -9,7 +9,7 @@ import {
   type ActivityType,
 } from './activity-types.ts'
 
-/** What the timeline shows, as it is in the address: all, one of the two logs, or one type of one of them. */
+/** The address says what the timeline shows: all, one of the two logs, or one type of one of them. */
 export type TimelineFilter = 'all' | 'events' | 'activity' | MachineEventType | ActivityType
 
 /** How a filter reads a log: not at all, whole, or one type of it. */

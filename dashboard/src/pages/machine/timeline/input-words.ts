@@ -28,7 +28,7 @@ const screenNouns = {
   resizes: 'resize',
 }
 
-/** What was done on the live screen in all, such as "40 moves, 3 clicks". */
+/** The input of the live screen, summed up, such as "40 moves, 3 clicks". */
 export function countScreenInput(inputs: readonly Pick<Activity, 'data'>[]): string {
   const counts = Object.entries(screenNouns).flatMap(([kind, noun]) => {
     const count = inputs.reduce((sum, { data }) => sum + countIn(data[kind]), 0)
