@@ -1,16 +1,17 @@
 import packed from '@sparticuz/chromium'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium, type Browser } from 'playwright-core'
 
-/** Starts a headless Chromium on this host, unpacked for this caller alone. */
+/** Starts a headless Chromium on this host. */
 export async function launchChromium(more: readonly string[] = []): Promise<Browser> {
   const folder = await mkdtemp(join(tmpdir(), 'computer-chromium-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
-    const executablePath = await wrap(folder, await unpackInto(folder))
+    const executablePath = await wrap(folder, await ensureUnpacked())
     // Chromium has no sandbox as root; all pages that it loads are ours.
     const args = ['--no-sandbox', '--hide-scrollbars', ...more]
     const browser = await chromium.launch({ executablePath, args })
@@ -46,12 +47,38 @@ async function wrap(folder: string, executable: string): Promise<string> {
   return path
 }
 
+const cacheDir = fileURLToPath(new URL('../../.cache/', import.meta.url))
+
+/**
+ * The program of the installed version. All files of a run share one copy, because it takes a core three
+ * seconds to unpack. It gets its name when it is complete.
+ */
+async function ensureUnpacked(): Promise<string> {
+  const description = new URL('../../package.json', import.meta.resolve('@sparticuz/chromium'))
+  const { version } = JSON.parse(await readFile(description, 'utf8')) as { version: string }
+  const kept = join(cacheDir, `chromium-${version}`)
+  if (!existsSync(kept)) {
+    await mkdir(cacheDir, { recursive: true })
+    const unfinished = await mkdtemp(`${kept}-`)
+    try {
+      await unpackInto(unfinished)
+      // Another process may have been faster.
+      await rename(unfinished, kept).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOTEMPTY') throw error
+      })
+    } finally {
+      await rm(unfinished, { recursive: true, force: true })
+    }
+  }
+  return join(kept, 'chromium')
+}
+
 /** The package unpacks to the temporary folder, where it would accept an incomplete earlier copy. */
-async function unpackInto(folder: string): Promise<string> {
+async function unpackInto(folder: string): Promise<void> {
   const before = process.env['TMPDIR']
   process.env['TMPDIR'] = folder
   try {
-    return await packed.executablePath()
+    await packed.executablePath()
   } finally {
     if (before === undefined) delete process.env['TMPDIR']
     else process.env['TMPDIR'] = before

@@ -121,6 +121,7 @@ export async function startTestServer(
     await changes[Symbol.asyncDispose]()
     await db.destroy()
     await engine[Symbol.asyncDispose]()
+    await server.dropDatabase(name)
   })
 
   const call = callWith(http, bearer(key!))
@@ -207,7 +208,7 @@ async function makeKeyring(): Promise<string> {
 }
 
 /** A Postgres whose new databases are clones of a migrated one. */
-async function startMigratedPostgres(): Promise<Pick<TestPostgres, 'url' | 'createDatabase'>> {
+async function startMigratedPostgres(): Promise<Omit<TestPostgres, 'stop'>> {
   const server = await startTestPostgres()
   try {
     const template = await ensureTemplate(server)
