@@ -15,6 +15,10 @@ const { db } = app
 const facts = budgetFacts(server)
 const limit = { type: 'standard_hours', value: '0.01' } as const
 
+test('without a budget, no check is due for a minute', async () => {
+  assert.equal(await checkBudgets(app), 60_000)
+})
+
 test('a machine is stopped at the computed instant, once, and its event names the budget', async (t) => {
   const own = await startTestServer(t, { env })
   // A second worker checks the same budgets.

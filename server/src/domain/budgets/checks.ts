@@ -33,10 +33,10 @@ export async function checkBudgets(app: Checking): Promise<number> {
   const due = await findDue(app.db)
   await forEachOf(due, ({ id }) => checkBudget(app, id))
   if (due.length === batch) return 0
-  const { rows } = await sql<{ ms: number }>`
-    select greatest(date_part('epoch', min(check_at) - clock_timestamp()) * 1000, 0) as ms
+  const { rows } = await sql<{ ms: number | null }>`
+    select date_part('epoch', min(check_at) - clock_timestamp()) * 1000 as ms
     from budgets`.execute(app.db)
-  return rows[0]!.ms ?? restMs
+  return Math.max(rows[0]!.ms ?? restMs, 0)
 }
 
 async function findDue(db: Database): Promise<{ readonly id: BudgetId }[]> {
