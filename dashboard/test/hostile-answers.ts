@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
+import { changeAnswers } from './answers.ts'
 import { hostileTexts } from './hostile-texts.ts'
 
 /*
@@ -41,15 +42,13 @@ const freeFields = new Set([
 
 /** Gives every free field a text. Lists get an item for each text of the corpus. */
 export async function poison(page: Page, single: string): Promise<void> {
-  await page.unrouteAll({ behavior: 'ignoreErrors' })
-  await page.route('**/v1/**', async (route) => {
-    const response = await route.fetch()
-    if (!response.headers()['content-type']?.startsWith('application/json'))
-      return route.fulfill({ response })
-    const body = (await response.json()) as { data?: unknown }
-    const isList = Array.isArray(body.data) && body.data.length > 0
-    const json = isList ? { ...body, data: many(body.data as object[]) } : poisoned(body, single)
-    await route.fulfill({ response, json })
+  await changeAnswers(page, {
+    change: (_path, { status, json }) => {
+      const { data } = json as { data?: unknown }
+      const isList = Array.isArray(data) && data.length > 0
+      const changed = isList ? { ...(json as object), data: many(data) } : poisoned(json, single)
+      return { status, json: changed }
+    },
   })
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { changeAnswers } from './answers.ts'
 import { closeBrowser, openPage, startDashboard, type PageOptions } from './harness.ts'
 import { assertHarmless, countShown, poison, tooWide, watchCanary } from './hostile-answers.ts'
 import { hostileTexts } from './hostile-texts.ts'
@@ -81,15 +82,13 @@ for (const [index, piece] of pieces.entries()) {
 test('messages of errors are only texts', async (t) => {
   const page = await openHostile(t)
   let message = ''
-  await page.route('**/v1/**', async (route) => {
-    if (route.request().url().endsWith('/auth/me')) return route.continue()
-    const error = {
-      code: 'conflict',
-      message,
-      request_id: message,
-      details: [{ field: message, message }],
-    }
-    await route.fulfill({ status: 409, json: { error } })
+  await changeAnswers(page, {
+    replace: (path) => {
+      if (path.endsWith('/auth/me')) return undefined
+      const details = [{ field: message, message }]
+      const error = { code: 'conflict', message, request_id: message, details }
+      return { status: 409, json: { error } }
+    },
   })
   for (const piece of pieces) {
     message = piece

@@ -2,6 +2,7 @@ import { machineStates } from '@computer/sdk/tables'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { changeAnswers } from './answers.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
 import { signedInPages, untilRead } from './pages.ts'
 import { keepPermissions } from './permissions.ts'
@@ -28,14 +29,15 @@ test('without any permission, every disabled control of every page speaks its re
 for (const state of machineStates) {
   test(`of a machine that is ${state}, every disabled control speaks its reason`, async (t) => {
     const page = await openPage(t, dashboard, '/favicon.svg')
-    await page.route(/\/v1\/machines(\/mch_\w+)?(\?.*)?$/, async (route) => {
-      const response = await route.fetch()
-      if (!response.ok()) return route.fulfill({ response })
-      const body = (await response.json()) as { data?: object[] }
-      const json = body.data
-        ? { ...body, data: body.data.map((one) => ({ ...one, state })) }
-        : { ...body, state }
-      await route.fulfill({ response, json })
+    await changeAnswers(page, {
+      change: (path, answer) => {
+        if (answer.status >= 300 || !/^\/v1\/machines(\/mch_\w+)?$/.test(path)) return answer
+        const body = answer.json as { data?: object[] }
+        const json = body.data
+          ? { ...body, data: body.data.map((one) => ({ ...one, state })) }
+          : { ...body, state }
+        return { ...answer, json }
+      },
     })
     const ofMachines = pages.filter(({ path }) => /^\/(\?view|m\/|$)/.test(path))
     let controls = 0
@@ -58,11 +60,9 @@ test('a page whose reads fail shows the words of the server and the id of the re
   const page = await openPage(t, dashboard, '/favicon.svg')
   const message = 'internal failure; the server log has details under this request id'
   const error = { code: 'internal_error', message, request_id: 'req_0123456789' }
-  await page.route('**/v1/**', (route) =>
-    new URL(route.request().url()).pathname === '/v1/auth/me'
-      ? route.continue()
-      : route.fulfill({ status: 500, json: { error } }),
-  )
+  await changeAnswers(page, {
+    replace: (path) => (path === '/v1/auth/me' ? undefined : { status: 500, json: { error } }),
+  })
   for (const { path } of pages) {
     // Pages that read nothing but the person.
     if (['/?create=true', '/settings', '/no-such-page'].includes(path)) continue

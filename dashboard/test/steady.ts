@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { changeAnswers } from './answers.ts'
 
 /** The time that steady pages show. */
 export const steadyNow = new Date('2026-03-17T10:30:00Z')
@@ -9,13 +10,10 @@ export const steadyNow = new Date('2026-03-17T10:30:00Z')
  */
 export async function makeSteady(page: Page): Promise<void> {
   await page.clock.setFixedTime(steadyNow)
-  await page.route('**/v1/**', async (route) => {
-    const fixed = answers[new URL(route.request().url()).pathname]
-    if (fixed) return route.fulfill({ json: fixed })
-    const response = await route.fetch()
-    const isJson = response.headers()['content-type']?.startsWith('application/json')
-    if (!isJson || !response.ok()) return route.fulfill({ response })
-    await route.fulfill({ response, json: steady(await response.json(), '') })
+  await changeAnswers(page, {
+    replace: (path) => answers[path] && { status: 200, json: answers[path] },
+    change: (_path, answer) =>
+      answer.status < 300 ? { ...answer, json: steady(answer.json, '') } : answer,
   })
 }
 
