@@ -20,7 +20,9 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { lane: { type: 'string', multiple: true, default: [...lanes] } },
 })
-const wholeLimit = AbortSignal.timeout(50 * 60_000)
+// A run takes half as long on two quiet cores. On busy ones it may take this long, and a landing, which ends
+// after 90 minutes, still has a quarter of an hour for its other steps.
+const wholeLimit = AbortSignal.timeout(75 * 60_000)
 /** An interrupted run removes the servers that it started. */
 const interrupt = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupt.abort())

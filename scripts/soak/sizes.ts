@@ -3,19 +3,19 @@
  * the small sizes, `npm run soak` the full ones.
  */
 const small = {
-  leases: { histories: 30, operations: 40 },
-  faults: { operations: 30, kills: 10 },
-  flipping: { tries: 10_000 },
-  lifecycle: { rounds: 150 },
-  requests: { count: 20_000 },
+  leases: { histories: 12, operations: 40 },
+  faults: { operations: 20, kills: 6 },
+  flipping: { tries: 4_000 },
+  lifecycle: { rounds: 60 },
+  requests: { count: 6_000 },
   // Several times what a process may hold of it, so that holding it all shows.
   gigabyte: { mebibytes: 384 },
   deep: { snapshots: 5 },
   full: { rounds: 2 },
-  hostile: { rounds: 1_000 },
-  billing: { cases: 1_000, years: 1 },
-  races: { rounds: 10 },
-  guard: { rounds: 500, pages: 150 },
+  hostile: { rounds: 500 },
+  billing: { cases: 400, years: 1 },
+  races: { rounds: 5, bare: 50 },
+  guard: { rounds: 200, pages: 60 },
   webhooks: { deliveries: 1_500, kills: 3 },
 }
 export type SoakName = keyof typeof small
@@ -31,7 +31,7 @@ const full: typeof small = {
   full: { rounds: 10 },
   hostile: { rounds: 20_000 },
   billing: { cases: 100_000, years: 50 },
-  races: { rounds: 200 },
+  races: { rounds: 200, bare: 200 },
   guard: { rounds: 10_000, pages: 10_000 },
   webhooks: { deliveries: 100_000, kills: 50 },
 }

@@ -15,7 +15,7 @@ import { collide, holdOrganization } from './forced-race.ts'
 import { startTestServer } from './harness.ts'
 
 const starts = 50
-const { rounds } = soakSize('races')
+const { rounds, bare } = soakSize('races')
 
 type Start = (app: App, actor: Actor, id: MachineId) => Promise<unknown>
 
@@ -67,7 +67,7 @@ export async function testRace(
   test(`of ${starts} starts at once exactly one gets the last ${last}, ${rounds} times`, () =>
     race(startMachine, rounds))
   // The rest of a start decides nothing, and takes three times as long.
-  test(`the same of what a start does with budgets, 200 times`, () => race(startByBudget, 200))
+  test(`the same of what a start does with budgets, ${bare} times`, () => race(startByBudget, bare))
 }
 
 /** What a start does under the organization's lock, as far as budgets see it. */

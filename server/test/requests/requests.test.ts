@@ -41,7 +41,7 @@ const { send, close } = createSender(server.http, base)
 after(close)
 
 /** Of one test, which ends well within the time limit of a test on a busy host. */
-const partSize = 2_500
+const partSize = Math.min(Math.ceil(count / 8), 2_500)
 const leaks = createLeakCheck(places)
 const tally = new Map<string, number>()
 const problems = new Set<string>()
