@@ -1,12 +1,17 @@
 import { spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
-import { mkdtemp, statfs } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { waitReady } from '../src/db/readiness.ts'
-import { databaseUrl, ensureCluster, postgresCommand } from '../src/host/postgres.ts'
+import {
+  databaseUrl,
+  ensureCluster,
+  findPostmaster,
+  postgresCommand,
+} from '../src/host/postgres.ts'
 
 export type TestPostgres = {
   url(database: string): string
@@ -63,8 +68,21 @@ export async function startTestPostgres(): Promise<TestPostgres> {
 async function roomyFolder(): Promise<string> {
   const memory = '/dev/shm'
   const room = await statfs(memory).catch(() => undefined)
+  if (room) await removeAbandoned(memory)
   const isRoomy = room !== undefined && room.bavail * room.bsize >= 4 * 2 ** 30
   return isRoomy ? memory : tmpdir()
+}
+
+/** Nothing removes the folder of a killed run but the next run, and a cluster is made within ten minutes. */
+async function removeAbandoned(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith('computer-pg-')) continue
+    const path = join(folder, name)
+    const info = await stat(path).catch(() => undefined)
+    const isNew = info === undefined || Date.now() - info.mtimeMs < 600_000
+    if (isNew || (await findPostmaster(path)) !== null) continue
+    await rm(path, { recursive: true, force: true })
+  }
 }
 
 function useServer(adminUrl: string, stop: () => Promise<void>): TestPostgres {
