@@ -45,7 +45,10 @@ function needsEngine(path: string): boolean {
   return path.startsWith('e2e/') && !path.startsWith('e2e/leases/')
 }
 
-/** Files that take 15 s or more with all lanes running on two cores. The summary of a run shows today's. */
+/**
+ * Files that take 15 s or more with all lanes running on two cores. Some are estimates, which is enough for an
+ * order; the summary of a run shows today's.
+ */
 const seconds: Readonly<Record<string, number>> = {
   'e2e/host.test.ts': 224,
   'e2e/docs.test.ts': 217,
