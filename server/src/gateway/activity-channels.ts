@@ -3,40 +3,27 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import type { ActivityRow } from '../db/database.ts'
-import { readLastActivity, readActivityAfter } from '../domain/activity/outbox.ts'
 import { getMachine } from '../domain/find-machine.ts'
 import { encodeCursor } from '../domain/page.ts'
 import { showActivity } from '../domain/activity/show-activity.ts'
+import type { ActivityFeeds } from './activity-feeds.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
 import type { Connection } from './connection.ts'
-import { FeedMap } from './feed-map.ts'
+import { sendTo } from './connection-reader.ts'
 import { AfterQuery, startOf, tellStart } from './feed-start.ts'
 
 /**
  * What is done with a machine, or with any of an organization, one entry per text frame with its cursor, in order. A client that names the last cursor
  * it received gets everything after it; without one it gets what is placed from the handshake on. The first tick
- * says where that is. The result ends the feeds.
+ * says where that is.
  */
 export function mountActivityChannels(
   http: FastifyInstance,
-  app: Pick<App, 'db' | 'changes' | 'log'>,
+  app: Pick<App, 'db'>,
   context: GatewayContext,
-): Disposable {
-  const feeds = new FeedMap<ActivityRow>(app)
-  // The organization is named, and its machines that are followed are few.
-  const unsubscribe = app.changes.subscribe(() => feeds.wakeAll(), 'activity')
-
-  const readLast = () => readLastActivity(app.db)
-
-  const follow = (connection: Connection, where: Where, after: number) => {
-    tellStart(connection, after)
-    return feeds.follow(where.machineId ?? where.organizationId, connection, after, {
-      read: (from, limit) => readActivityAfter(app.db, where, from, limit),
-      cursorOf: (row) => row.position!,
-      isLast: () => false,
-      show: (row) => ({ ...showActivity(row), cursor: encodeCursor(String(row.position)) }),
-    })
-  }
+  feeds: ActivityFeeds,
+): void {
+  const readLast = () => feeds.readLast()
 
   mountChannel(http, context, channels.machineActivity, {
     params: z.object({ machine_id: MachineId }),
@@ -51,8 +38,10 @@ export function mountActivityChannels(
         after: await startOf(query.after, readLast),
       }
     },
-    open: (connection, { machineId, organizationId, after }) =>
-      follow(connection, { machineId, organizationId }, after),
+    open: (connection, { machineId, organizationId, after }) => {
+      tellStart(connection, after)
+      return feeds.followMachine(sendEntriesTo(connection), { machineId, organizationId }, after)
+    },
   })
 
   mountChannel(http, context, channels.organizationActivity, {
@@ -64,16 +53,15 @@ export function mountActivityChannels(
       organizationId,
       after: await startOf(query.after, readLast),
     }),
-    open: (connection, { organizationId, after }) =>
-      follow(connection, { machineId: null, organizationId }, after),
-  })
-
-  return {
-    [Symbol.dispose]() {
-      unsubscribe()
-      feeds[Symbol.dispose]()
+    open: (connection, { organizationId, after }) => {
+      tellStart(connection, after)
+      return feeds.followOrganization(sendEntriesTo(connection), organizationId, after)
     },
-  }
+  })
 }
 
-type Where = Parameters<typeof readActivityAfter>[1]
+function sendEntriesTo(connection: Connection) {
+  return sendTo<ActivityRow>(connection, {
+    show: (row) => ({ ...showActivity(row), cursor: encodeCursor(String(row.position)) }),
+  })
+}

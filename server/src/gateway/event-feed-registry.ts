@@ -5,6 +5,7 @@ import { readMachineEvents, readOrganizationEvents } from '../domain/events/outb
 import { encodeCursor } from '../domain/page.ts'
 import { showEvent } from '../domain/events/show-event.ts'
 import type { Connection } from './connection.ts'
+import { sendTo } from './connection-reader.ts'
 import { FeedMap } from './feed-map.ts'
 
 /** The events of machines and of organizations. */
@@ -25,20 +26,23 @@ export class EventFeedRegistry implements Disposable {
     where: { readonly organizationId: OrganizationId; readonly machineId: MachineId },
     after: number,
   ): Promise<void> {
-    return this.#feeds.follow(where.machineId, connection, after, {
+    const reader = sendTo<EventRow>(connection, {
+      show: showEvent,
+      isLast: (row) => row.type === 'machine.deleted',
+    })
+    return this.#feeds.follow(where.machineId, reader, after, {
       read: (after, limit) => readMachineEvents(this.#app.db, where, after, limit),
       cursorOf: (row) => row.sequence,
-      isLast: (row) => row.type === 'machine.deleted',
-      show: showEvent,
     })
   }
 
   followOrganization(connection: Connection, id: OrganizationId, after: number): Promise<void> {
-    return this.#feeds.follow(id, connection, after, {
+    const reader = sendTo<EventRow>(connection, {
+      show: (row) => ({ ...showEvent(row), cursor: encodeCursor(String(row.position)) }),
+    })
+    return this.#feeds.follow(id, reader, after, {
       read: (after, limit) => readOrganizationEvents(this.#app.db, id, after, limit),
       cursorOf: (row) => row.position!,
-      isLast: () => false,
-      show: (row) => ({ ...showEvent(row), cursor: encodeCursor(String(row.position)) }),
     })
   }
 

@@ -1,5 +1,4 @@
 import type { App } from '../app.ts'
-import type { Connection } from './connection.ts'
 
 const pageSize = 200
 /** Bounds the delay when a NOTIFY is lost. */
@@ -9,14 +8,19 @@ export type EventSource<Row> = {
   /** Rows after a cursor, oldest first. */
   readonly read: (after: number, limit: number) => Promise<readonly Row[]>
   readonly cursorOf: (row: Row) => number
-  readonly show: (row: Row) => unknown
-  /** No row can follow, because the subject of the channel is gone. */
-  readonly isLast: (row: Row) => boolean
+}
+
+/** Takes the rows of a feed, one after the other. */
+export type FeedReader<Row> = {
+  readonly isOpen: boolean
+  /** Awaited before the next row. */
+  take(row: Row): void | Promise<void>
+  onClose(listener: () => void): void
 }
 
 /**
- * Sends rows to connections in order, each from its own cursor. Notifications and a poll trigger reads;
- * connections at the same cursor share one read. Rows are read only as fast as each connection takes
+ * Gives rows to readers in order, each from its own cursor. Notifications and a poll trigger reads;
+ * readers at the same cursor share one read. Rows are read only as fast as each reader takes
  * them, so nothing is buffered here.
  */
 export class EventFeed<Row> implements Disposable {
@@ -43,24 +47,22 @@ export class EventFeed<Row> implements Disposable {
     for (const wake of this.#wakers) wake()
   }
 
-  /** Resolves when the connection has closed. */
-  async follow(connection: Connection, after: number): Promise<void> {
+  /** Resolves when the reader has closed. */
+  async follow(reader: FeedReader<Row>, after: number): Promise<void> {
     let cursor = after
     let next = Promise.withResolvers<void>()
     const wake = () => next.resolve()
     this.#wakers.add(wake)
-    connection.onClose(wake)
+    reader.onClose(wake)
     try {
-      while (connection.isOpen) {
+      while (reader.isOpen) {
         next = Promise.withResolvers()
         const rows = await this.#readPage(cursor)
         for (const row of rows) {
-          connection.sendControl(this.#source.show(row))
+          await reader.take(row)
           cursor = this.#source.cursorOf(row)
-          if (this.#source.isLast(row)) connection.close('gone', 'the machine was deleted')
-          if (!connection.hasRoom) await connection.drained()
         }
-        if (rows.length < pageSize && connection.isOpen) await next.promise
+        if (rows.length < pageSize && reader.isOpen) await next.promise
       }
     } finally {
       this.#wakers.delete(wake)

@@ -1,6 +1,5 @@
 import type { App } from '../app.ts'
-import type { Connection } from './connection.ts'
-import { EventFeed, type EventSource } from './event-feed.ts'
+import { EventFeed, type EventSource, type FeedReader } from './event-feed.ts'
 
 /** One feed for each subject that is being followed through this process. */
 export class FeedMap<Row> implements Disposable {
@@ -20,17 +19,17 @@ export class FeedMap<Row> implements Disposable {
     for (const feed of this.#feeds.values()) feed.wake()
   }
 
-  /** Resolves when the connection has closed. */
+  /** Resolves when the reader has closed. */
   async follow(
     id: string,
-    connection: Connection,
+    reader: FeedReader<Row>,
     after: number,
     source: EventSource<Row>,
   ): Promise<void> {
     const feed = this.#feeds.get(id) ?? new EventFeed(this.#app, source)
     this.#feeds.set(id, feed)
     try {
-      await feed.follow(connection, after)
+      await feed.follow(reader, after)
     } finally {
       if (feed.isIdle && this.#feeds.get(id) === feed) {
         this.#feeds.delete(id)

@@ -8,6 +8,7 @@ import { authenticate, authenticateToken } from '../http/authenticate.ts'
 import { addHealthRoutes } from '../http/health.ts'
 import { createHttp } from '../http/server.ts'
 import { mountActivityChannels } from './activity-channels.ts'
+import { ActivityFeeds } from './activity-feeds.ts'
 import type { GatewayContext } from './channel.ts'
 import { terminateSoon } from './connection.ts'
 import { OpenConnections } from './open-connections.ts'
@@ -62,10 +63,10 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
     traffic: new Traffic(app),
   }
   const feeds = new EventFeedRegistry(app)
+  const activity = new ActivityFeeds(app)
   const hubs = new ScreenHubRegistry(app)
   const sockets = new SessionSockets(app)
   const watch = watchAuthorization(app, connections)
-  const activity = mountActivityChannels(http, app, context)
   http.addHook('onClose', async () => {
     watch[Symbol.dispose]()
     feeds[Symbol.dispose]()
@@ -76,6 +77,7 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
   })
   addHealthRoutes(http, app)
   mountEventChannels(http, app, context, feeds)
+  mountActivityChannels(http, app, context, activity)
   mountTerminalChannel(http, app, context)
   mountScreenChannel(http, app, context, { hubs, sockets })
   return http
