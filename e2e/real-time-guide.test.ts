@@ -37,6 +37,18 @@ test('the program for terminals', async () => {
   assert.match(output, /\{"type":"exit","exit_code":3\}\n1000 the command has exited\n$/)
 })
 
+test('the program for pointers', async () => {
+  const program = run('pointers.mjs')
+  await program.ended
+  const [pointer, ...others] = JSON.parse(program.output()).pointers
+  assert.match(pointer.id, /^viewer_\d+$/)
+  assert.deepEqual(
+    { ...pointer, id: '', name: '' },
+    { id: '', name: '', kind: 'agent', session_id: null, at: { x: 640, y: 400 }, clicked: false },
+  )
+  assert.deepEqual(others, [])
+})
+
 test('the program for events, across a restart of the gateway, until the machine is deleted', async () => {
   const program = run('events.mjs')
   await waitForOutput(program, /machine.ready/)

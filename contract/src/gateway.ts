@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
+import { ScreenPlace, ScreenPointer, maxPointers } from './screen-pointers.ts'
 import { MachineState } from './machines.ts'
 import type { Permission } from './permissions.ts'
 import { InputLease } from './sessions.ts'
@@ -78,7 +79,10 @@ export const tick: z.infer<typeof Tick> = { type: 'tick' }
 /** Control messages that a client may send on a screen channel. */
 export const ScreenClientMessage = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('input_fence'), fence: z.int().min(0) }),
+  /** Where the client's own pointer is, for the other clients; null once it has left the screen. Needs no lease. */
+  z.strictObject({ type: z.literal('pointer'), at: ScreenPlace.nullable() }),
 ])
+export type ScreenClientMessage = z.infer<typeof ScreenClientMessage>
 
 /** Control messages that the server sends on a screen channel, beside the RFB stream. */
 export const ScreenServerMessage = z.discriminatedUnion('type', [
@@ -86,6 +90,8 @@ export const ScreenServerMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('lease'), ...InputLease.shape }),
   z.object({ type: z.literal('lease_lost'), fence: z.int() }),
   z.object({ type: z.literal('machine'), state: MachineState }),
+  /** All pointers of others, on every change. The client's own is not among them. */
+  z.object({ type: z.literal('pointers'), pointers: z.array(ScreenPointer).max(maxPointers) }),
   Tick,
 ])
 export type ScreenServerMessage = z.infer<typeof ScreenServerMessage>

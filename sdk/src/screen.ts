@@ -2,7 +2,8 @@ import { toCamel } from './case.ts'
 import type { Client } from './client.ts'
 import type { Frame, Socket } from './gateway.ts'
 import type { CallOptions } from './options.ts'
-import type { InputLease, MachineState } from './wire/records.ts'
+import { PointerSender, type ScreenPointer } from './screen-pointer.ts'
+import type { InputLease, MachineState, Point } from './wire/records.ts'
 
 export type ScreenOptions = CallOptions & {
   /** Only look, without a session: nothing is typed or clicked, and no limit of sessions is used up. */
@@ -18,6 +19,8 @@ export type ScreenMessage =
   | ({ readonly type: 'lease' } & InputLease)
   | { readonly type: 'lease_lost'; readonly fence: number }
   | { readonly type: 'machine'; readonly state: MachineState }
+  /** All pointers of others, on every change. */
+  | { readonly type: 'pointers'; readonly pointers: readonly ScreenPointer[] }
   /** Every 5 seconds while the connection lives. */
   | { readonly type: 'tick' }
 
@@ -45,6 +48,7 @@ export class Screen {
   readonly #socket: Socket
   readonly #onMessage: ScreenOptions['onMessage']
   readonly #stopFences: () => void
+  readonly #pointer: PointerSender
   #isClosed = false
   #listener: Listener | null = null
   #queued: ArrayBuffer[] = []
@@ -65,10 +69,12 @@ export class Screen {
     this.#stopFences = options.onFence((fence) =>
       socket.send(JSON.stringify({ type: 'input_fence', fence })),
     )
+    this.#pointer = new PointerSender((at) => socket.send(JSON.stringify({ type: 'pointer', at })))
     socket.deliver((frame) => this.#receive(frame))
     void socket.closed.then((code) => {
       this.#stopFences()
       this.#isClosed = true
+      this.#pointer.close()
       options.onClosed()
       this.onclose?.({ code, reason: '', wasClean: code === 1000 })
     })
@@ -90,6 +96,14 @@ export class Screen {
 
   send(data: ArrayBuffer | Uint8Array<ArrayBuffer>): void {
     this.#socket.send(data instanceof ArrayBuffer ? new Uint8Array(data) : data)
+  }
+
+  /**
+   * Shows the others on this screen where the own pointer is, as a pixel of the display; null once it has left the
+   * screen. It needs no lease, and the machine is told nothing. Of calls in quick succession the last one counts.
+   */
+  point(at: Point | null): void {
+    if (!this.#isClosed) this.#pointer.point(at)
   }
 
   close(): void {

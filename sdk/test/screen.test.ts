@@ -90,6 +90,41 @@ test('a view-only session is closed with its screen', async () => {
   })
 })
 
+test("screens see each other's pointers, and places in quick succession are one", async () => {
+  const { id } = await server.machine()
+  const messages: ScreenMessage[] = []
+  const open = async (onMessage?: (message: ScreenMessage) => void) =>
+    (await server.connect().machines.get(id)).screen({ watch: true, onMessage })
+  const screen = await open((message) => messages.push(message))
+  const other = await open()
+  const told = () =>
+    messages.flatMap((message) => (message.type === 'pointers' ? [message.pointers] : []))
+  for (let x = 0; x < 100; x++) other.point({ x: x + 0.6, y: 7 })
+  await eventually(async () => told().some(([pointer]) => pointer?.at.x === 99) || undefined)
+  assert.ok(told().length <= 2)
+  const [pointer] = told().at(-1)!
+  assert.deepEqual(
+    { ...pointer, id: '' },
+    {
+      id: '',
+      name: 'Owner key',
+      kind: 'agent',
+      sessionId: null,
+      at: { x: 99, y: 7 },
+      clicked: false,
+    },
+  )
+  // Outside of every display.
+  other.point({ x: -1, y: 7 })
+  await eventually(async () => told().at(-1)?.length === 0 || undefined)
+  other.point({ x: 1, y: 1 })
+  await eventually(async () => told().at(-1)?.length === 1 || undefined)
+  other.close()
+  await eventually(async () => told().at(-1)?.length === 0 || undefined)
+  other.point({ x: 2, y: 2 })
+  screen.close()
+})
+
 test('messages that came before a listener are delivered after it was set, and in order', async () => {
   let deliver: (frame: Frame) => void = () => {}
   const socket = {

@@ -26,6 +26,8 @@ export type Timing = {
   readonly sweepMs: number
   /** Clients of screens and events get a sign of life this often. */
   readonly tickMs: number
+  /** Viewers of a screen see for this long where an agent acted. */
+  readonly ghostMs: number
   /** A JSON body arrives within this time, and so does the rest of a body that is not read. */
   readonly bodyMs: number
   /** An upload fails after this long without a byte. */
@@ -67,6 +69,7 @@ export const timing: Timing = {
   hostPatienceMs: 15_000,
   sweepMs: 2_000,
   tickMs: 5_000,
+  ghostMs: 4_000,
   bodyMs: 30_000,
   uploadSilenceMs: 60_000,
   responseSilenceMs: 120_000,

@@ -19,6 +19,7 @@ export const testTiming: Timing = {
   hostPatienceMs: 200,
   sweepMs: 250,
   tickMs: 100,
+  ghostMs: 500,
   bodyMs: 30_000,
   uploadSilenceMs: 60_000,
   responseSilenceMs: 120_000,

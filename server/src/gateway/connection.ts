@@ -22,6 +22,7 @@ export class Connection {
   readonly #heartbeat: NodeJS.Timeout
   #silence: NodeJS.Timeout
   readonly #drainWaiters: (() => void)[] = []
+  readonly #endListeners: (() => void)[] = []
   readonly #onServed: (bytes: number) => void
   #isCorked = false
 
@@ -43,6 +44,7 @@ export class Connection {
       clearInterval(this.#heartbeat)
       clearTimeout(this.#silence)
       this.#notifyDrained()
+      this.#notifyEnded()
     })
   }
 
@@ -119,11 +121,18 @@ export class Connection {
     else this.#socket.once('close', listener)
   }
 
+  /** Calls the listener when either side closes. A peer can delay `onClose` by not answering, and not this. */
+  onEnd(listener: () => void): void {
+    if (this.isOpen) this.#endListeners.push(listener)
+    else listener()
+  }
+
   /** From here on, messages of the peer are ignored. */
   close(reason: keyof typeof closeCode | 1000, message = ''): void {
     if (!this.isOpen) return
     this.#socket.close(reason === 1000 ? 1000 : closeCode[reason], message)
     terminateSoon(this.#socket)
+    this.#notifyEnded()
   }
 
   #send(data: string | Uint8Array, binary: boolean): void {
@@ -149,6 +158,10 @@ export class Connection {
 
   #notifyDrained(): void {
     for (const resolve of this.#drainWaiters.splice(0)) resolve()
+  }
+
+  #notifyEnded(): void {
+    for (const listener of this.#endListeners.splice(0)) listener()
   }
 
   /** Ends the connection unless the peer is heard in time. */

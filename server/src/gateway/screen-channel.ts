@@ -5,6 +5,7 @@ import type { App } from '../app.ts'
 import { getOwnSession } from '../domain/control/sessions.ts'
 import { getMachine } from '../domain/find-machine.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
+import { ownerOf } from './screen/pointer-owner.ts'
 import type { ScreenHubRegistry } from './screen/hub-registry.ts'
 import type { SessionSockets } from './screen/session-sockets.ts'
 
@@ -31,11 +32,12 @@ export function mountScreenChannel(
         // View-only connections survive the loss of the permission.
         sendsInput: session !== undefined && session.type !== 'view' && maySendInput,
         machine: { id, name, organizationId: actor.organizationId },
+        owner: ownerOf(actor, session),
       }
     },
-    open: (connection, { machine, sessionId, sendsInput }) => {
+    open: (connection, { machine, sessionId, sendsInput, owner }) => {
       if (sessionId) sockets.add(connection, { machineId: machine.id, sessionId })
-      hubs.join(connection, machine, sendsInput ? sessionId : null)
+      hubs.join(connection, machine, { inputSession: sendsInput ? sessionId : null, owner })
     },
   })
 }

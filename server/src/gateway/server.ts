@@ -64,7 +64,7 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
   }
   const feeds = new EventFeedRegistry(app)
   const activity = new ActivityFeeds(app)
-  const hubs = new ScreenHubRegistry(app)
+  const hubs = new ScreenHubRegistry(app, activity)
   const sockets = new SessionSockets(app)
   const watch = watchAuthorization(app, connections)
   http.addHook('onClose', async () => {

@@ -2,6 +2,7 @@ import {
   ScreenClientMessage,
   type GuestInputEvent,
   type ScreenFromGuest,
+  type ScreenPlace,
   type SessionId,
 } from '@computer/contract'
 import type { Lease } from '../../domain/control/lease-row.ts'
@@ -18,6 +19,8 @@ type ClientInputOptions = {
   /** Names the client in input frames to the agent and in its refusals. */
   readonly viewer: number
   readonly agent: Pick<AgentStream, 'current'>
+  /** Called with each place of the client's own pointer, which is not input. */
+  readonly onPoint: (at: ScreenPlace | null) => void
   /** Called with each event that is forwarded. */
   readonly onSent: (event: GuestInputEvent) => void
   /** Reads the lease, sends its fences to the agent and returns it; null if that failed. */
@@ -67,8 +70,10 @@ export class ClientInput {
   constructor(options: ClientInputOptions) {
     this.#options = options
     this.#connection = options.connection
-    this.#connection.onControl(ScreenClientMessage, ({ fence }) => {
-      if (this.#countMessage()) this.#nameFence(fence)
+    this.#connection.onControl(ScreenClientMessage, (message) => {
+      if (!this.#countMessage()) return
+      if (message.type === 'pointer') options.onPoint(message.at)
+      else this.#nameFence(message.fence)
     })
   }
 

@@ -4,14 +4,27 @@ import { pushFence } from '../../domain/control/leases.ts'
 import type { MachineKey } from '../../domain/find-machine.ts'
 import { guestRef } from '../../domain/guests/calls.ts'
 import { showLease } from '../../http/show-lease.ts'
+import type { ActivityFeeds } from '../activity-feeds.ts'
 import type { Connection } from '../connection.ts'
 import type { Cursor } from '../rfb/cursor.ts'
+import { AgentGhosts } from './agent-ghosts.ts'
 import { AgentStream } from './agent-stream.ts'
 import { ClientInput, type ConfirmedLease } from './client-input.ts'
 import { ScreenClient } from './client.ts'
 import type { FramebufferChange } from './framebuffer.ts'
 import { MachineWatch, type MachineSnapshot } from './machine-watch.ts'
+import type { PointerOwner } from './pointer-owner.ts'
+import { Pointers } from './pointers.ts'
 import { ViewerActivity } from './viewer-activity.ts'
+
+export type ScreenHubApp = Pick<App, 'db' | 'guests' | 'changes' | 'log' | 'activity' | 'timing'>
+
+export type ScreenViewer = {
+  readonly machineName: string
+  /** Null for a view-only client. */
+  readonly inputSession: SessionId | null
+  readonly owner: PointerOwner
+}
 
 /**
  * All clients of one machine's screen in this process. They share one stream to its agent, one
@@ -19,16 +32,18 @@ import { ViewerActivity } from './viewer-activity.ts'
  * client has the last one: no frame is captured in vain, and no client waits for a slower one.
  */
 export class ScreenHub implements Disposable {
-  readonly #app: Pick<App, 'db' | 'guests' | 'changes' | 'log' | 'activity'>
+  readonly #app: ScreenHubApp
   readonly #key: MachineKey
   readonly #agent: AgentStream
   readonly #watch: MachineWatch
   readonly #clients = new Map<number, ScreenClient>()
+  readonly #ghosts: AgentGhosts
+  readonly #pointers: Pointers
   #lastNumber = 0
   #cursor: Cursor | null = null
   #snapshot: MachineSnapshot | null = null
 
-  constructor(app: Pick<App, 'db' | 'guests' | 'changes' | 'log' | 'activity'>, key: MachineKey) {
+  constructor(app: ScreenHubApp, key: MachineKey, activity: ActivityFeeds) {
     this.#app = app
     this.#key = key
     this.#agent = new AgentStream(app, {
@@ -42,6 +57,8 @@ export class ScreenHub implements Disposable {
       },
       onRefused: (refused) => this.#clients.get(refused.viewer)?.input.onRefused(refused),
     })
+    this.#ghosts = new AgentGhosts(app, key, activity, () => this.#pointers.change())
+    this.#pointers = new Pointers(this.#ghosts)
     this.#watch = new MachineWatch(app, key, (snapshot) => this.#update(snapshot))
   }
 
@@ -49,11 +66,10 @@ export class ScreenHub implements Disposable {
     return this.#clients.size === 0
   }
 
-  /** `inputSession` is null for a view-only client. `onLeave` runs when the connection has closed. */
+  /** `onLeave` runs when the connection has closed. */
   join(
     connection: Connection,
-    machineName: string,
-    inputSession: SessionId | null,
+    { machineName, inputSession, owner }: ScreenViewer,
     onLeave: () => void,
   ): void {
     const number = ++this.#lastNumber
@@ -74,6 +90,7 @@ export class ScreenHub implements Disposable {
         sessionId: inputSession,
         viewer: number,
         agent: this.#agent,
+        onPoint: this.#pointers.add(connection, `viewer_${number}`, owner),
         onSent: (event) => activity?.note(event),
         confirmLease: () => this.#confirmLease(),
       }),
@@ -98,6 +115,8 @@ export class ScreenHub implements Disposable {
 
   [Symbol.dispose](): void {
     this.#watch[Symbol.dispose]()
+    this.#ghosts[Symbol.dispose]()
+    this.#pointers[Symbol.dispose]()
     this.#agent[Symbol.dispose]()
   }
 
