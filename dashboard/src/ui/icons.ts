@@ -2,6 +2,7 @@
 export {
   Activity,
   ArrowUpRight,
+  Bot,
   Boxes,
   Building2,
   Camera,

@@ -8,6 +8,7 @@ import { ControlBar } from './ControlBar.tsx'
 import { CopiedText } from './CopiedText.tsx'
 import { holderOf, type Holder } from './holder.ts'
 import { PictureNotice } from './PictureNotice.tsx'
+import { PointerLayer } from './PointerLayer.tsx'
 import { ScreenTools } from './ScreenTools.tsx'
 import { TypeBar } from './TypeBar.tsx'
 import { useFullScreen } from './use-full-screen.ts'
@@ -85,6 +86,7 @@ export function ScreenView({ machine }: { readonly machine: Machine }) {
             state.picture.is === 'old' && 'opacity-35 grayscale',
           )}
         />
+        {screen && <PointerLayer screen={screen} />}
         <PictureNotice state={state} name={machine.name} />
         {state.copied !== null && <CopiedText text={state.copied} onClose={dismissCopied} />}
       </div>

@@ -9,6 +9,8 @@ import {
 } from '../../../api/control.ts'
 import { handleKeys } from './keys.ts'
 import { matchWindow } from './match-window.ts'
+import { shareOwnPointer } from './own-pointer.ts'
+import { createPointerStore } from './pointer-store.ts'
 import type { Scale, Source } from './view.ts'
 import { startViewer, type Picture } from './viewer.ts'
 
@@ -77,6 +79,7 @@ export function startScreen(
   let hasEnded = false
   const stopping = new AbortController()
   const { signal } = stopping
+  const pointers = createPointerStore()
   const change = (next: Partial<ScreenState>) => !hasEnded && onChange(next)
 
   const viewer = startViewer(host, machine, {
@@ -100,12 +103,14 @@ export function startScreen(
     },
     onSessionClosed: () => (grant ? lose() : drop()),
     onCopied: (text) => void keepCopied(text),
+    onPointers: pointers.set,
     onRefused: (refusal) => {
       drop()
       void endControl(machine).catch(() => {})
       change({ refusal })
     },
   })
+  shareOwnPointer(host, viewer, signal)
   const keys = handleKeys(host, machine, viewer, { onLeave, signal })
 
   const show = (next: InputLease) => {
@@ -216,6 +221,7 @@ export function startScreen(
     press: keys.press,
     paste: keys.paste,
     canvas: viewer.canvas,
+    pointers,
     setScale(next: Scale) {
       scale = next
       viewer.setScale(next)

@@ -1,4 +1,4 @@
-import type { Machine, Screen, ScreenMessage } from '@computer/sdk'
+import type { Machine, Screen, ScreenMessage, ScreenPointer } from '@computer/sdk'
 import type RFB from '@novnc/novnc'
 import { tapChannel } from './channel.ts'
 
@@ -22,6 +22,10 @@ export type View = {
   readonly isOpen: () => boolean
   /** When the last frame or tick came, by this page's clock. */
   readonly lastSignAt: () => number
+  /** Where the others on the screen point. */
+  readonly pointers: () => readonly ScreenPointer[]
+  /** Shows them where the person points. */
+  readonly point: Screen['point']
   readonly rfb: () => RFB | undefined
   readonly canvas: () => HTMLCanvasElement | null
   readonly end: () => void
@@ -45,10 +49,13 @@ export function openView(
   host.append(layer)
   let lastSignAt = Date.now()
   let isOpen = false
+  let pointers: readonly ScreenPointer[] = []
+  let point: Screen['point'] = () => {}
   let rfb: RFB | undefined
 
   const onMessage = (message: ScreenMessage) => {
     lastSignAt = Date.now()
+    if (message.type === 'pointers') pointers = message.pointers
     if (!signal.aborted) events.onMessage(message)
   }
   const open = async () => {
@@ -61,6 +68,7 @@ export function openView(
     // It has ended while noVNC was being loaded, which refuses such a channel.
     if (screen.readyState !== 1) return events.onClosed({ code: 1006 })
     isOpen = true
+    point = (at) => screen.point(at)
     rfb = show(NoVnc, screen)
   }
   const show = (NoVnc: typeof RFB, screen: Screen): RFB => {
@@ -108,6 +116,8 @@ export function openView(
     source,
     isOpen: () => isOpen,
     lastSignAt: () => lastSignAt,
+    pointers: () => pointers,
+    point: (at) => point(at),
     rfb: () => rfb,
     canvas: () => layer.querySelector('canvas'),
     end() {

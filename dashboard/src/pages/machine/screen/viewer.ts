@@ -1,4 +1,11 @@
-import { ApiError, type InputLease, type Machine, type ScreenMessage } from '@computer/sdk'
+import {
+  ApiError,
+  type InputLease,
+  type Machine,
+  type Screen,
+  type ScreenMessage,
+  type ScreenPointer,
+} from '@computer/sdk'
 import { openView, type Scale, type Source, type View } from './view.ts'
 
 /** `old`: the connection is broken or silent; the picture is as of `since`. */
@@ -16,6 +23,7 @@ export type ViewerEvents = {
   /** Somebody has closed the session of this page. */
   readonly onSessionClosed: () => void
   readonly onCopied: (text: string) => void
+  readonly onPointers: (pointers: readonly ScreenPointer[]) => void
   /** The screen may not be shown any more. */
   readonly onRefused: (error: unknown) => void
 }
@@ -34,6 +42,7 @@ const refusals: Readonly<Record<number, readonly [ApiError['code'], string]>> = 
   4404: ['not_found', 'The machine is gone.'],
 }
 const sessionClosed = 4410
+const noPointers: readonly ScreenPointer[] = []
 
 /**
  * The live screen of a machine in an element of the page. It connects again by itself. A connection cannot be
@@ -49,6 +58,8 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
   let shown: View | undefined
   let coming: View | undefined
   let reported = ''
+  let pointers: readonly ScreenPointer[] = noPointers
+  let ownPlace: Parameters<Screen['point']>[0] = null
 
   const isFresh = (view: View) => view.isOpen() && Date.now() - view.lastSignAt() <= silenceMs
   const report = () => {
@@ -60,6 +71,9 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
     const text = JSON.stringify(picture)
     if (text !== reported) events.onPicture(picture)
     reported = text
+    const now = shown && isFresh(shown) ? shown.pointers() : noPointers
+    if (now !== pointers) events.onPointers(now)
+    pointers = now
   }
   const apply = () => {
     for (const view of [shown, coming]) {
@@ -96,6 +110,9 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
     shown = view
     coming = undefined
     failures = 0
+    // The pointer of this page goes over to its new connection.
+    before?.point(null)
+    if (ownPlace) view.point(ownPlace)
     if (before) setTimeout(before.end, overlapMs)
     apply()
     report()
@@ -174,6 +191,11 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
       apply()
     },
     canvas: () => shown?.canvas() ?? null,
+    /** Shows the others on the screen where the person points; null: not at the picture. */
+    point(at: typeof ownPlace) {
+      if (at || ownPlace) shown?.point(at)
+      ownPlace = at
+    },
     focus: () => shown?.rfb()?.focus({ preventScroll: true }),
     /** Sends a key to the machine, pressed or released. */
     sendKey: (keysym: number, code: string, isDown: boolean) =>
