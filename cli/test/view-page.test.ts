@@ -1,3 +1,4 @@
+import type { ScreenPointer } from '@computer/sdk'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, test, type TestContext } from 'node:test'
@@ -8,7 +9,7 @@ import { startComputer } from './computer.ts'
 
 /* The page of `computer view` in a real Chromium: it says who has control, takes it and gives it back. */
 
-const { start, server } = await startComputer({ after })
+const { start, server } = await startComputer({ after }, { timing: { ghostMs: 60_000 } })
 let browser: Browser
 before(async () => {
   browser = await launchChromium()
@@ -127,6 +128,37 @@ test('without --control the page says who has control and offers nothing', async
   const types = body.data.map((session: { type: string }) => session.type)
   assert.deepEqual(types.toSorted(), ['agent', 'view'])
   assert.ok(!typed(id).includes('press a'))
+})
+
+test('the page shows the pointers of others and of agents, and shares its own', async (t) => {
+  const { id, page } = await openPage(t, [])
+  await page.locator('canvas').waitFor()
+  const told: (readonly ScreenPointer[])[] = []
+  const machine = await server.connect().machines.get(id)
+  const other = await machine.screen({
+    watch: true,
+    onMessage: (message) => message.type === 'pointers' && told.push(message.pointers),
+  })
+  other.point({ x: 1200, y: 790 })
+  const label = page.locator('#pointers .agent.right.low bdi')
+  await label.getByText('Owner key').waitFor()
+  const picture = (await page.locator('canvas').boundingBox())!
+  const scale = picture.width / 1280
+  const { x, y } = (await page.locator('#pointers .agent').boundingBox())!
+  assert.ok(Math.abs(x - picture.x - 1200 * scale) < 1)
+  assert.ok(Math.abs(y - picture.y - 790 * scale) < 1)
+
+  await page.mouse.move(picture.x + 300 * scale + 0.2, picture.y + 200 * scale + 0.2)
+  await eventually(async () => told.at(-1)?.[0]?.at.x === 300 || undefined)
+  const [{ kind, at }] = told.at(-1) as [ScreenPointer]
+  assert.deepEqual([kind, at], ['person', { x: 300, y: 200 }])
+  await page.locator('#status').hover()
+  await eventually(async () => told.at(-1)?.length === 0 || undefined)
+
+  await machine.mouse.click(40, 50)
+  await page.locator('#pointers .clicked').waitFor({ state: 'attached' })
+  other.close()
+  await label.waitFor({ state: 'detached' })
 })
 
 test('the page says when the machine stops, and goes on when it runs again', async (t) => {

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { endedCode, page, readViewer, script } from './page.ts'
+import { pointersFile, pointersScript } from './page-pointers.ts'
 import { interruptions, relay } from './relay.ts'
 
 /** Time limit for each page to receive the reason, which includes the pause before it reconnects. */
@@ -22,6 +23,7 @@ export async function openView(machine: Machine, options: { readonly canControl:
   const files: Readonly<Record<string, readonly [type: string, text: string]>> = {
     [`/${secret}/`]: ['text/html', page(machine.name)],
     [`/${secret}/view.js`]: ['text/javascript', script],
+    [`/${secret}/${pointersFile}`]: ['text/javascript', pointersScript],
     [`/${secret}/novnc.js`]: ['text/javascript', viewer],
   }
   const serveFile = (request: IncomingMessage, response: ServerResponse) => {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { pointersFile, pointersStyle } from './page-pointers.ts'
 
 export const viewerFile = 'novnc.js'
 /** Close code of the page's connection: the reason is for people, and connecting again is of no use. */
@@ -41,7 +42,7 @@ export function page(name: string): string {
   button { font: inherit; margin-left: auto }
   [hidden] { display: none }
   #notice { color: #ffb340 }
-  #screen { flex: 1; min-height: 0 }
+  #screen { flex: 1; min-height: 0 }${pointersStyle}
 </style>
 <header>
   <strong>${name}</strong>
@@ -51,6 +52,7 @@ export function page(name: string): string {
   <button id="give" hidden>Give control back</button>
 </header>
 <div id="screen"></div>
+<div id="pointers" aria-hidden="true"></div>
 <script type="module" src="view.js"></script>
 </html>
 `
@@ -58,6 +60,7 @@ export function page(name: string): string {
 
 /** Connects, and reconnects when the connection is lost, with the backoff of the SDK. */
 export const script = `import RFB from './${viewerFile}'
+import { showPointers, watchPointer } from './${pointersFile}'
 const find = (id) => document.getElementById(id)
 let failures = 0
 let socket
@@ -71,9 +74,13 @@ function connect() {
   rfb.scaleViewport = true
   rfb.addEventListener('connect', () => (failures = 0))
   socket.addEventListener('message', ({ data }) => {
-    if (typeof data === 'string') show(JSON.parse(data))
+    if (typeof data !== 'string') return
+    const message = JSON.parse(data)
+    if (message.type === 'pointers') showPointers(message.pointers)
+    else show(message)
   })
   socket.addEventListener('close', ({ code, reason }) => {
+    showPointers([])
     const isOver = code === ${endedCode}
     const text = isOver ? reason : 'Connection lost. Reconnecting…'
     show({ text, notice: isOver ? '' : reason, hasControl: false, offers: null })
@@ -92,4 +99,5 @@ function show({ text, notice, hasControl, offers }) {
 for (const type of ['take', 'give'])
   find(type).addEventListener('click', () => socket.send(JSON.stringify({ type })))
 connect()
+watchPointer((at) => socket.readyState === 1 && socket.send(JSON.stringify({ type: 'point', at })))
 `

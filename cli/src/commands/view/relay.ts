@@ -17,7 +17,8 @@ const sessionClosed = 4410
 
 /**
  * Relays one RFB connection between the page and the machine as binary frames. Text frames are JSON:
- * the page asks for control (`take`) or gives it back (`give`), and is told who has it.
+ * the page asks for control (`take`) or gives it back (`give`), and is told who has it; it tells where its pointer
+ * is (`point`), and is told where those of others are.
  */
 export async function relay(
   machine: Machine,
@@ -32,14 +33,18 @@ export async function relay(
     const control = new ControlStatus(session?.id ?? null)
     const tell = () => client.send(JSON.stringify(control.status))
     client.on('message', (bytes: Buffer, isBinary) => {
-      if (!isBinary) void obey(machine, control, bytes.toString()).finally(tell)
-      else if (screen) screen.send(new Uint8Array(bytes))
+      if (!isBinary) {
+        const request = readRequest(bytes)
+        if (request.type === 'point') screen?.point(request.at ?? null)
+        else void obey(machine, control, request).finally(tell)
+      } else if (screen) screen.send(new Uint8Array(bytes))
       else early.push(bytes)
     })
     screen = await machine.screen({
       viewOnly: !canControl,
       onMessage(message) {
         if (message.type === 'tick') return
+        if (message.type === 'pointers') return client.send(JSON.stringify(message))
         control.observe(message)
         tell()
       },
@@ -61,10 +66,20 @@ export async function relay(
   }
 }
 
-/** Never rejects. */
-async function obey(machine: Machine, control: ControlStatus, request: string): Promise<void> {
+type Request = { readonly type?: unknown; readonly at?: Parameters<Screen['point']>[0] }
+
+/** A request without a type asks for nothing. */
+function readRequest(bytes: Buffer): Request {
   try {
-    const { type } = JSON.parse(request) as { type?: unknown }
+    return (JSON.parse(bytes.toString()) ?? {}) as Request
+  } catch {
+    return {}
+  }
+}
+
+/** Never rejects. */
+async function obey(machine: Machine, control: ControlStatus, { type }: Request): Promise<void> {
+  try {
     if (type === 'take') await machine.input.acquire({ force: true })
     if (type !== 'give') return
     control.giveBack()
