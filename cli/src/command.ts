@@ -52,7 +52,15 @@ export function examples(...lines: readonly string[]): string {
 }
 
 export function parseSeconds(text: string): number {
-  const seconds = Number(text)
-  if (seconds > 0) return seconds
-  throw new InvalidArgumentError('Expected a positive number of seconds.')
+  return parsePositive(text, 'seconds')
+}
+
+export function parseMinutes(text: string): number {
+  return parsePositive(text, 'minutes')
+}
+
+function parsePositive(text: string, unit: string): number {
+  const value = Number(text)
+  if (value > 0) return value
+  throw new InvalidArgumentError(`Expected a positive number of ${unit}.`)
 }

@@ -14,6 +14,7 @@ import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
 import { events } from './commands/events.ts'
 import { exec } from './commands/exec/exec.ts'
+import { helpRequests } from './commands/help-requests/help-requests.ts'
 import { click } from './commands/input/click.ts'
 import { key } from './commands/input/key.ts'
 import { type } from './commands/input/type.ts'
@@ -79,6 +80,7 @@ export function createProgram({
     .commandsGroup('On its desktop:')
     .addCommand(screenshot)
     .addCommand(view)
+    .addCommand(helpRequests)
     .addCommand(open)
     .addCommand(click)
     .addCommand(type)

@@ -8,10 +8,10 @@ export type Endpoint = {
   readonly path: `/v1/${string}`
   readonly summary: string
   /**
-   * `public`: no credential. `user`: a signed-in person, not an API key. `member`: any member of
-   * the organization, signed in or by API key. Anything else: that permission.
+   * `public`: no credential. `guest`: the guest of a help request, by its cookie. `user`: a signed-in person, not an
+   * API key. `member`: any member of the organization, signed in or by API key. Anything else: that permission.
    */
-  readonly requires: 'public' | 'user' | 'member' | Permission
+  readonly requires: 'public' | 'guest' | 'user' | 'member' | Permission
   /** Query parameters that require a permission of their own in addition. */
   readonly queryRequires?: Readonly<Record<string, Permission>>
   readonly params?: z.ZodType
@@ -56,9 +56,9 @@ const mib = 1024 * kib
 /** For bodies with text of up to 4 MiB, in base64 or with escapes. */
 export const largeBodyLimit = 8 * mib
 
-/** The most bytes of a JSON body. Anybody may send one to a public endpoint, so those are small. */
+/** The most bytes of a JSON body. Anybody may send one to a public endpoint, and a guest is nearly anybody. */
 export function bodyLimitOf({ requires, bodyLimit }: Endpoint): number {
-  return bodyLimit ?? (requires === 'public' ? 64 * kib : mib)
+  return bodyLimit ?? (requires === 'public' || requires === 'guest' ? 64 * kib : mib)
 }
 
 /** The path of the same operation without the version, which operations on one machine have. */

@@ -14,6 +14,8 @@ export type Channel = {
   readonly requires: 'member' | Permission
   /** Also needed to send input. Without it the channel is view-only. */
   readonly requiresForInput?: Permission
+  /** The guest of a help request may open it with the session of the guest. */
+  readonly guests?: true
   /** The server sends a tick every 5 seconds: scripts of pages see it, unlike a ping. */
   readonly ticks?: true
 }
@@ -28,6 +30,7 @@ export const channels = {
     path: '/v1/machines/{machine_id}/screen',
     requires: 'member',
     requiresForInput: 'machines:control',
+    guests: true,
     ticks: true,
   },
   /** The bytes of a pty as binary frames. */
@@ -56,7 +59,7 @@ export const closeCode = {
   permissionDenied: 4403,
   /** The machine or the terminal is gone. */
   gone: 4404,
-  /** Another client is connected to the terminal. */
+  /** Another client is connected to the terminal, or the screen is private to another session. */
   conflict: 4409,
   sessionClosed: 4410,
   messageTooLarge: 4413,

@@ -12,6 +12,7 @@ import {
   ScrollBody,
   TypeBody,
 } from './desktop-actions.ts'
+import { SessionId } from './ids.ts'
 import {
   screenshotQuery,
   ScreenshotFormat,
@@ -24,8 +25,13 @@ export const GuestFence = z.strictObject({
   fence: z.int().min(0),
   /** The first fence of the present holding, or of the release if the lease is not held. */
   since: z.int().min(0),
+  /**
+   * The session that alone may look at the screen and read the clipboard; null: nobody is kept from it. It changes
+   * with the holding alone.
+   */
+  private_to: SessionId.nullable().default(null),
 })
-export type GuestFence = z.infer<typeof GuestFence>
+export type GuestFence = z.input<typeof GuestFence>
 
 /** The response to POST /fence: the agent's fence, which may be higher than the one sent. */
 export const GuestFenceState = z.object({ fence: z.int() })
@@ -61,16 +67,23 @@ export type GuestInput = z.infer<typeof GuestInput>
 /** `display` is set after a resize. */
 export const GuestInputResult = z.object({ display: Display.optional() })
 
+/** The session for which a call looks at the screen or reads the clipboard, if it looks for one. */
+const viewer = { viewer: SessionId.optional() }
+
 export const GuestScreenshotQuery = z.strictObject({
   ...screenshotQuery,
+  ...viewer,
   format: ScreenshotFormat.default('png'),
 })
 export type GuestScreenshotQuery = z.infer<typeof GuestScreenshotQuery>
 /** In the region, and outside of what is to be ignored; text cursors and clocks count. */
-export const GuestScreenWaitQuery = ScreenWaitQuery
+export const GuestScreenWaitQuery = ScreenWaitQuery.extend(viewer)
 export const GuestScreenWait = ScreenWait
 export const GuestClipboardQuery = z.strictObject({
+  ...viewer,
   selection: ClipboardSelection.default('clipboard'),
 })
+/** The query of a screen stream. */
+export const GuestScreenQuery = z.strictObject(viewer)
 /** The text has at most 12 MiB as UTF-8. */
 export const GuestClipboard = z.object({ text: z.string().max(12 * 1024 * 1024) })

@@ -11,6 +11,9 @@
  * was running and released what was pressed. Within a holding it is a renewal, and earlier fences
  * of the holding stay valid (docs/decisions/0009).
  *
+ * Private mode. The fence carries the session to which the screen is private. From the answer on, the agent refuses
+ * the looks of all others (`screen_private`), has ended those that were under way, and has closed their screen streams.
+ *
  * This file has no schemas: the agent loads those of a subject when it is first called.
  */
 
@@ -81,6 +84,8 @@ export const guestRoutes = {
   usage: { method: 'GET', path: '/usage' },
   /** Responds when everything written so far is on the disk. */
   flush: { method: 'POST', path: '/flush' },
+  /** The windows, the files that changed since a time, and a mark of the clipboard (guest-brief.ts). */
+  brief: { method: 'GET', path: '/brief' },
   ...guestDesktopRoutes,
   ...guestFileRoutes,
   ...guestTerminalRoutes,

@@ -43,7 +43,9 @@ export const GuestError = z.object({
   error: z.object({
     code: ErrorCode,
     message: z.string(),
-    reason: z.enum(['fence_stale', 'fence_unknown', 'desktop_down', 'screen_stale']).optional(),
+    reason: z
+      .enum(['fence_stale', 'fence_unknown', 'desktop_down', 'screen_stale', 'screen_private'])
+      .optional(),
   }),
 })
 export type GuestError = z.infer<typeof GuestError>

@@ -48,6 +48,9 @@ export type BudgetId = z.infer<typeof BudgetId>
 export const ActivityId = idOf('act', 'ActivityId')
 export type ActivityId = z.infer<typeof ActivityId>
 
+export const HelpRequestId = idOf('hlp', 'HelpRequestId')
+export type HelpRequestId = z.infer<typeof HelpRequestId>
+
 export const WebhookId = idOf('whk', 'WebhookId')
 export type WebhookId = z.infer<typeof WebhookId>
 export const WebhookDeliveryId = idOf('whd', 'WebhookDeliveryId')

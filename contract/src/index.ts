@@ -10,6 +10,8 @@ import { events } from './events.ts'
 import { exec } from './exec.ts'
 import { files } from './files.ts'
 import { gateway } from './gateway.ts'
+import { helpGuest } from './help-guest.ts'
+import { helpRequests } from './help-requests.ts'
 import { images } from './images.ts'
 import { invitations } from './invitations.ts'
 import { machines } from './machines.ts'
@@ -41,6 +43,7 @@ export * from './events.ts'
 export * from './exec.ts'
 export * from './files.ts'
 export * from './gateway.ts'
+export * from './guest-brief.ts'
 export * from './guest-desktop.ts'
 export * from './guest-files.ts'
 export * from './guest-frames.ts'
@@ -50,6 +53,8 @@ export * from './guest-routes.ts'
 export * from './guest-secrets.ts'
 export * from './guest-terminals.ts'
 export * from './guest.ts'
+export * from './help-guest.ts'
+export * from './help-requests.ts'
 export * from './ids.ts'
 export * from './images.ts'
 export * from './invitations.ts'
@@ -104,4 +109,6 @@ export const endpoints = {
   billing,
   budgets,
   webhooks,
+  help_requests: helpRequests,
+  help_guest: helpGuest,
 } as const satisfies Record<string, Record<string, Endpoint>>

@@ -49,7 +49,7 @@ export function openRows(dataDir: string): RowsReader {
     },
     findUnsettled: () => findUnsettled(db),
     async compare() {
-      const parts = [compareUidSlots, compareLeases, compareSessions, compareEvents]
+      const parts = [compareUidSlots, compareLeases, compareSessions, compareHelp, compareEvents]
       const found: string[] = []
       for (const part of [...parts, compareCaptures, compareMeters, compareBilling])
         found.push(...(await part(db)))
@@ -150,6 +150,19 @@ async function compareSessions(db: Database): Promise<string[]> {
     .where('machines.deleted_at', 'is not', null)
     .execute()
   return rows.map(({ id }) => `${id} is open on a machine that is gone`)
+}
+
+/** An active request has a session that is open, and nobody waits for a machine that is gone. */
+async function compareHelp(db: Database): Promise<string[]> {
+  const rows = await db
+    .selectFrom('help_requests as h')
+    .innerJoin('machines as m', 'm.id', 'h.machine_id')
+    .leftJoin('sessions as s', 's.id', 'h.session_id')
+    .select(['h.id', 'h.state'])
+    .where('h.state', 'in', ['open', 'active'])
+    .where((eb) => eb.or([eb('m.deleted_at', 'is not', null), eb('s.closed_at', 'is not', null)]))
+    .execute()
+  return rows.map(({ id, state }) => `${id} is ${state} without its machine or its session`)
 }
 
 /** A machine's log has no gap, and each transition starts in the state in which the last one ended. */

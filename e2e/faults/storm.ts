@@ -6,6 +6,7 @@ import { compareWhenSettled, measureSettling } from './compare.ts'
 import { planKills, runKills, type Kill } from './killer.ts'
 import { countUp, createLedger, record, type Ledger } from './ledger.ts'
 import { disks } from './disk-operations.ts'
+import { help } from './help-operations.ts'
 import { lifecycle, type Operation } from './operations.ts'
 import { keepServerLogs } from '../harness/logs.ts'
 import { createRandom } from '../harness/random.ts'
@@ -41,7 +42,7 @@ type RoundTimes = {
   readonly cleanMs: number
 }
 
-const operations = [...lifecycle, ...disks]
+const operations = [...lifecycle, ...disks, ...help]
 const callerCount = 3
 const machinesPerCaller = 2
 const operationsPerRound = 15

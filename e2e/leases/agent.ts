@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,6 +21,7 @@ export async function startAgent(): Promise<RealAgent> {
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'computer-agent-'))
   stack.defer(() => rm(folder, { recursive: true, force: true }))
+  await makeUser(folder)
   const display = stack.use(await startDisplay(`${displaySize.width}x${displaySize.height}`))
   const { xSocketPath, rfbSocketPath } = display
   const socketPath = join(folder, 'agent.sock')
@@ -47,6 +48,14 @@ export async function startAgent(): Promise<RealAgent> {
   }
   const owned = stack.move()
   return { socketPath, xSocketPath, [Symbol.asyncDispose]: () => owned.disposeAsync() }
+}
+
+/** The user of the machine, whose files a brief looks through. */
+async function makeUser(root: string): Promise<void> {
+  await mkdir(join(root, 'home/agent'), { recursive: true })
+  await mkdir(join(root, 'etc'))
+  await writeFile(join(root, 'etc/passwd'), 'agent:x:1000:1000::/home/agent:/bin/sh\n')
+  await writeFile(join(root, 'etc/group'), 'agent:x:1000:\n')
 }
 
 function accepts(path: string): Promise<boolean> {

@@ -167,7 +167,12 @@ function grant(
   history: History,
   fields: Pick<Grant, 'client' | 'fence' | 'sentAt'> & Partial<Grant>,
 ) {
-  history.grants.push({ holding: `of ${fields.fence}`, settledAt: fields.sentAt + 1, ...fields })
+  history.grants.push({
+    holding: `of ${fields.fence}`,
+    isHelp: false,
+    settledAt: fields.sentAt + 1,
+    ...fields,
+  })
 }
 
 function input(history: History, fields: Pick<Input, 'client' | 'sentAt'> & Partial<Input>): Input {

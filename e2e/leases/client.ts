@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Answer } from '../../server/test/call.ts'
+import type { Answer, Call } from '../../server/test/call.ts'
 import type { Random } from '../harness/random.ts'
+import { HelpPlayer } from './help.ts'
 import {
   characterOf,
   inputsPerClient,
@@ -28,6 +29,9 @@ export class LeaseClient {
   #texts = 0
   /** The fence of its last grant. */
   #fence: number | null = null
+  readonly #help: HelpPlayer
+  /** The session that its last take of a help request opened, while that was its last grant. */
+  #helpSession: string | null = null
 
   constructor(machine: Machine, history: History, client: number, random: Random) {
     this.#machine = machine
@@ -35,6 +39,8 @@ export class LeaseClient {
     this.#client = client
     this.#random = random
     this.usesSocket = client >= httpClients
+    const call: Call = (...request) => this.#random.pick(machine.calls)(...request)
+    this.#help = new HelpPlayer(machine, random, call)
   }
 
   /** Takes one action, and waits for it unless it is input. */
@@ -48,6 +54,7 @@ export class LeaseClient {
       .pickWeighted([
         { weight: 2, act: () => this.acquire(false) },
         { weight: 2, act: () => this.acquire(true) },
+        { weight: this.#isHelper ? 3 : 0, act: () => this.#takeHelp() },
         { weight: 1, act: () => this.release() },
         { weight: 1, act: () => delay(this.#random.below(longestPauseMs)) },
         { weight: 8, act: () => this.#sendSomething() },
@@ -62,20 +69,51 @@ export class LeaseClient {
       ttl_seconds: 600,
       force,
     })
+    await this.#noteGrant(answer, answer.body, { sentAt, isHelp: false })
+    return answer
+  }
+
+  /** Asks for help and takes the machine as the person who helps. */
+  async #takeHelp(): Promise<void> {
+    await this.endHelp()
+    const sentAt = this.#machine.clock.tick()
+    const answer = await this.#help.take()
+    const isTaken = answer.status === 200
+    if (isTaken) this.#helpSession = answer.body.session.id
+    await this.#noteGrant(answer, answer.body?.lease, { sentAt, isHelp: true })
+  }
+
+  async #noteGrant(
+    answer: Answer,
+    lease: { readonly fence: number; readonly acquired_at: string } | undefined,
+    { sentAt, isHelp }: { readonly sentAt: number; readonly isHelp: boolean },
+  ): Promise<void> {
     const settledAt = await this.#machine.recorder.mark()
     const client = this.#client
-    if (answer.status === 200) {
-      const { fence, acquired_at: holding } = answer.body
+    if (answer.status === 200 && lease) {
+      const { fence, acquired_at: holding } = lease
       this.#fence = fence
-      this.#history.grants.push({ client, fence, holding, sentAt, settledAt })
+      this.#history.grants.push({ client, fence, holding, isHelp, sentAt, settledAt })
     } else {
       const refusedAt = isRefusal(answer) ? settledAt : null
       this.#history.attempts.push({ client, sentAt, refusedAt })
     }
-    return answer
+  }
+
+  /** Ends its help request, if it has one, and with it the holding of the person who helps. */
+  async endHelp(): Promise<void> {
+    const wasHelping = this.#helpSession !== null
+    this.#helpSession = null
+    const sentAt = this.#machine.clock.tick()
+    const hasEnded = await this.#help.end()
+    const settledAt = await this.#machine.recorder.mark()
+    if (hasEnded && wasHelping) {
+      this.#history.releases.push({ client: this.#client, sentAt, settledAt })
+    }
   }
 
   async release(): Promise<void> {
+    if (this.#helpSession !== null) return this.endHelp()
     const sentAt = this.#machine.clock.tick()
     const path = this.#path(`input-lease?session_id=${this.#sessionId}`)
     const { status } = await this.#call('DELETE', path)
@@ -115,8 +153,11 @@ export class LeaseClient {
 
   /** Sends an input over the screen socket under its last grant. There is no answer. */
   async sendOverSocket(kind: 'move' | 'type', options: SendOptions = {}): Promise<void> {
-    const socket = await this.#machine.gateway.socketOf(this.#sessionId)
     if (this.#fence === null) return
+    const { gateway } = this.#machine
+    const socket = options.mustLand
+      ? await gateway.settledSocketOf(this.#sessionId, this.#fence)
+      : await gateway.socketOf(this.#sessionId)
     if (socket.fence !== this.#fence) socket.declareFence(this.#fence)
     const input = this.#record(kind, 'socket', this.#fence, options)
     if (kind === 'type') return socket.press(input.character)
@@ -193,7 +234,12 @@ export class LeaseClient {
   }
 
   get #sessionId(): string {
-    return this.#machine.sessions[this.#client]!
+    return this.#helpSession ?? this.#machine.sessions[this.#client]!
+  }
+
+  /** One over HTTP and one with a socket. */
+  get #isHelper(): boolean {
+    return this.#client === 0 || this.#client === httpClients
   }
 }
 

@@ -12,12 +12,19 @@ export type ScreenGateway = AsyncDisposable & {
   restart(): Promise<void>
   /** Resolves to the session's socket, and opens it if necessary. */
   socketOf(sessionId: string): Promise<ScreenSocket>
+  /**
+   * Resolves to one whose gateway has read the lease with this fence or a later one: nothing from before closes it, as
+   * a private holding of another session does.
+   */
+  settledSocketOf(sessionId: string, fence: number): Promise<ScreenSocket>
 }
 
 type ScreenSocket = {
   readonly isOpen: boolean
   /** The last fence that the client declared. */
   readonly fence: number | null
+  /** Resolves to false if the socket has closed before it was told of such a fence. */
+  sees(fence: number): Promise<boolean>
   declareFence(fence: number): void
   pointer(x: number, y: number, buttons?: number): void
   press(character: string): void
@@ -35,17 +42,24 @@ export async function startScreenGateway(
     const path = `/v1/machines/${id}/screen?session_id=${sessionId}`
     return openScreen(new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers }))
   }
+  const socketOf = async (sessionId: string) => {
+    const known = sockets.get(sessionId)
+    if (known?.isOpen) return known
+    const socket = await connect(sessionId)
+    sockets.set(sessionId, socket)
+    return socket
+  }
   return {
     async restart() {
       await http.close()
       http = await listen(app)
     },
-    async socketOf(sessionId) {
-      const known = sockets.get(sessionId)
-      if (known?.isOpen) return known
-      const socket = await connect(sessionId)
-      sockets.set(sessionId, socket)
-      return socket
+    socketOf,
+    async settledSocketOf(sessionId, fence) {
+      for (;;) {
+        const socket = await socketOf(sessionId)
+        if (await socket.sees(fence)) return socket
+      }
     },
     [Symbol.asyncDispose]: () => http.close(),
   }
@@ -64,6 +78,12 @@ async function openScreen(webSocket: WebSocket): Promise<ScreenSocket> {
     get fence() {
       return declared
     },
+    sees: (fence) =>
+      client
+        .until(({ controls }) =>
+          controls.some((one) => one['type'] === 'lease' && Number(one['fence']) >= fence),
+        )
+        .catch(() => false),
     declareFence(fence) {
       declared = fence
       client.send({ type: 'input_fence', fence })

@@ -22,7 +22,7 @@ export type Histories = {
   readonly broken: readonly Broken[]
 }
 export type Counts = Record<
-  'grants' | 'expiries' | 'inputs' | 'done' | 'refused' | 'landings',
+  'grants' | 'helped' | 'expiries' | 'inputs' | 'done' | 'refused' | 'landings',
   number
 >
 type Broken = {
@@ -36,7 +36,7 @@ export async function playHistories(
   server: TestServer,
   { seed, histories, operations, machines, onPlayed, signal, ...options }: HistoriesOptions,
 ): Promise<Histories> {
-  const counts = { grants: 0, expiries: 0, inputs: 0, done: 0, refused: 0, landings: 0 }
+  const counts = { grants: 0, helped: 0, expiries: 0, inputs: 0, done: 0, refused: 0, landings: 0 }
   const broken: Broken[] = []
   let next = 0
   let played = 0
@@ -61,6 +61,7 @@ export async function playHistories(
 
 function count(counts: Counts, { grants, expiries, inputs, landings }: History): void {
   counts.grants += grants.length
+  counts.helped += grants.filter(({ isHelp }) => isHelp).length
   counts.expiries += expiries.length
   counts.inputs += inputs.length
   counts.done += inputs.filter(({ outcome }) => outcome === 'done').length
@@ -69,9 +70,9 @@ function count(counts: Counts, { grants, expiries, inputs, landings }: History):
 }
 
 export function describe({ played, counts }: Histories): string {
-  const { grants, expiries, inputs, done, refused, landings } = counts
+  const { grants, helped, expiries, inputs, done, refused, landings } = counts
   return (
-    `${played} histories: ${grants} grants, ${expiries} expiries, ${inputs} inputs ` +
+    `${played} histories: ${grants} grants (${helped} to people who help), ${expiries} expiries, ${inputs} inputs ` +
     `(${done} done, ${refused} refused), ${landings} events at the display`
   )
 }

@@ -24,6 +24,8 @@ export type Grant = {
   readonly fence: number
   /** Identifies the holding: when it began, by the database's clock. */
   readonly holding: string
+  /** Granted to a person who took a help request. */
+  readonly isHelp: boolean
   readonly sentAt: number
   readonly settledAt: number
 }

@@ -30,6 +30,7 @@ test(`the input that lands at X keeps the lease's promises in every history (see
     [],
   )
   assert.equal(result.played, histories)
-  const { done, refused, expiries } = result.counts
+  const { done, refused, expiries, helped } = result.counts
   for (const count of [done, refused, expiries]) assert.ok(count > histories)
+  assert.ok(helped > histories / 3)
 })

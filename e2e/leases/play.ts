@@ -52,6 +52,7 @@ export async function playHistory(
     repeat(expiring, () => expire(machine, history, expiring)),
   ])
 
+  for (const client of clients) await client.endHelp()
   const sockets = clients.filter(({ usesSocket }) => usesSocket)
   const others = clients.filter(({ usesSocket }) => !usesSocket)
   await assertUsable(machine, history, [random.pick(others), random.pick(sockets)])

@@ -1,6 +1,11 @@
 import type { ErrorCode } from '@computer/contract/errors'
 
-type ErrorReason = 'fence_stale' | 'fence_unknown' | 'desktop_down' | 'screen_stale'
+type ErrorReason =
+  | 'fence_stale'
+  | 'fence_unknown'
+  | 'desktop_down'
+  | 'screen_stale'
+  | 'screen_private'
 
 /** An error for the caller. Anything else that is thrown becomes internal_error. */
 export class AgentError extends Error {

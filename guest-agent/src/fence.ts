@@ -44,10 +44,14 @@ export class Fence {
     })
   }
 
-  /** `release` lifts what is pressed and waits until everything sent so far has taken effect. */
+  /**
+   * `release` lifts what is pressed and waits until everything sent so far has taken effect. If this begins a new
+   * holding, `begin` is called at once, with a promise for the end of `release`.
+   */
   raise(
     to: { readonly fence: number; readonly since: number },
     release: () => Promise<void>,
+    begin: (released: Promise<void>) => void = () => {},
   ): Promise<number> {
     if (this.current !== null && to.fence < this.current) return Promise.resolve(this.current)
     const isRenewal = this.current !== null && this.#since === to.since
@@ -56,6 +60,7 @@ export class Fence {
     this.#since = to.since
     if (this.#running && this.#running.fence < to.since) this.#running.abort.abort()
     this.#released = this.#queue.run(release)
+    begin(this.#released)
     return this.#released.then(() => this.current ?? to.fence)
   }
 

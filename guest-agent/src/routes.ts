@@ -74,8 +74,8 @@ export function createRoutes(config: Config): Routes {
       const login = await loginOf(request.user)
       return { json: await runCommand(shells, { ...request, ...login }, signal) }
     },
-    ...loadLater({ ...guestDesktopRoutes, screen }, async () =>
-      (await parts.desktop()).desktopRoutes(config, fence),
+    ...loadLater({ ...guestDesktopRoutes, brief: guestRoutes.brief, screen }, async () =>
+      (await parts.desktop()).desktopRoutes(config, fence, users),
     ),
     ...loadLater(guestFileRoutes, async () => (await parts.files()).fileRoutes(config, users)),
     ...loadLater({ ...guestTerminalRoutes, terminal }, async () =>

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import sharp from 'sharp'
 import { Desktop } from '../src/desktop/desktop.ts'
+import { Privacy } from '../src/desktop/privacy.ts'
 import { resizeDisplay } from '../src/desktop/resize.ts'
 import { screenshotRoute } from '../src/screen/screenshot-route.ts'
 import { startDisplay, type TestDisplay } from './x-display.ts'
@@ -32,7 +33,7 @@ async function requireUp() {
 type Query = Readonly<Record<string, string>>
 
 async function shoot(query: Query = {}) {
-  const { screenshot } = screenshotRoute({ requireUp } as Desktop)
+  const { screenshot } = screenshotRoute({ requireUp } as Desktop, new Privacy())
   const answer = await screenshot({ query: { format: 'png', ...query }, signal } as never)
   const { bytes, headers } = answer as { bytes: Buffer; headers: Query }
   const picture = sharp(bytes).removeAlpha().raw()

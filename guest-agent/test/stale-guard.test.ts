@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createRandom } from '../../e2e/harness/random.ts'
 import { soakSeed, soakSize } from '../../scripts/soak/sizes.ts'
 import { Desktop, type DesktopSession } from '../src/desktop/desktop.ts'
+import { Privacy } from '../src/desktop/privacy.ts'
 import { performInput } from '../src/desktop/input.ts'
 import { resizeDisplay } from '../src/desktop/resize.ts'
 import { screenWaitRoute } from '../src/screen/wait-route.ts'
@@ -174,7 +175,7 @@ test('a screenshot of another size, of another desktop or of long ago is refused
 })
 
 test('waiting for a change ends with it, and says where', async () => {
-  const { waitForScreen } = screenWaitRoute({ requireUp } as Desktop)
+  const { waitForScreen } = screenWaitRoute({ requireUp } as Desktop, new Privacy())
   const wait = async (query: object) => {
     const { signal } = new AbortController()
     return (await waitForScreen({ query, signal } as never)) as { json: unknown }

@@ -1,4 +1,6 @@
 import { ApiError, type LeaseHolder, type Machine } from '@computer/sdk'
+import { findActiveHelp } from './active-help.ts'
+import { explainActive } from './help-text.ts'
 import { ToolError } from './tool-error.ts'
 
 /**
@@ -42,6 +44,13 @@ export class LeasePool implements AsyncDisposable {
     }
   }
 
+  /** Leaves a machine to a person, after pending input: later input acquires its lease as the first did. */
+  async handOver(machine: Machine): Promise<void> {
+    const queue = this.#queueOf(machine.id)
+    clearTimeout(queue.releaseTimer)
+    await this.#release(machine, queue)
+  }
+
   /** Waits for pending input. The SDK client releases the leases themselves. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
@@ -60,7 +69,7 @@ export class LeasePool implements AsyncDisposable {
       if (!(error instanceof ApiError && error.code === 'conflict')) throw error
       // Lets the next input acquire the lease again if it is free.
       await machine.input.release()
-      throw explainLoss(machine, error.holder)
+      throw await explainLoss(machine, error.holder)
     }
   }
 
@@ -76,13 +85,17 @@ export class LeasePool implements AsyncDisposable {
 
   #releaseLater(machine: Machine, queue: MachineQueue): void {
     if (this.#queues.get(machine.id) !== queue) return
-    queue.releaseTimer = setTimeout(() => {
-      // Close the session as well: a plan limits how many may be open.
-      const closing = queue.last.then(() => machine.input.close())
-      // A lease that could not be released expires, because it is no longer renewed.
-      queue.last = closing.catch(() => {})
-    }, this.#releaseAfterMs)
+    const release = () => void this.#release(machine, queue)
+    queue.releaseTimer = setTimeout(release, this.#releaseAfterMs)
     queue.releaseTimer.unref()
+  }
+
+  async #release(machine: Machine, queue: MachineQueue): Promise<void> {
+    // Close the session as well: a plan limits how many may be open.
+    const closing = queue.last.then(() => machine.input.close())
+    // A lease that could not be released expires, because it is no longer renewed.
+    queue.last = closing.catch(() => {})
+    await queue.last
   }
 }
 
@@ -93,7 +106,12 @@ type MachineQueue = {
   releaseTimer: NodeJS.Timeout | undefined
 }
 
-function explainLoss({ name }: Machine, holder: LeaseHolder | null): ToolError {
+async function explainLoss(machine: Machine, holder: LeaseHolder | null): Promise<ToolError> {
+  const { name } = machine
+  const help = holder ? await findActiveHelp(machine) : undefined
+  if (help && help.sessionId === holder?.sessionId) {
+    return new ToolError(`Your action was not performed, or only partly. ${explainActive(help)}`)
+  }
   if (!holder) {
     return new ToolError(
       `You lost control of the mouse and keyboard of ${name} in the meantime; they are free again. ` +

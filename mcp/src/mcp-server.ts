@@ -65,8 +65,9 @@ const instructions = `\
 Linux machines with a desktop, a browser and a shell. Start with list_machines or create_machine. \
 Use open_page, screenshot, click and type_text to work on the screen. Prefer run_command, read_file and \
 write_file where they are enough: they are faster and more reliable. After each action on the screen, \
-take a screenshot before deciding on the next. Take a snapshot before anything risky. A person may take \
-over the mouse and keyboard at any time: then stop and ask.`
+take a screenshot before deciding on the next. Take a snapshot before anything risky. Ask a person \
+with request_help for what only a person can do, such as a login. A person may take over the mouse and \
+keyboard at any time: then stop and ask.`
 
 const readOnlyInstructions = `\
 Linux machines with a desktop, a browser and a shell. This server is read-only: you can view \

@@ -1,5 +1,7 @@
 import { ApiError, ScreenGuard, type Machine } from '@computer/sdk'
+import { lookAt } from './active-help.ts'
 import { renderImage, scaledSize } from './images.ts'
+import { ToolError } from './tool-error.ts'
 import type { ToolCall, ToolResult } from './tool.ts'
 
 /** How long nothing must have moved before a picture is taken, and the longest wait for that. */
@@ -16,14 +18,17 @@ export async function showEffect(
     return [image, { type: 'text', text: `${done} on ${machine.name}. ${text.text}` }]
   } catch (error) {
     // The action itself has succeeded, and must not be repeated for want of a picture.
-    if (call.signal.aborted || !(error instanceof ApiError)) throw error
+    const isExplained = error instanceof ApiError || error instanceof ToolError
+    if (call.signal.aborted || !isExplained) throw error
     return `${done} on ${machine.name}. Its screen could not be shown: ${error.message}`
   }
 }
 
 /** A picture of the screen once it has settled, in which the model's next coordinates are. */
 export async function showScreen({ connection, signal }: ToolCall, machine: Machine) {
-  const shot = await machine.screenshot({ format: 'png', ...settling, signal })
+  const shot = await lookAt(machine, () =>
+    machine.screenshot({ format: 'png', ...settling, signal }),
+  )
   const { content, shown } = await renderImage(shot.bytes)
   const { width, height } = shot.display
   const guard = new ScreenGuard()

@@ -38,6 +38,7 @@ test('read-only mode offers only tools that change nothing', async (t) => {
   const mcp = await connectHere(t, { apiKey: 'none', readOnly: true })
   const { tools: listed } = await mcp.client.listTools()
   assert.deepEqual(listed.map(({ name }) => name).sort(), [
+    'check_help',
     'get_machine',
     'list_files',
     'list_machines',

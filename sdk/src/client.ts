@@ -6,7 +6,7 @@ import type { CallOptions, Configuration } from './options.ts'
 import { OwnSession, type ClosingRequest } from './own-session.ts'
 import { Sessions } from './sessions.ts'
 import { Transport } from './transport.ts'
-import type { SessionType } from './wire/records.ts'
+import type { Session, SessionType } from './wire/records.ts'
 
 /** State shared by the parts of one Computer. */
 export class Client implements SessionOwner {
@@ -40,14 +40,25 @@ export class Client implements SessionOwner {
     { signal }: CallOptions = {},
   ): Promise<OwnSession> {
     await unlessEnding()
+    const input = { body: { machineId, type }, creates: true } as const
+    const session = this.#own(this.transport.call('POST /v1/sessions', input, { signal }))
+    await session.opened
+    return session
+  }
+
+  /** Makes a session its own that another call has opened. */
+  adoptSession(record: Session): OwnSession {
+    return this.#own(Promise.resolve(record))
+  }
+
+  #own(opened: Promise<Session>): OwnSession {
     const onEnded = () => {
       this.#ownSessions.delete(session)
       if (this.#ownSessions.size === 0) forgetOnExit(this)
     }
-    const session = new OwnSession(this.transport, { machineId, type }, { signal, onEnded })
+    const session = new OwnSession(this.transport, opened, onEnded)
     this.#ownSessions.add(session)
     if (this.transport.configuration.closeOnExit) closeOnExit(this)
-    await session.opened
     return session
   }
 

@@ -4,6 +4,8 @@ import { Budgets } from './budgets.ts'
 import { Client } from './client.ts'
 import { OrganizationActivity } from './activity.ts'
 import { Events } from './events.ts'
+import { HelpGuest } from './help-guest.ts'
+import { HelpRequests } from './help-requests.ts'
 import { Machines } from './machines.ts'
 import { configure, type CallOptions, type ComputerOptions } from './options.ts'
 import {
@@ -40,6 +42,8 @@ export class Computer {
   readonly secrets: OrganizationSecrets
   readonly events: Events
   readonly activity: OrganizationActivity
+  readonly helpRequests: HelpRequests
+  readonly helpGuest: HelpGuest
   readonly apiKeys: ApiKeys
   readonly members: Members
   readonly invitations: Invitations
@@ -66,6 +70,8 @@ export class Computer {
     this.secrets = new OrganizationSecrets(transport)
     this.events = new Events(client)
     this.activity = new OrganizationActivity(client)
+    this.helpRequests = new HelpRequests(client)
+    this.helpGuest = new HelpGuest(client)
     this.apiKeys = new ApiKeys(transport)
     this.members = new Members(transport)
     this.invitations = new Invitations(transport)

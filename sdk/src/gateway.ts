@@ -9,6 +9,8 @@ export type Tick = { readonly type: 'tick'; readonly cursor?: string }
 export type ConnectOptions = CallOptions & {
   /** Called for each sign of life of a screen or of events, every 5 seconds. They are no frames. */
   readonly onTick?: ((tick: Tick) => void) | undefined
+  /** The URL of the gateway for the guest of a help request, whom the cookie of the browser authenticates. */
+  readonly guestUrl?: string | undefined
 }
 
 /** Close codes of the gateway for which reconnecting does not help. */
@@ -17,7 +19,7 @@ const finalCodes: Readonly<Record<number, readonly [ApiError['code'], string]>> 
   4401: ['unauthenticated', 'the credential expired or was revoked'],
   4403: ['permission_denied', 'the permission was revoked'],
   4404: ['not_found', 'the resource no longer exists'],
-  4409: ['conflict', 'the terminal already has a client'],
+  4409: ['conflict', 'the terminal has a client already, or the screen is private'],
   4410: ['precondition_failed', 'the session was closed'],
   4413: ['invalid_request', 'a message was too large'],
   4429: ['rate_limited', 'too many input messages'],
@@ -38,18 +40,19 @@ export class Gateway {
   }
 
   /** Resolves once the connection is open. */
-  async connect(path: string, { signal, onTick }: ConnectOptions = {}): Promise<Socket> {
+  async connect(path: string, options: ConnectOptions = {}): Promise<Socket> {
+    const { signal, onTick, guestUrl } = options
     const { WebSocket } = this.#transport.configuration
     if (!WebSocket) {
       const message = 'this runtime has no WebSocket; pass one to new Computer({ WebSocket })'
       throw new ApiError('unsupported_operation', message)
     }
-    const [url, { token }] = await Promise.all([
-      this.#findUrl(),
-      this.#transport.call('POST /v1/gateway-tokens', { creates: true }, { signal }),
+    const [url, protocols] = await Promise.all([
+      guestUrl === undefined ? this.#findUrl() : toWebSocketUrl(guestUrl),
+      guestUrl === undefined ? this.#createProtocols(options) : [],
     ])
     signal?.throwIfAborted()
-    const socket = new Socket(new WebSocket(url + path, [`bearer.${token}`]), { signal, onTick })
+    const socket = new Socket(new WebSocket(url + path, protocols), { signal, onTick })
     await socket.opened
     return socket
   }
@@ -60,8 +63,18 @@ export class Gateway {
       ? Promise.resolve(gatewayUrl)
       : this.#transport.call('GET /v1/auth/me', {}).then((me) => me.gatewayUrl))
     url.catch(() => (this.#url = undefined))
-    return (await url).replace(/\/+$/, '').replace(/^http/, 'ws')
+    return toWebSocketUrl(await url)
   }
+
+  async #createProtocols({ signal }: CallOptions): Promise<string[]> {
+    const route = 'POST /v1/gateway-tokens'
+    const { token } = await this.#transport.call(route, { creates: true }, { signal })
+    return [`bearer.${token}`]
+  }
+}
+
+function toWebSocketUrl(url: string): string {
+  return url.replace(/\/+$/, '').replace(/^http/, 'ws')
 }
 
 /** A handshake without an answer, as through a network that drops packets, is given up after this time. */

@@ -7,16 +7,18 @@ import {
   readLease,
   releaseLease,
   requestLease,
+  waitUntilLeaseIsFree,
   withHolder,
+  type AcquireOptions,
   type LeaseGrant,
   type LeaseRequest,
 } from './lease.ts'
+import { LeaseRenewal } from './lease-renewal.ts'
 import type { CallOptions, InputOptions, WaitOptions } from './options.ts'
 import { closeSession, type OwnSession } from './own-session.ts'
 import { abortable } from './retry.ts'
 import { guardHeaders } from './screen-guard.ts'
 import type { Body, Route } from './transport.ts'
-import { waitFor, withTimeLimit } from './waiting.ts'
 import type { InputLease, Session } from './wire/records.ts'
 
 /** A route that needs the input lease. */
@@ -29,13 +31,6 @@ type InputRoute = Extract<
 
 /** An abandoned session keeps the lease for this long. */
 const defaultTtlSeconds = 20
-
-export type AcquireOptions = CallOptions & {
-  /** Take the lease from its current holder. */
-  readonly force?: boolean | undefined
-  /** Lifetime of the lease unless renewed, 5 to 3600. Default: 20. */
-  readonly ttlSeconds?: number | undefined
-}
 
 /**
  * This program's hold on the input lease of one machine. Only the session with the lease may type and
@@ -57,13 +52,20 @@ export class Input {
   /** Undefined before the first grant and after a release; kept after a loss. */
   #grant: Promise<LeaseGrant> | undefined
   #isLost = false
-  #renewalTimer: ReturnType<typeof setTimeout> | undefined
+  readonly #renewal: LeaseRenewal
   readonly #fenceListeners = new Set<(fence: number) => void>()
 
   constructor(client: Client, machineId: string, sessionType: 'agent' | 'human') {
     this.#client = client
     this.#machineId = machineId
     this.#sessionType = sessionType
+    this.#renewal = new LeaseRenewal(client, machineId, {
+      onRenewed: (grant) => {
+        this.#grant = Promise.resolve(grant)
+        this.#hold(grant)
+      },
+      onLost: () => this.#markLost(),
+    })
   }
 
   /** `lost`: another session took the lease, or it expired. */
@@ -89,8 +91,7 @@ export class Input {
   async takeFromOwnKey(options: Omit<AcquireOptions, 'force'> = {}): Promise<InputLease> {
     const { signal } = options
     const holder = await readHolder(this.#client, this.#machineId, { signal })
-    const own = await (await this.#session?.catch(() => undefined))?.opened
-    const isTheirs = holder && holder.sessionId !== own?.id
+    const isTheirs = holder && holder.sessionId !== (await this.#ownId())
     if (isTheirs && holder.isOwn && holder.type === this.#sessionType)
       await closeSession(this.#client.transport, holder.sessionId, { signal })
     return this.acquire(options)
@@ -98,15 +99,7 @@ export class Input {
 
   /** Resolves once no other session holds the lease. Does not acquire it. */
   async waitUntilFree(options: Omit<WaitOptions, 'wait'> = {}): Promise<void> {
-    const description = `waiting for the input lease of machine ${this.#machineId}`
-    await withTimeLimit(description, options, async (bounded) => {
-      const check = async () => {
-        const { holder } = await this.holder(bounded)
-        const own = await (await this.#session?.catch(() => undefined))?.opened
-        return !holder || holder.sessionId === own?.id || undefined
-      }
-      await waitFor(this.#client, { machineId: this.#machineId, check }, bounded)
-    })
+    await waitUntilLeaseIsFree(this.#client, this.#machineId, () => this.#ownId(), options)
   }
 
   /** The lease with its current holder, if any. */
@@ -118,11 +111,43 @@ export class Input {
   async release(options: CallOptions = {}): Promise<void> {
     const { state } = this
     const grant = await this.#grant?.catch(() => undefined)
-    this.#stopRenewal()
+    this.#renewal.stop()
     this.#grant = undefined
     this.#isLost = false
     if (grant && state === 'held')
       await releaseLease(this.#client, this.#machineId, grant.sessionId, options)
+  }
+
+  /**
+   * Releases the lease for a person who is asked for help, who takes it by force anyway: one that cannot be released
+   * now expires, because nobody renews it. A lease that was lost before stays lost.
+   */
+  async handOver(): Promise<void> {
+    if (this.state === 'held') await this.release().catch(() => {})
+  }
+
+  /** A person has handed the machine back. The next input acquires the lease, also if it was lost. */
+  takeBack(): void {
+    if (!this.#isLost) return
+    this.#grant = undefined
+    this.#isLost = false
+  }
+
+  /**
+   * Goes on with a session and its lease that another call has granted, such as that which takes a help request.
+   * The result is to be called once the server has ended that session.
+   */
+  adopt(session: OwnSession, grant: LeaseGrant): () => void {
+    const before = this.#session
+    const adopted = Promise.resolve(session)
+    this.#reset()
+    this.#session = adopted
+    this.#grant = Promise.resolve(grant)
+    this.#hold(grant)
+    before?.then((one) => one.close()).catch(() => {})
+    return () => {
+      if (this.#session === adopted) this.abandon()
+    }
   }
 
   /** Releases the lease and closes the session. The next input opens a new one. */
@@ -190,8 +215,12 @@ export class Input {
     return () => void this.#fenceListeners.delete(listener)
   }
 
+  async #ownId(): Promise<string | undefined> {
+    return (await (await this.#session?.catch(() => undefined))?.opened)?.id
+  }
+
   #reset(): void {
-    this.#stopRenewal()
+    this.#renewal.stop()
     this.#grant = undefined
     this.#session = undefined
     this.#isLost = false
@@ -211,7 +240,7 @@ export class Input {
 
   #startAcquiring(request: LeaseRequest): Promise<LeaseGrant> {
     const before = { grant: this.#grant, isLost: this.#isLost }
-    this.#stopRenewal()
+    this.#renewal.stop()
     this.#isLost = false
     const granting = this.#acquire(request).catch(async (error: unknown) => {
       await unlessEnding()
@@ -259,41 +288,11 @@ export class Input {
 
   #hold(grant: LeaseGrant): void {
     for (const listener of this.#fenceListeners) listener(grant.lease.fence)
-    this.#stopRenewal()
-    this.#renewalTimer = setTimeout(() => void this.#renew(grant), grant.ttlSeconds * 500)
-    // Do not keep the process alive for a renewal.
-    ;(this.#renewalTimer as { unref?: () => void }).unref?.()
-  }
-
-  async #renew(grant: LeaseGrant): Promise<void> {
-    const { sessionId, ttlSeconds } = grant
-    const before = this.#grant
-    try {
-      const remainingMs = grant.expiresAt - Date.now()
-      if (remainingMs <= 0) return this.#markLost()
-      const signal = AbortSignal.timeout(remainingMs)
-      const request = { force: false, ttlSeconds }
-      const renewed = await requestLease(this.#client, this.#machineId, sessionId, request, signal)
-      if (this.#grant !== before) return
-      if (renewed.lease.acquiredAt === grant.lease.acquiredAt) {
-        this.#grant = Promise.resolve(renewed)
-        return this.#hold(renewed)
-      }
-      // The old lease had expired, so this is a new one that was not requested: release it.
-      this.#markLost()
-      await releaseLease(this.#client, this.#machineId, sessionId)
-    } catch {
-      if (this.#grant === before) this.#markLost()
-    }
+    this.#renewal.start(grant)
   }
 
   #markLost(): void {
-    this.#stopRenewal()
+    this.#renewal.stop()
     this.#isLost = this.#grant !== undefined
-  }
-
-  #stopRenewal(): void {
-    clearTimeout(this.#renewalTimer)
-    this.#renewalTimer = undefined
   }
 }

@@ -1,6 +1,7 @@
 import type { Client } from './client.ts'
 import { ApiError, type LeaseHolder } from './errors.ts'
-import type { CallOptions } from './options.ts'
+import type { CallOptions, WaitOptions } from './options.ts'
+import { waitFor, withTimeLimit } from './waiting.ts'
 import type { InputLease } from './wire/records.ts'
 
 /*
@@ -10,6 +11,13 @@ import type { InputLease } from './wire/records.ts'
 const path = '/v1/machines/{machine_id}/input-lease'
 
 export type LeaseRequest = { readonly force: boolean; readonly ttlSeconds: number }
+
+export type AcquireOptions = CallOptions & {
+  /** Take the lease from its current holder. */
+  readonly force?: boolean | undefined
+  /** Lifetime of the lease unless renewed, 5 to 3600. Default: 20. */
+  readonly ttlSeconds?: number | undefined
+}
 
 export type LeaseGrant = {
   readonly lease: InputLease
@@ -58,6 +66,23 @@ export async function readLease(
   options: CallOptions,
 ): Promise<InputLease> {
   return transport.call(`GET ${path}`, { params: { machineId } }, options)
+}
+
+/** Resolves once nobody has the lease but the caller's session, if it has one. */
+export async function waitUntilLeaseIsFree(
+  client: Client,
+  machineId: string,
+  ownId: () => Promise<string | undefined>,
+  options: Omit<WaitOptions, 'wait'>,
+): Promise<void> {
+  const description = `waiting for the input lease of machine ${machineId}`
+  await withTimeLimit(description, options, async (bounded) => {
+    const check = async () => {
+      const { holder } = await readLease(client, machineId, bounded)
+      return !holder || holder.sessionId === (await ownId()) || undefined
+    }
+    await waitFor(client, { machineId, check }, bounded)
+  })
 }
 
 export async function readHolder(

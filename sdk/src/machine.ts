@@ -8,6 +8,8 @@ import { MachineActivity } from './activity.ts'
 import { MachineEvents } from './events.ts'
 import { runCommand, type ExecOptions } from './exec.ts'
 import { Files } from './files.ts'
+import { askForHelp, type AskForHelpOptions, type HelpResult } from './help.ts'
+import { MachineHelpRequests } from './help-requests.ts'
 import type { Input } from './input.ts'
 import { Keyboard } from './keyboard.ts'
 import { withHolder } from './lease.ts'
@@ -48,6 +50,7 @@ export class Machine {
   readonly secrets: Secrets
   readonly events: MachineEvents
   readonly activity: MachineActivity
+  readonly helpRequests: MachineHelpRequests
   readonly snapshots: MachineSnapshots
   /** The input lease, acquired by the first call that types or clicks. */
   readonly input: Input
@@ -72,6 +75,7 @@ export class Machine {
     this.secrets = new Secrets(transport, id)
     this.events = new MachineEvents(client, id)
     this.activity = new MachineActivity(client, id)
+    this.helpRequests = new MachineHelpRequests(client, id)
     this.snapshots = new MachineSnapshots(client, id)
   }
 
@@ -214,6 +218,15 @@ export class Machine {
   /** Opens an http or https page in the browser on its desktop, in a new tab if the browser runs already. */
   async open(url: string, options: CallOptions = {}): Promise<void> {
     await openPage(this, url, options)
+  }
+
+  /**
+   * Asks a person to do something on it, such as to log in, and resolves once the request has ended: answered, cancelled
+   * or expired. Hands the input lease over; after an answer the next input acquires it again. Take a new screenshot
+   * then. Goes on through lost connections. If `signal` aborts, the request is cancelled.
+   */
+  async askForHelp(options: AskForHelpOptions): Promise<HelpResult> {
+    return askForHelp(this.#client, this.id, options)
   }
 
   /** Takes a screenshot. Waits while the desktop starts. */

@@ -1,11 +1,11 @@
 import { ApiError } from './errors.ts'
 import type { CallOptions } from './options.ts'
-import { fill, type Body, type Transport } from './transport.ts'
+import { fill, type Transport } from './transport.ts'
 import type { Session } from './wire/records.ts'
 
 const path = '/v1/sessions/{session_id}'
 
-/** A session that the SDK opened itself, and therefore closes. */
+/** A session that a call of this client has opened, and that the SDK therefore closes. */
 export class OwnSession {
   /** The session once the server has opened it. */
   readonly opened: Promise<Session>
@@ -14,15 +14,11 @@ export class OwnSession {
   #id: string | undefined
   #closing: Promise<void> | undefined
 
-  /** Starts to open it. `onEnded` runs once it is closed or has turned out not to exist. */
-  constructor(
-    transport: Transport,
-    body: Body<'POST /v1/sessions'>,
-    { signal, onEnded }: CallOptions & { readonly onEnded: () => void },
-  ) {
+  /** `onEnded` runs once it is closed or has turned out not to exist. */
+  constructor(transport: Transport, opened: Promise<Session>, onEnded: () => void) {
     this.#transport = transport
     this.#onEnded = onEnded
-    this.opened = transport.call('POST /v1/sessions', { body, creates: true }, { signal })
+    this.opened = opened
     this.opened.then(({ id }) => (this.#id = id), onEnded)
   }
 

@@ -1,21 +1,23 @@
 import { ApiError } from './errors.ts'
 import { backoffMs, pause } from './retry.ts'
 
-/** Reconnection attempts go on this long before the error is reported. */
-const timeoutMs = 120_000
+/** Reconnection attempts go on this long before the error is reported, unless told otherwise. */
+const defaultTimeoutMs = 120_000
 
 /** The retry policy of one long-lived connection. */
 export class Reconnection {
   readonly #signal: AbortSignal | undefined
+  readonly #timeoutMs: number
   #failures = 0
   #lastSuccessAt = Date.now()
 
-  constructor(signal: AbortSignal | undefined) {
+  constructor(signal: AbortSignal | undefined, timeoutMs = defaultTimeoutMs) {
     this.#signal = signal
+    this.#timeoutMs = timeoutMs
   }
 
   get isTimedOut(): boolean {
-    return Date.now() - this.#lastSuccessAt > timeoutMs
+    return Date.now() - this.#lastSuccessAt > this.#timeoutMs
   }
 
   /** Runs one attempt. Resolves to undefined if it failed and should be retried. */

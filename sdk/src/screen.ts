@@ -13,6 +13,11 @@ export type ScreenOptions = CallOptions & {
   readonly onMessage?: ((message: ScreenMessage) => void) | undefined
 }
 
+export type GuestScreenOptions = Pick<ScreenOptions, 'onMessage' | 'signal'> & {
+  /** URL of the real-time gateway. */
+  readonly gatewayUrl: string
+}
+
 /** Messages of the server besides the RFB stream. */
 export type ScreenMessage =
   | { readonly type: 'ready'; readonly width: number; readonly height: number }
@@ -162,6 +167,22 @@ export async function openScreen(
     await closeView()
     throw error
   }
+}
+
+/** The screen of the guest of a help request, who has this session and this lease. */
+export async function openGuestScreen(
+  client: Client,
+  { sessionId, lease }: { readonly sessionId: string; readonly lease: InputLease },
+  { gatewayUrl, onMessage, signal }: GuestScreenOptions,
+): Promise<Screen> {
+  const path = `/v1/machines/${lease.machineId}/screen?session_id=${sessionId}`
+  const onTick = () => onMessage?.({ type: 'tick' })
+  const socket = await client.gateway.connect(path, { signal, onTick, guestUrl: gatewayUrl })
+  const onFence = (listener: (fence: number) => void) => {
+    listener(lease.fence)
+    return () => {}
+  }
+  return new Screen(socket, sessionId, { onMessage, onFence, onClosed: () => {} })
 }
 
 /** A screen that sends no input has no fences to name. */

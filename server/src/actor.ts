@@ -2,6 +2,7 @@ import type {
   ApiKeyId,
   ApiKeyScope,
   AuthSessionId,
+  HelpRequestId,
   OrganizationId,
   Permission,
   Role,
@@ -28,7 +29,19 @@ export type Actor = Caller & {
   readonly role: Role
   readonly scopes: readonly ApiKeyScope[] | null
   readonly permissions: ReadonlySet<Permission>
+  /** Set for the guest of a help request, who acts for whoever asked for help. */
+  readonly guest?: Guest
 }
+
+/** Somebody without an account who opened the takeover link of a help request. */
+export type Guest = {
+  /** Of the browser that spent the link. */
+  readonly id: string
+  readonly helpRequestId: HelpRequestId
+  /** The name of the guest whose session it is. */
+  readonly name: string
+}
+export type GuestActor = Actor & { readonly guest: Guest }
 
 /** A user who is signed in with a browser session. */
 export type UserActor = Actor & { readonly authSessionId: AuthSessionId }

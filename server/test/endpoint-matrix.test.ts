@@ -162,7 +162,8 @@ async function connectInVain(path: string, sent: Headers): Promise<HandshakeRefu
 /** Authorized callers learn that the request is invalid. */
 function predict({ requires }: Pick<Endpoint, 'requires'>, may: Access | null) {
   if (requires === 'public') return 'invalid_request'
-  if (may === null) return 'unauthenticated'
+  // None of the callers is a guest.
+  if (may === null || requires === 'guest') return 'unauthenticated'
   const isOpen =
     requires === 'member' ||
     (requires === 'user' ? may.by === 'browser' : may.permissions.includes(requires))

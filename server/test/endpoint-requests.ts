@@ -6,6 +6,7 @@ import { membershipOf } from './colleague.ts'
 import { diskRequests } from './disk-requests.ts'
 import type { Call, TestServer } from './harness.ts'
 import { invitationCalls, tokenOf } from './invitation-calls.ts'
+import { helpGuestRequests, helpRequests } from './help-calls.ts'
 import { webhookRequests } from './webhook-requests.ts'
 
 /** A valid call of an endpoint: its path parameters, query and body. */
@@ -229,6 +230,8 @@ export async function prepareRequests(server: TestServer, call: Call): Promise<R
       delete: async () => ({ ids: await makeBudget(call) }),
     },
     webhooks: webhookRequests(call),
+    help_requests: helpRequests(server, call),
+    help_guest: helpGuestRequests(server, call),
     api_keys: {
       create: async () => ({ body: { name: 'A key', scopes: ['machines:read'] } }),
       list: none,

@@ -20,6 +20,20 @@ test('health, identity, display, usage and clipboard can be read', async (t) => 
   assert.deepEqual(await guests.readClipboard(ref, {}), { text: '', selection: 'clipboard' })
 })
 
+test('a brief is read, and refused if it has text that nothing can store', async (t) => {
+  const { guests, ref, engine } = await running(t)
+  const guest = engine.controls.guest(ref)
+  const files = [{ path: '/home/agent/report.pdf', size: 7 }]
+  guest.brief = { ...guest.brief, files, windows: [{ id: 1, title: 'Mail', program: 'Mail' }] }
+  const { now_ms: nowMs, ...brief } = await guests.brief(ref, {})
+  assert.deepEqual(brief, { ...guest.brief, files: [] })
+  assert.deepEqual((await guests.brief(ref, { since_ms: nowMs })).files, files)
+  for (const title of ['a\0b', '\ud800', 'x'.repeat(257)]) {
+    guest.brief = { ...guest.brief, windows: [{ id: 1, title, program: '' }] }
+    await assert.rejects(guests.brief(ref, {}), { name: 'GuestUnavailable' })
+  }
+})
+
 test('a flush without a response ends after its time-out', async (t) => {
   const { guests, ref, engine } = await running(t)
   await guests.flush(ref)

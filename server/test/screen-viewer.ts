@@ -9,12 +9,14 @@ export type TestViewer = { readonly socket: GatewayClient; readonly rfb: RfbClie
 export async function view(
   gateway: Gateway,
   machineId: string,
-  secret: string,
+  /** The secret of an API key, or the headers of a browser. */
+  credential: string | Readonly<Record<string, string>>,
   { session, ...options }: ViewWish = {},
 ): Promise<TestViewer> {
   const query = session === undefined ? '' : `?session_id=${session}`
   const socket = await gateway.connect(`/v1/machines/${machineId}/screen${query}`, {
-    headers: { authorization: `Bearer ${secret}` },
+    headers:
+      typeof credential === 'string' ? { authorization: `Bearer ${credential}` } : credential,
   })
   const rfb = new RfbClient((bytes) => socket.socket.send(bytes, { binary: true }), options)
   for (const frame of socket.frames) if ('payload' in frame) rfb.receive(frame.payload)

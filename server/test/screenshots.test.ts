@@ -11,12 +11,13 @@ test('a screenshot is returned as JSON and as bytes, in three formats, with its 
   const heads = { png: '89504e47', jpeg: 'ffd8ffe0', webp: '52494646' }
   for (const [format, head] of Object.entries(heads)) {
     const json = await server.call('GET', `${path}?format=${format}&quality=1`)
-    const { image, ...rest } = json.body
+    const { image, id, ...rest } = json.body
     assert.deepEqual(rest, { format, ...display, display, settled: null, changing: null })
     const raw = await server.call('GET', `${path}?format=${format}`, undefined, {
       accept: 'image/*',
     })
     assert.deepEqual([raw.status, raw.headers['content-type']], [200, `image/${format}`])
+    assert.deepEqual([typeof id, raw.headers['x-screenshot-id']], ['string', id])
     assert.deepEqual(numbersIn(raw.headers), [1280, 800, 1280, 800])
     assert.equal(raw.headers['content-length'], String(raw.bytes.length))
     assert.equal(raw.headers['x-screenshot-settled'], undefined)

@@ -23,6 +23,12 @@ export class Clipboard {
     return this.#owner.own(this.#atomOf(selection), Buffer.from(text, 'utf8'))
   }
 
+  /** Takes both selections with an empty text: some programs put back what they kept when nobody owns one. */
+  async empty(): Promise<void> {
+    await this.write('clipboard', '')
+    await this.write('primary', '')
+  }
+
   /** Empty if the selection has no owner or holds no text. */
   async read(selection: Selection): Promise<string> {
     return (await this.#read(selection)).text

@@ -4,6 +4,7 @@ import { getWindowAttributes } from '../x11/requests.ts'
 import { openSession, readWords, type XSession } from '../x11/session.ts'
 import { Settling } from '../screen/settling.ts'
 import { Clipboard } from './clipboard.ts'
+import { ClipboardMark } from './clipboard-mark.ts'
 import { Keyboard } from './keyboard.ts'
 import { releaseStuckInput } from './stuck-input.ts'
 import { Pointer } from './pointer.ts'
@@ -19,6 +20,7 @@ export type DesktopSession = {
   readonly pointer: Pointer
   readonly keyboard: Keyboard
   readonly clipboard: Clipboard
+  readonly clipboardMark: ClipboardMark
 }
 
 /** The machine's desktop, over one X connection that is opened on demand and kept. */
@@ -81,6 +83,7 @@ export class Desktop {
       pointer: new Pointer(xSession),
       keyboard: new Keyboard(xSession),
       clipboard: new Clipboard(xSession),
+      clipboardMark: new ClipboardMark(xSession),
     }
   }
 

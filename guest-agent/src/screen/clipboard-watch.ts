@@ -23,8 +23,8 @@ export function watchClipboard(
     x.send(extensionRequest(fixes.opcode, 2, [root, atoms.CLIPBOARD, mask]))
 
   const stop = x.listen(fixes.event, (event) => {
-    const [owner, selection] = [event.readUInt32LE(8), event.readUInt32LE(12)]
-    if (owner !== 0 && selection === atoms.CLIPBOARD) reader.notifyChange()
+    const [window, owner, selection] = [4, 8, 12].map((offset) => event.readUInt32LE(offset))
+    if (window === root && owner !== 0 && selection === atoms.CLIPBOARD) reader.notifyChange()
   })
   selectChanges(1)
   return {

@@ -17,7 +17,7 @@ import { encodeTile } from './tile-codec.ts'
  * The live screen, for every server process that watches it. Each change is fetched and encoded
  * once. The latest version of each tile is kept here, and each stream sends the tiles it is missing
  * when it has capacity. Nothing is fetched while no stream has capacity; nothing is kept while none
- * is open.
+ * is open, or beyond a `restart`.
  */
 export class LiveScreen {
   readonly #host: InputHost
@@ -27,6 +27,8 @@ export class LiveScreen {
   readonly #drafts = new Map<number, number>()
   #geometry: Geometry | undefined
   #cursor: Cursor | undefined
+  /** Rises with each restart. Work of an earlier epoch publishes nothing. */
+  #epoch = 0
   #isRunning = false
   #wake: () => void = () => {}
 
@@ -59,6 +61,15 @@ export class LiveScreen {
     this.#wake()
   }
 
+  /** Closes all streams and forgets what they showed: streams that open from now on see none of it. */
+  restart(): void {
+    this.#epoch += 1
+    for (const stream of this.#streams) stream.close()
+    this.#streams.clear()
+    this.#forget()
+    this.#wake()
+  }
+
   async #run(): Promise<void> {
     this.#isRunning = true
     while (this.#streams.size > 0) {
@@ -68,24 +79,24 @@ export class LiveScreen {
       if (!isFinished) await pause(reconnectMs, undefined, { ref: false })
     }
     this.#isRunning = false
-    this.#clear()
-    this.#geometry = undefined
-    this.#cursor = undefined
+    this.#forget()
   }
 
-  /** Returns true when the last stream has closed, false when the X server is gone. */
+  /** Returns true when the last stream has closed or after a restart, false when the X server is gone. */
   async #stream({ xSession, clipboard }: DesktopSession): Promise<boolean> {
+    const epoch = this.#epoch
     using grabber = new ScreenGrabber(xSession, () => this.#wake())
     using _cursor = watchCursor(xSession, (cursor) => {
+      if (epoch !== this.#epoch) return
       this.#cursor = cursor
       this.#broadcast(cursor)
     })
     using _clipboard = watchClipboard(xSession, clipboard, (text) => {
-      this.#broadcast({ type: 'clipboard', text })
+      if (epoch === this.#epoch) this.#broadcast({ type: 'clipboard', text })
     })
     void xSession.x.closed.then(() => this.#wake())
     try {
-      while (this.#streams.size > 0 && !xSession.x.isClosed) {
+      while (this.#streams.size > 0 && epoch === this.#epoch && !xSession.x.isClosed) {
         const { promise, resolve } = Promise.withResolvers<void>()
         this.#wake = resolve
         if (!this.#hasReadyStream()) await promise
@@ -113,7 +124,9 @@ export class LiveScreen {
 
   async #sendChanges(grabber: ScreenGrabber): Promise<void> {
     const startedMs = performance.now()
+    const epoch = this.#epoch
     const { grid, isNew, changed } = await grabber.grab()
+    if (epoch !== this.#epoch) return
     if (isNew) {
       this.#clear()
       this.#geometry = { type: 'geometry', width: grid.width, height: grid.height }
@@ -143,12 +156,14 @@ export class LiveScreen {
     tiles: readonly number[],
     pace: 'moving' | 'still',
   ): Promise<void> {
+    const epoch = this.#epoch
     const encoded = new Map<number, Buffer>()
     const remaining = tiles.values()
     const work = async () => {
       for (const tile of remaining) {
         const area = tileArea(grid, tile)
         const { body, isDraft } = await encodeTile(frame, area, pace)
+        if (epoch !== this.#epoch) return
         encoded.set(tile, encodeFrame(frameKind.payload, encodeTileHeader(area), body))
         if (isDraft) this.#drafts.set(tile, performance.now())
         else this.#drafts.delete(tile)
@@ -156,6 +171,7 @@ export class LiveScreen {
       }
     }
     await Promise.all(Array.from({ length: encodersAtOnce }, work))
+    if (epoch !== this.#epoch) return
     for (const [tile, bytes] of encoded) this.#tiles.set(tile, bytes)
     for (const stream of this.#streams) {
       stream.markMissing(encoded.keys())
@@ -171,6 +187,12 @@ export class LiveScreen {
     const due = pause(Math.max(1, dueMs), undefined, { signal: timer.signal }).catch(() => {})
     await Promise.race([woken, due])
     timer.abort()
+  }
+
+  #forget(): void {
+    this.#clear()
+    this.#geometry = undefined
+    this.#cursor = undefined
   }
 
   #clear(): void {

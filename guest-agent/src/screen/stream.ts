@@ -81,6 +81,11 @@ export class ScreenStream {
     this.#missing.clear()
   }
 
+  /** Sends nothing more. */
+  close(): void {
+    this.#stream.destroy()
+  }
+
   /** Stops reading until `resume`. */
   pause(): void {
     this.#stream.pause()

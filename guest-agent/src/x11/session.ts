@@ -36,6 +36,7 @@ const atomNames = [
   '_NET_ACTIVE_WINDOW',
   '_NET_CLIENT_LIST',
   '_NET_SUPPORTING_WM_CHECK',
+  '_NET_WM_NAME',
   '_NET_WM_WINDOW_TYPE',
   '_NET_WM_WINDOW_TYPE_DESKTOP',
   '_NET_WM_WINDOW_TYPE_DOCK',
@@ -44,7 +45,15 @@ const atomNames = [
   'text/plain',
 ] as const
 type AtomName = (typeof atomNames)[number]
-export const predefinedAtom = { primary: 1, atom: 4, cardinal: 6, string: 31, window: 33 } as const
+export const predefinedAtom = {
+  primary: 1,
+  atom: 4,
+  cardinal: 6,
+  string: 31,
+  window: 33,
+  wmName: 39,
+  wmClass: 67,
+} as const
 
 export async function openSession(path: string): Promise<XSession> {
   const x = await XConnection.open(path)

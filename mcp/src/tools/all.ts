@@ -3,6 +3,7 @@ import { browserTools } from './browser.ts'
 import { clipboardTools } from './clipboard.ts'
 import { commandTools } from './commands.ts'
 import { fileTools } from './files.ts'
+import { helpTools } from './help.ts'
 import { inputTools } from './input.ts'
 import { machineTools } from './machines.ts'
 import { portTools } from './ports.ts'
@@ -18,6 +19,7 @@ export const tools: readonly Tool[] = [
   ...inputTools,
   ...clipboardTools,
   ...browserTools,
+  ...helpTools,
   ...commandTools,
   ...fileTools,
   ...snapshotTools,

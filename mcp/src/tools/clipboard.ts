@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { lookAt } from '../active-help.ts'
 import { findMachine, machine } from '../find-machine.ts'
 import { shorten } from '../text.ts'
 import { mutating, readOnly, tool, type Tool } from '../tool.ts'
@@ -22,7 +23,7 @@ export const clipboardTools: readonly Tool[] = [
     async run(call, input) {
       const found = await findMachine(call, input.machine)
       const options = { selection: input.selection, signal: call.signal }
-      const text = await found.clipboard.read(options)
+      const text = await lookAt(found, () => found.clipboard.read(options))
       return text === '' ? 'The clipboard is empty.' : shorten(text, maxLength)
     },
   }),

@@ -499,6 +499,118 @@ export interface FileContent {
 
 export type FileEncoding = 'utf8' | 'base64'
 
+export interface GuestHelp {
+  state: HelpState
+  reason: HelpReason
+  message: string
+  choices: string[] | null
+  private: boolean
+  machine: {
+    id: string
+    name: string
+  }
+  organizationName: string
+  requestedByName: string
+
+  /** The guest who calls has it. */
+  isTakenByGuest: boolean
+
+  /** The session of the guest, who has it. */
+  sessionId: string | null
+  expiresAt: string
+}
+
+/** What changed on the machine while the person had it. */
+export interface HelpBrief {
+  windowsOpened: {
+    title: string
+
+    /** The class of the window, such as Chromium. */
+    program: string
+  }[]
+  windowsClosed: {
+    title: string
+
+    /** The class of the window, such as Chromium. */
+    program: string
+  }[]
+
+  /** Files below the home folder that were written meanwhile, without caches. */
+  filesChanged: {
+    path: string
+    size: number
+  }[]
+  hasMoreFiles: boolean
+  clipboardChanged: boolean
+
+  /** Which pictures of the screen there are: GET …/picture. */
+  pictures: ('before' | 'after')[]
+
+  /** False if the machine did not answer at the begin or at the end. */
+  isComplete: boolean
+}
+
+export type HelpOutcome = 'done' | 'declined'
+
+export interface HelpPerson {
+  type: 'user' | 'api_key' | 'guest'
+
+  /** Of a guest: the id of the help request. */
+  id: string
+  name: string
+}
+
+export type HelpReason = 'login' | 'two_factor' | 'captcha' | 'approval' | 'question' | 'other'
+
+export interface HelpRequest {
+  id: string
+  organizationId: string
+  machineId: string
+  state: HelpState
+  reason: HelpReason
+  message: string
+  choices: string[] | null
+
+  /** While it is active, nobody else can look at the screen or read the clipboard. */
+  private: boolean
+  assignee: {
+    id: string
+    name: string
+  } | null
+  requestedBy: HelpPerson
+
+  /** Who has it, or had it last. */
+  takenBy: HelpPerson | null
+
+  /** The session of the person while it is active. */
+  sessionId: string | null
+  answer: {
+    outcome: HelpOutcome
+    text: string | null
+    choice: string | null
+    by: HelpPerson
+  } | null
+
+  /** Set when a person who had taken it has answered. */
+  brief: HelpBrief | null
+
+  /** Opens this screen, and nothing else, for somebody without an account, once. Returned when the request is created. */
+  takeoverUrl: string | null
+  createdAt: string
+  takenAt: string | null
+  endedAt: string | null
+  expiresAt: string
+}
+
+/** open: nobody has taken it. active: a person has the screen. The others are ends: nothing follows them. */
+export type HelpState = 'open' | 'active' | 'done' | 'declined' | 'cancelled' | 'expired'
+
+export interface HelpTaken {
+  helpRequest: HelpRequest
+  session: Session
+  lease: InputLease
+}
+
 export interface Image {
   id: string
   name: string

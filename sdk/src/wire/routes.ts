@@ -25,6 +25,12 @@ import type {
   ExecResult,
   FileContent,
   FileEncoding,
+  GuestHelp,
+  HelpOutcome,
+  HelpReason,
+  HelpRequest,
+  HelpState,
+  HelpTaken,
   Image,
   InputLease,
   Invitation,
@@ -1950,5 +1956,172 @@ export interface Routes {
       /** The number of messages. */
       replayed: number
     }
+  }
+
+  /** Ask a person for help on a machine. Fails with conflict if five are open. */
+  'POST /v1/machines/{machine_id}/help-requests': {
+    input: {
+      params: { machineId: string }
+      body: {
+        reason: HelpReason
+
+        /** What the person is to do. Plain text. */
+        message: string
+
+        /** Answers to choose from. */
+        choices?: string[] | undefined
+
+        /** A member, who gets a mail. */
+        assignee?: string | undefined
+
+        /** Default: 3600. */
+        expiresInSeconds?: number | undefined
+
+        /** Default: true for login and two_factor. */
+        private?: boolean | undefined
+      }
+      creates: true
+    }
+    output: HelpRequest
+  }
+
+  /** List the help requests of the organization, newest first. */
+  'GET /v1/help-requests': {
+    input: {
+      query?: {
+        /** Default: 25. */
+        limit?: number | undefined
+        /** The next_cursor of the previous page. */
+        cursor?: string | undefined
+        machineId?: string | undefined
+        /** Of this state, or of these: state=open&state=active. */
+        state?: HelpState | HelpState[] | undefined
+      }
+    }
+    output: {
+      data: HelpRequest[]
+      nextCursor: string | null
+      hasMore: boolean
+    }
+  }
+
+  /** Get a help request, and wait for a change of its state. */
+  'GET /v1/help-requests/{help_request_id}': {
+    input: {
+      params: { helpRequestId: string }
+      query?: {
+        /** Answers when the state is another than when the call came, at once if it has ended, and after this many seconds at the latest. Default: 0. */
+        wait?: number | undefined
+      }
+    }
+    output: HelpRequest
+  }
+
+  /** Take a help request: opens a session for the caller, which gets the input lease from whoever holds it. Fails with conflict if somebody else has taken it. */
+  'POST /v1/help-requests/{help_request_id}/take': {
+    input: { params: { helpRequestId: string } }
+    output: HelpTaken
+  }
+
+  /** Leave a help request that the caller has taken, without an answer: it is open again. */
+  'POST /v1/help-requests/{help_request_id}/release': {
+    input: { params: { helpRequestId: string } }
+    output: HelpRequest
+  }
+
+  /** Answer a help request that the caller has taken, or that nobody has. Hands the machine back. */
+  'POST /v1/help-requests/{help_request_id}/answer': {
+    input: {
+      params: { helpRequestId: string }
+      body: {
+        outcome: HelpOutcome
+        text?: string | undefined
+
+        /** One of the choices of the request. */
+        choice?: string | undefined
+      }
+    }
+    output: HelpRequest
+  }
+
+  /** Cancel a help request that has not ended. Ends the session of the person who has it. */
+  'POST /v1/help-requests/{help_request_id}/cancel': {
+    input: { params: { helpRequestId: string } }
+    output: HelpRequest
+  }
+
+  /** Make a new takeover link for somebody without an account. Earlier links, and who came by them, lose their access. */
+  'POST /v1/help-requests/{help_request_id}/link': {
+    input: { params: { helpRequestId: string } }
+    output: {
+      takeoverUrl: string
+      expiresAt: string
+    }
+  }
+
+  /** Get the picture of the screen from before or after the person had it. */
+  'GET /v1/help-requests/{help_request_id}/picture': {
+    input: { params: { helpRequestId: string }; query: { of: 'before' | 'after' } }
+    output: {
+      /** base64 */
+      image: string
+      format: 'webp'
+    }
+  }
+
+  /** Spend the token of a takeover link for a cookie of this browser. It works once. */
+  'POST /v1/help-guest/redeem': {
+    input: {
+      body: {
+        token: string
+      }
+    }
+    output: GuestHelp
+  }
+
+  /** Get the help request of the guest, and wait for a change of its state. */
+  'GET /v1/help-guest': {
+    input: {
+      query?: {
+        /** Answers when the state is another than when the call came, at once if it has ended, and after this many seconds at the latest. Default: 0. */
+        wait?: number | undefined
+      }
+    }
+    output: GuestHelp
+  }
+
+  /** Take the help request: the guest gets a session and the input lease. */
+  'POST /v1/help-guest/take': {
+    input: {
+      body?: {
+        /** How the guest is called in the activity log. Default: "Guest". */
+        name?: string | undefined
+      }
+    }
+    output: {
+      help: GuestHelp
+      sessionId: string
+      lease: InputLease
+    }
+  }
+
+  /** Renew the input lease of the guest. */
+  'POST /v1/help-guest/renew': { input: object; output: InputLease }
+
+  /** Leave the help request without an answer: it is open again. */
+  'POST /v1/help-guest/release': { input: object; output: GuestHelp }
+
+  /** Answer the help request, and hand the machine back. */
+  'POST /v1/help-guest/answer': {
+    input: {
+      body: {
+        outcome: HelpOutcome
+        text?: string | undefined
+
+        /** One of the choices of the request. */
+        choice?: string | undefined
+      }
+    }
+    output: GuestHelp
   }
 }

@@ -8,6 +8,8 @@ import type {
   BudgetScopeType,
   BudgetWindow,
   ErrorCode,
+  HelpReason,
+  HelpState,
   InvitationState,
   MachineEventType,
   MachineSize,
@@ -214,6 +216,30 @@ export const invitationStates: readonly InvitationState[] = [
   'revoked',
   'expired',
 ]
+
+export const helpReasons: readonly HelpReason[] = [
+  'login',
+  'two_factor',
+  'captcha',
+  'approval',
+  'question',
+  'other',
+]
+
+export const helpStates: readonly HelpState[] = [
+  'open',
+  'active',
+  'done',
+  'declined',
+  'cancelled',
+  'expired',
+]
+
+/** How long the input lease lasts that taking a help request grants, unless it is renewed. */
+export const helpLeaseSeconds: number = 60
+
+/** The longest that a read of a help request waits. */
+export const helpWaitMaxSeconds: number = 60
 
 export const budgetScopeTypes: readonly BudgetScopeType[] = [
   'organization',

@@ -4,7 +4,7 @@ import sharp from 'sharp'
 import { anthropicComputerTool, type AnthropicToolResult } from '../../src/adapters/anthropic.ts'
 import { startMachine } from './machine.ts'
 
-const { server, machine, inputsOf } = await startMachine({ after })
+const { server, machine, inputsOf, askForHelp } = await startMachine({ after })
 
 function imageIn({ tool_use_id, is_error, content }: AnthropicToolResult): Buffer {
   assert.deepEqual([tool_use_id, is_error], ['toolu_1', undefined])
@@ -142,6 +142,17 @@ test('an action on a screen that has changed is not done, and the model is shown
   await careless.execute({ id: 'toolu_1', input: { action: 'screenshot' } })
   await machine.mouse.move(1, 1)
   imageIn(await careless.execute(click))
+})
+
+test('after a person had the screen, an action on the picture from before is not done', async () => {
+  const { execute } = await anthropicComputerTool(machine, { settleMs: 0 })
+  const click = { id: 'toolu_1', input: { action: 'left_click', coordinate: [3, 4] } }
+  imageIn(await execute(click))
+  await askForHelp()
+  const { content } = await execute(click)
+  assert.ok(content[0]?.type === 'text' && content[1]?.type === 'image')
+  assert.match(content[0].text, /^Nothing was done/)
+  imageIn(await execute(click))
 })
 
 test('the tool follows the size of the display', async () => {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { Lifetime } from '../../../server/test/harness.ts'
 import { createNetwork, type Sent } from '../network.ts'
 import { startServer } from '../server.ts'
@@ -20,5 +21,21 @@ export async function startMachine(t: Lifetime) {
         JSON.parse(body as string),
       ])
   }
-  return { server, machine, inputsOf }
+
+  /** The agent asks for help, and a person moves the pointer before they hand the screen back. */
+  async function askForHelp(): Promise<void> {
+    const person = server.connect({ sessionType: 'human' })
+    const theirs = await person.machines.get(machine.id)
+    const { outcome } = await machine.askForHelp({
+      reason: 'captcha',
+      message: 'Please solve the puzzle.',
+      async onRequested({ id }) {
+        await person.helpRequests.take(id)
+        await theirs.mouse.move(1, 1)
+        await person.helpRequests.answer(id, { outcome: 'done' })
+      },
+    })
+    assert.equal(outcome, 'done')
+  }
+  return { server, machine, inputsOf, askForHelp }
 }

@@ -8,7 +8,7 @@ import {
 } from '../../src/adapters/openai.ts'
 import { startMachine } from './machine.ts'
 
-const { server, machine, inputsOf } = await startMachine({ after })
+const { server, machine, inputsOf, askForHelp } = await startMachine({ after })
 const at = { x: 100, y: 200 }
 
 async function sizeIn(item: OpenAiCallOutput | OpenAiMessage | undefined) {
@@ -123,6 +123,18 @@ test('actions on a screen that has changed are not done, and the model is shown 
   assert.ok(message?.type === 'message')
   assert.match(message.content, /^Action 1 of 2 .* those after it: Nothing was done, because/)
   assert.equal((await execute({ call_id: 'call_1', actions })).length, 1)
+})
+
+test('after a person had the screen, actions on the picture from before are not done', async () => {
+  const { execute } = await openAiComputerTool(machine, { settleMs: 0 })
+  const call = { call_id: 'call_1', actions: [{ type: 'move', ...at }] }
+  await sizeIn((await execute({ ...call, actions: [] }))[0])
+  await askForHelp()
+  const [output, message] = await execute(call)
+  await sizeIn(output)
+  assert.ok(message?.type === 'message')
+  assert.match(message.content, /^The action was not done: Nothing was done, because/)
+  assert.equal((await execute(call)).length, 1)
 })
 
 test('pending safety checks are acknowledged by the program, or nothing is done', async () => {

@@ -27,11 +27,13 @@ const types: Readonly<Record<string, string>> = {
 const endings: Readonly<Record<Encoding, string>> = { br: '.br', gzip: '.gz' }
 
 /**
- * Reads a built dashboard into memory: the files by the paths that they are served at, and the document of
- * its pages, which is none of them. Only paths of the map are served, so none can leave the folder.
+ * Reads a built dashboard into memory: the files by the paths that they are served at, and the documents of its
+ * pages and of the guest's page, which are none of them. Only paths of the map are served, so none can leave the
+ * folder.
  */
 export function readDashboard(folder: string): {
   readonly document: DashboardFile | null
+  readonly guestDocument: DashboardFile | null
   readonly files: ReadonlyMap<string, DashboardFile>
 } {
   const names = new Set(listFiles(folder))
@@ -41,8 +43,27 @@ export function readDashboard(folder: string): {
     if (type !== null) files.set(`/${name}`, readFile(folder, names, name, type))
   }
   const document = files.get('/index.html') ?? null
-  files.delete('/index.html')
-  return { document, files }
+  const guestDocument = files.get('/help.html') ?? null
+  for (const name of ['/index.html', '/help.html']) files.delete(name)
+  return { document, guestDocument, files }
+}
+
+/** The same document with the value of one of its `meta` elements. It is small, so it is sent as it is. */
+export function withMeta(file: DashboardFile, name: string, value: string): DashboardFile {
+  const written = `<meta name="${name}" content="${escapeAttribute(value)}" />`
+  const empty = `<meta name="${name}" content="" />`
+  const text = file.plain.bytes.toString()
+  if (!text.includes(empty)) throw new Error(`the document has no empty meta element ${name}`)
+  // A function, because a text would be a pattern.
+  return {
+    ...file,
+    plain: contentOf(Buffer.from(text.replace(empty, () => written))),
+    encodings: {},
+  }
+}
+
+function escapeAttribute(value: string): string {
+  return value.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
 }
 
 /** Names relative to the folder; empty without one. Symbolic links are not followed. */
@@ -69,10 +90,7 @@ function readFile(
   name: string,
   type: string,
 ): DashboardFile {
-  const content = (path: string) => {
-    const bytes = readFileSync(join(folder, path))
-    return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
-  }
+  const content = (path: string) => contentOf(readFileSync(join(folder, path)))
   const made = encodingsByPreference.filter((one) => names.has(name + endings[one]))
   return {
     type,
@@ -81,4 +99,8 @@ function readFile(
     plain: content(name),
     encodings: Object.fromEntries(made.map((one) => [one, content(name + endings[one])])),
   }
+}
+
+function contentOf(bytes: Buffer): Content {
+  return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }

@@ -3,11 +3,14 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { plainPage } from '../http/plain-page.ts'
 import { isUnchanged, negotiateEncoding } from '../http/negotiation.ts'
-import { readDashboard, type DashboardFile } from './dashboard-files.ts'
+import { readDashboard, withMeta, type DashboardFile } from './dashboard-files.ts'
 import { contentSecurityPolicy } from './security-headers.ts'
 
 /** Built by the set-up from this checkout, so the dashboard is of the version of its server. */
 const builtDir = fileURLToPath(new URL('../../../dashboard/dist/', import.meta.url))
+
+/** Takeover links lead there. */
+const guestPath = '/help'
 
 /** The API's paths as a client may mistake them, which must not pass for a page. */
 const otherVersion = /^\/v\d+(\/|$)/i
@@ -15,14 +18,16 @@ const otherVersion = /^\/v\d+(\/|$)/i
 /**
  * Serves the dashboard at every path that no route takes. Its pages have paths of their own, which only
  * its router knows, so each of them gets the same document. Register it before the routes: a path that
- * begins like one of theirs is never a page, and keeps the error of the API.
+ * begins like one of theirs is never a page, and keeps the error of the API. The guest of a help request gets a document
+ * of their own, with the address of the gateway, which the API tells only to members.
  */
 export function addDashboard(
   http: FastifyInstance,
   config: Pick<Config, 'gatewayUrl'>,
   folder = builtDir,
 ): void {
-  const { document, files } = readDashboard(folder)
+  const { document: pages, guestDocument, files } = readDashboard(folder)
+  const guestPage = guestDocument && withMeta(guestDocument, 'gateway', config.gatewayUrl)
   const policy = dashboardPolicy(config)
   const taken = new Set(['assets'])
   http.addHook('onRoute', ({ url }) => {
@@ -40,6 +45,7 @@ export function addDashboard(
     }
     void reply.header('vary', 'accept')
     if (!request.headers.accept?.includes('text/html')) return done()
+    const document = path === guestPath ? guestPage : pages
     if (!document) return sendUnbuilt(reply)
     void reply.header('content-security-policy', policy)
     sendFile(request, reply, document, 'accept, accept-encoding')

@@ -16,7 +16,7 @@ import {
   readClipboard,
   takeScreenshot,
   waitForScreen,
-} from '../domain/guests/desktop.ts'
+} from '../domain/control/looks.ts'
 import { ApiError } from '../errors.ts'
 import { etagOf, isNamed } from './etag.ts'
 import { exactLength } from './exact-length.ts'

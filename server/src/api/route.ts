@@ -2,7 +2,7 @@ import { aliasOf, bodyLimitOf, type AuditEventType, type Endpoint } from '@compu
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import type { z } from 'zod'
-import type { Actor, Caller, UserActor } from '../actor.ts'
+import type { Actor, Caller, GuestActor, UserActor } from '../actor.ts'
 import { requirePermission } from '../domain/accounts/permissions.ts'
 import type { ActivityRecorder } from '../domain/activity/recorder.ts'
 import { ApiError } from '../errors.ts'
@@ -72,7 +72,9 @@ type CallerOf<E extends Endpoint> = E['requires'] extends 'public'
   ? Caller
   : E['requires'] extends 'user'
     ? UserActor
-    : Actor
+    : E['requires'] extends 'guest'
+      ? GuestActor
+      : Actor
 
 type Handler<E extends Endpoint> = (
   actor: CallerOf<E>,
@@ -89,6 +91,8 @@ export type Authenticate = (request: FastifyRequest) => Promise<Actor>
 /** The steps around every handler. */
 export type RouteHooks = {
   readonly authenticate: Authenticate
+  /** Authenticates the guest of a help request. */
+  readonly authenticateGuest: Authenticate
   /** The caller of a public endpoint. Refuses browsers on pages of other sites. */
   readonly admit: (request: FastifyRequest) => Caller
   /** Runs calls of endpoints that create something, once for each idempotency key. */
@@ -196,10 +200,11 @@ async function authorize(
   endpoint: Endpoint,
   request: FastifyRequest,
 ): Promise<Actor> {
-  const actor = await hooks.authenticate(request)
+  const isForGuests = endpoint.requires === 'guest'
+  const actor = await (isForGuests ? hooks.authenticateGuest(request) : hooks.authenticate(request))
   await auditRefusals(hooks, endpoint, actor, async () => {
     const { requires, queryRequires = {} } = endpoint
-    if (requires === 'public') return
+    if (requires === 'public' || requires === 'guest') return
     if (requires === 'user') return requireUser(actor)
     requirePermission(actor, requires)
     for (const [parameter, permission] of Object.entries(queryRequires)) {

@@ -2,7 +2,7 @@ import { endpoints, type AuditEventType } from '@computer/contract'
 import type { FastifyInstance } from 'fastify'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
-import { authenticate, callerOf } from '../http/authenticate.ts'
+import { authenticate, authenticateGuest, callerOf } from '../http/authenticate.ts'
 import { auditedBy, noteAudit } from '../domain/accounts/audit-events.ts'
 import { addHealthRoutes } from '../http/health.ts'
 import { activityRoutes } from './activity.ts'
@@ -23,6 +23,8 @@ import type { ApiError } from '../errors.ts'
 import { refuseForeignOrigin } from '../http/origins.ts'
 import { runOncePerKey } from './idempotency.ts'
 import { gatewayTokenRoutes } from './gateway-tokens.ts'
+import { helpGuestRoutes } from './help-guest.ts'
+import { helpRequestRoutes } from './help-requests.ts'
 import { imageRoutes } from './images.ts'
 import { invitationRoutes } from './invitations.ts'
 import { machineRoutes } from './machines.ts'
@@ -59,6 +61,11 @@ export function createApi(
   const hooks: RouteHooks = {
     async authenticate(request) {
       const actor = await identify(request)
+      request.organizationId = actor.organizationId
+      return actor
+    },
+    async authenticateGuest(request) {
+      const actor = await authenticateGuest(app, request)
       request.organizationId = actor.organizationId
       return actor
     },
@@ -104,6 +111,8 @@ export function createApi(
   mount(http, hooks, endpoints.billing, billingRoutes(app))
   mount(http, hooks, endpoints.budgets, budgetRoutes(app))
   mount(http, hooks, endpoints.webhooks, webhookRoutes(app))
+  mount(http, hooks, endpoints.help_requests, helpRequestRoutes(app))
+  mount(http, hooks, endpoints.help_guest, helpGuestRoutes(app))
   addPaymentWebhooks(http, app)
   mount(http, accountHooks, endpoints.api_keys, apiKeyRoutes(app))
   return http

@@ -12,9 +12,11 @@ type Dependencies = Pick<App, 'db' | 'guests' | 'changes' | 'log'>
 export function sessionRoutes(app: Dependencies): Routes<typeof sessions> {
   return {
     open: async (actor, { body, newId }) =>
-      toWire(await openSession(app, actor, newId('ses'), body)),
-    list: async (actor, { query }) => pageToWire(await listSessions(app.db, actor, query), toWire),
-    close: async (actor, { params }) => toWire(await closeSession(app, actor, params.session_id)),
+      showSession(await openSession(app, actor, newId('ses'), body)),
+    list: async (actor, { query }) =>
+      pageToWire(await listSessions(app.db, actor, query), showSession),
+    close: async (actor, { params }) =>
+      showSession(await closeSession(app, actor, params.session_id)),
   }
 }
 
@@ -32,7 +34,7 @@ export function inputLeaseRoutes(app: Dependencies): Routes<typeof inputLease> {
   }
 }
 
-function toWire(row: SessionWithState): Session {
+export function showSession(row: SessionWithState): Session {
   return {
     ...rowToWire(row),
     opened_by: { type: row.opened_by_type, id: row.opened_by_id, name: row.opened_by_name },

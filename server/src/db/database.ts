@@ -8,6 +8,7 @@ import type { BillingTables } from './tables/billing.ts'
 import type { BudgetsTables } from './tables/budgets.ts'
 import type { CatalogTables } from './tables/catalog.ts'
 import type { DisksTables } from './tables/disks.ts'
+import type { HelpTables } from './tables/help.ts'
 import type { MachinesTables } from './tables/machines.ts'
 import type { SecretsTables } from './tables/secrets.ts'
 import type { PreviewsTables } from './tables/previews.ts'
@@ -20,6 +21,7 @@ export type Schema = CatalogTables &
   AccountsTables &
   MachinesTables &
   DisksTables &
+  HelpTables &
   PreviewsTables &
   WebhookTables &
   SecretsTables
@@ -32,6 +34,7 @@ export type MachineRow = Selectable<Schema['machines']>
 export type WarmMachineRow = Selectable<Schema['warm_machines']>
 export type EventRow = Selectable<Schema['machine_events']>
 export type ActivityRow = Selectable<Schema['activity']>
+export type HelpRow = Selectable<Schema['help_requests']>
 export type WebhookRow = Selectable<Schema['webhooks']>
 export type WebhookDeliveryRow = Selectable<Schema['webhook_deliveries']>
 export type SessionRow = Selectable<Schema['sessions']>

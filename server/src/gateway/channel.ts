@@ -36,7 +36,7 @@ type Admission = Pick<ConnectionAuthorization, 'machineId' | 'sessionId'> & {
 
 export type GatewayContext = {
   /** Resolves the actor of a handshake from any kind of credential. */
-  readonly authenticate: (request: FastifyRequest) => Promise<Actor>
+  readonly authenticate: (request: FastifyRequest, channel: Channel) => Promise<Actor>
   readonly connections: OpenConnections
   readonly timing: Pick<Timing, 'tickMs'>
   readonly traffic: Traffic
@@ -57,7 +57,7 @@ export function mountChannel<Params, Query, Admitted extends Admission>(
 
   const admit = async (request: FastifyRequest) => {
     if (!request.ws) throw new ApiError('invalid_request', 'connect here with a WebSocket')
-    const actor = await authenticate(request)
+    const actor = await authenticate(request, channel)
     requirePermission(actor, requires)
     const admitted = await handler.admit(actor, {
       params: parse(handler.params, request.params, 'path'),

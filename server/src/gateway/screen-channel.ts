@@ -2,6 +2,8 @@ import { channels, MachineId, SessionId } from '@computer/contract'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { App } from '../app.ts'
+import { readLease } from '../domain/control/lease-row.ts'
+import { requireSight } from '../domain/control/looks.ts'
 import { getOwnSession } from '../domain/control/sessions.ts'
 import { getMachine } from '../domain/find-machine.ts'
 import { mountChannel, type GatewayContext } from './channel.ts'
@@ -11,7 +13,7 @@ import type { SessionSockets } from './screen/session-sockets.ts'
 
 /**
  * A machine's screen as RFB, with control messages beside it. Everyone who can read the machine can
- * watch; input needs a session that holds the lease. While the machine is not running, the connection
+ * watch, unless the screen is private; input needs a session that holds the lease. While the machine is not running, the connection
  * stays open and shows the screen once it runs.
  */
 export function mountScreenChannel(
@@ -26,6 +28,7 @@ export function mountScreenChannel(
     admit: async (actor, { params, query, maySendInput }) => {
       const { id, name } = await getMachine(app.db, actor, params.machine_id)
       const session = query.session_id && (await getOwnSession(app.db, actor, id, query.session_id))
+      requireSight(await readLease(app.db, id), actor, session ? session.id : null)
       return {
         machineId: id,
         sessionId: session ? session.id : null,

@@ -1,10 +1,10 @@
-import { closeCode } from '@computer/contract'
+import { closeCode, type Channel } from '@computer/contract'
 import websocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { WebSocket } from 'ws'
 import type { Actor } from '../actor.ts'
 import type { App } from '../app.ts'
-import { authenticate, authenticateToken } from '../http/authenticate.ts'
+import { authenticate, authenticateGuestOf, authenticateToken } from '../http/authenticate.ts'
 import { addHealthRoutes } from '../http/health.ts'
 import { createHttp } from '../http/server.ts'
 import { mountActivityChannels } from './activity-channels.ts'
@@ -57,7 +57,7 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
     },
   })
   const context: GatewayContext = {
-    authenticate: (request) => authenticateHandshake(app, request),
+    authenticate: (request, channel) => authenticateHandshake(app, request, channel),
     connections,
     timing: app.timing,
     traffic: new Traffic(app),
@@ -84,8 +84,18 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
 }
 
 /** A browser that can send neither Authorization nor the cookie offers a token as a subprotocol. */
-async function authenticateHandshake(app: App, request: FastifyRequest): Promise<Actor> {
+async function authenticateHandshake(
+  app: App,
+  request: FastifyRequest,
+  channel: Channel,
+): Promise<Actor> {
   const { authorization } = request.headers
+  const { session_id: sessionId } = request.query as { readonly session_id?: unknown }
+  // A browser may have the cookie of a user as well: the session tells as whom it connects.
+  if (channel.guests && authorization === undefined && typeof sessionId === 'string') {
+    const guest = await authenticateGuestOf(app, request, sessionId)
+    if (guest) return guest
+  }
   const token = offeredProtocols(request).flatMap((one) => tokenProtocol.exec(one)?.[1] ?? [])[0]
   if (authorization !== undefined || token === undefined) return authenticate(app, request)
   return authenticateToken(app, request, token)

@@ -1,5 +1,6 @@
 import {
   Display,
+  GuestBrief,
   GuestClipboard,
   GuestExecResult,
   GuestFenceState,
@@ -14,6 +15,7 @@ import {
   WrittenFile,
   type ClipboardSelection,
   type GuestArchiveQuery,
+  type GuestBriefQuery,
   type GuestClipboardQuery,
   type GuestDeleteQuery,
   type GuestExec,
@@ -46,6 +48,8 @@ const maxExecBytes = 2 * 6 * mebibyte + maxJsonBytes
 const maxClipboardBytes = 4 * 6 * mebibyte + maxJsonBytes
 /** A hundred entries, each with its path and link target. */
 const maxListBytes = 100 * 6 * 3 * 4096
+/** Two hundred windows, and two hundred paths of 4096 characters. */
+const maxBriefBytes = 200 * 6 * (256 + 128 + 4096) + maxJsonBytes
 const maxHeldImageBytes = 16 * mebibyte
 
 const inputTimeoutMs = 60_000
@@ -90,7 +94,10 @@ export function createGuestClient(
       await callJson(ref, guestRoutes.identity, z.object({}), { body, signal })
     },
 
-    /** Once it resolves, no input with a lower fence can reach the display. */
+    /**
+     * Once it resolves, no input with a lower fence can reach the display, and if it is private, nothing of the
+     * screen or the clipboard reaches others.
+     */
     setFence: (ref: GuestRef, fence: GuestFence, { signal }: CallOptions = {}) => {
       const body = encodeJson(fence)
       return callJson(ref, guestRoutes.fence, GuestFenceState, { body, urgent: true, signal })
@@ -151,6 +158,10 @@ export function createGuestClient(
       const { text } = await callJson(ref, route, GuestClipboard, request, maxClipboardBytes)
       return { text, selection: query.selection ?? 'clipboard' }
     },
+
+    /** The windows and a mark of the clipboard; with `since_ms` also the files that have changed since. */
+    brief: (ref: GuestRef, query: GuestBriefQuery, { signal }: CallOptions = {}) =>
+      callJson(ref, guestRoutes.brief, GuestBrief, { query, signal }, maxBriefBytes),
 
     /** Aborting the signal kills the command. */
     exec: (ref: GuestRef, command: z.input<typeof GuestExec>, { signal }: CallOptions = {}) => {

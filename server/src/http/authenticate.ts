@@ -1,10 +1,10 @@
 import { permissionsOf } from '@computer/contract'
 import type { FastifyRequest } from 'fastify'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Actor, Caller } from '../actor.ts'
+import type { Actor, Caller, GuestActor } from '../actor.ts'
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
-import { readSessionCookie } from './cookies.ts'
+import { readGuestCookie, readSessionCookie } from './cookies.ts'
 import { findByKey, findKey, noteUse } from '../domain/accounts/api-keys.ts'
 import { isSecret } from '../domain/accounts/api-key-secret.ts'
 import {
@@ -15,6 +15,7 @@ import {
 } from '../domain/accounts/auth-sessions.ts'
 import { redeemGatewayToken } from '../domain/accounts/gateway-tokens.ts'
 import { isToken } from '../domain/accounts/tokens.ts'
+import { findGuest, findGuestOfSession } from '../domain/help/guests.ts'
 import { ApiError } from '../errors.ts'
 import { requireOrigin } from './origins.ts'
 import type { Principal } from './principal-cache.ts'
@@ -60,6 +61,29 @@ export async function authenticateToken(
   return 'apiKeyId' in creator
     ? { ...principalOf(await findKey(app.db, creator.apiKeyId)), ...caller }
     : asActor(await findAuthSessionById(app.db, creator.authSessionId), caller)
+}
+
+/** Authenticates the guest of a help request by the cookie of the browser that spent the takeover link. */
+export async function authenticateGuest(
+  app: Pick<App, 'db' | 'config'>,
+  request: Incoming,
+): Promise<GuestActor> {
+  const secret = readGuestCookie(app.config, request.headers)
+  if (secret === null) throw new ApiError('unauthenticated', 'open a takeover link first')
+  if (!isRead(request)) requireOrigin(app.config, request)
+  return (await findGuest(app.db, secret, callerOf(request))).actor
+}
+
+/** The guest whose session a handshake names, or null if the browser is not that guest's. */
+export async function authenticateGuestOf(
+  app: Pick<App, 'db' | 'config'>,
+  request: Incoming,
+  sessionId: string,
+): Promise<GuestActor | null> {
+  const secret = readGuestCookie(app.config, request.headers)
+  if (secret === null) return null
+  requireOrigin(app.config, request)
+  return findGuestOfSession(app.db, secret, sessionId, callerOf(request))
 }
 
 export function callerOf(request: Pick<Incoming, 'headers' | 'ip'>): Caller {

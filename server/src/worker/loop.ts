@@ -6,6 +6,7 @@ import { closePeriods } from '../domain/billing/closing.ts'
 import { relabelMachines } from '../domain/billing/labels.ts'
 import { advanceStandings } from '../domain/billing/standings.ts'
 import { sweepWebhooks } from '../domain/webhooks/messages.ts'
+import { sweepHelp, tendHelp } from '../domain/help/tending.ts'
 import { stopUsedUp } from '../domain/machines/used-up.ts'
 import { forgetOldEvents } from '../domain/billing/provider-events.ts'
 import { compactEgress } from '../domain/previews/egress.ts'
@@ -59,6 +60,7 @@ export async function runWorker(
     every(tendEveryMs, () => app.driver.adjustDiskLimits()),
     every(sweepMs, () => expireLeases(app)),
     every(sweepMs, () => forgetUnseenSockets(app)),
+    every(sweepMs, () => tendHelp(app)),
     every(reconcileEveryMs, () => closeAbandonedSessions(app)),
     every(reconcileEveryMs, async () => closeRevoked()),
     every(reconcileEveryMs, () => forgetOldKeys(app.db)),
@@ -68,6 +70,7 @@ export async function runWorker(
     every(reconcileEveryMs, () => sweepAccounts(app.db)),
     every(reconcileEveryMs, () => sweepActivity(app.db)),
     every(reconcileEveryMs, () => sweepWebhooks(app.db)),
+    every(reconcileEveryMs, () => sweepHelp(app.db)),
     every(tendEveryMs, () => rollPeriods(app.db)),
     every(tendEveryMs, () => relabelMachines(app)),
     every(reconcileEveryMs, () => closePeriods(app.db)),

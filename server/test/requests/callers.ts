@@ -111,6 +111,8 @@ export function mayCall(caller: Caller, operation: Operation): boolean {
   const requires = operation['x-requires']
   const isRead = operation.method === 'GET'
   if (requires === 'public') return caller.origin !== 'foreign'
+  // None of the callers is a guest.
+  if (requires === 'guest') return false
   if (caller.by === 'nobody' || (caller.origin !== undefined && !isRead)) return false
   if (requires === 'member') return true
   return requires === 'user' ? caller.by === 'browser' : caller.permissions.has(requires)

@@ -103,6 +103,8 @@ export type MachinesTables = {
     last_active_at: At
     closed_at: Date | null
     connected: Generated<boolean>
+    guest_name: string | null
+    private: Generated<boolean>
   }
   session_sockets: { id: Generated<string>; session_id: SessionId; seen_at: At }
   input_leases: {

@@ -1,8 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 /** The purpose is part of the token, so that a leaked token can be recognized. */
-type Purpose = 'session' | 'reset' | 'login_link' | 'invitation' | 'gateway' | PreviewPurpose
+type Purpose =
+  | 'session'
+  | 'reset'
+  | 'login_link'
+  | 'invitation'
+  | 'gateway'
+  | PreviewPurpose
+  | HelpPurpose
 type PreviewPurpose = 'preview' | 'preview_link' | 'preview_cookie'
+type HelpPurpose = 'help_link' | 'help_guest'
 
 const shape = /^[\w-]{43}$/
 

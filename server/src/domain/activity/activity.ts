@@ -1,6 +1,7 @@
 import type { MachineId, OrganizationId, SessionId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { ActivityRow, Database } from '../../db/database.ts'
+import { storableJson } from '../../db/storable-json.ts'
 import { firstIdAt, newId } from '../../ids.ts'
 import { getMachine } from '../find-machine.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
@@ -34,14 +35,9 @@ export function activityRow(activity: NewActivity) {
     actor_id: actor?.id ?? null,
     actor_name: actor?.name ?? null,
     session_id: activity.sessionId ?? null,
-    data: JSON.stringify(activity.data, storable),
+    data: storableJson(activity.data),
     occurred_at: new Date(),
   }
-}
-
-/** Postgres stores no NUL and no half of a surrogate pair, both of which callers can send. */
-function storable(_key: string, value: unknown): unknown {
-  return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\u{fffd}') : value
 }
 
 /** Pass the transaction of a change that must not be without it. */

@@ -37,8 +37,12 @@ export async function recheckAuthorization(
   authorizations: readonly ConnectionAuthorization[],
 ): Promise<(authorization: ConnectionAuthorization) => RevocationReason | null> {
   const actors = authorizations.map(({ actor }) => actor)
-  const [keys, authSessions, roles, openSessions, machines] = await Promise.all([
+  const [keys, guests, authSessions, roles, openSessions, machines] = await Promise.all([
     readKeys(db, actors.flatMap(keyIdOf)),
+    readGuests(
+      db,
+      actors.flatMap(({ guest }) => guest?.id ?? []),
+    ),
     readAuthSessions(db, definite(actors.map(({ authSessionId }) => authSessionId))),
     readRoles(db, unique(actors.map(({ userId }) => userId))),
     readOpenSessions(db, definite(authorizations.map(({ sessionId }) => sessionId))),
@@ -47,8 +51,9 @@ export async function recheckAuthorization(
   return ({ actor, machineId, sessionId, requires }) => {
     const [keyId] = keyIdOf(actor)
     const scopes = keyId && keys.get(keyId)
-    const { authSessionId } = actor
-    const isCredentialGood = keyId ? scopes : authSessionId && authSessions.has(authSessionId)
+    const { authSessionId, guest } = actor
+    const isOwnGood = keyId ? scopes : guest || (authSessionId && authSessions.has(authSessionId))
+    const isCredentialGood = isOwnGood && (!guest || guests.has(guest.id))
     const role = roles.get(membershipKey(actor.userId, actor.organizationId))
     if (!isCredentialGood) return 'unauthenticated'
     if (!role || !hasPermission({ permissions: permissionsOf(role, scopes) }, requires)) {
@@ -71,6 +76,13 @@ async function readKeys(db: Database, ids: readonly ApiKeyId[]) {
     .where(sql<boolean>`(k.expires_at is null or k.expires_at > now())`)
     .execute()
   return new Map(rows.map(({ id, scopes }) => [id, scopes]))
+}
+
+/** Guests act for somebody else, whose credential must be good as well. */
+async function readGuests(db: Database, ids: readonly string[]) {
+  if (ids.length === 0) return new Set<string>()
+  const rows = await db.selectFrom('help_guests').select('id').where('id', 'in', ids).execute()
+  return new Set(rows.map(({ id }) => id))
 }
 
 async function readAuthSessions(db: Database, ids: readonly AuthSessionId[]) {

@@ -66,6 +66,7 @@ async function requireGrant(
   const { holder, fence, since } = lease
   const isMine =
     holder?.openedBy.id === actor.principal.id &&
+    holder.guestName === null &&
     (grant.sessionId === undefined || holder.sessionId === grant.sessionId)
   if (!isMine) {
     // A session that is missing, closed or of somebody else is the better explanation.

@@ -20,10 +20,20 @@ export function staleFence(lease: Lease, actor: Actor, fence: number): ApiError 
   )
 }
 
+/** The conflict of a caller who may not look now. */
+export function privateScreen(lease: Lease, actor: Actor): ApiError {
+  const holder = describeHolder(lease, actor)
+  return conflict(`the screen is private to ${holder}; try again when they have handed it back`)
+}
+
 function describeHolder({ holder, expiresAt }: Lease, { principal }: Actor): string {
-  const { sessionId, type, openedBy } = holder!
+  const { sessionId, type, openedBy, guestName } = holder!
+  const until = `until ${expiresAt!.toISOString()}`
+  if (guestName !== null) {
+    return `session ${sessionId} of the guest "${guestName}", who helps, ${until}`
+  }
   const kind = openedBy.type === 'user' ? 'user' : 'API key'
   const own = openedBy.type === 'user' ? ' (you)' : ' (your own key)'
   const opener = `${kind} "${openedBy.name}"${openedBy.id === principal.id ? own : ''}`
-  return `${type} session ${sessionId}, opened by ${opener}, until ${expiresAt!.toISOString()}`
+  return `${type} session ${sessionId}, opened by ${opener}, ${until}`
 }

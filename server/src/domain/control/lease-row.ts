@@ -13,9 +13,13 @@ export type Lease = {
     readonly sessionId: SessionId
     readonly type: 'agent' | 'human' | 'view'
     readonly openedBy: { type: 'user' | 'api_key'; id: string; name: string }
+    /** Set for the session of a guest, which is not its opener's to use. */
+    readonly guestName: string | null
     /** Its last call was recorded more than ten seconds ago. */
     readonly isQuiet: boolean
   } | null
+  /** The session of the holder, if nobody else may look at the screen. */
+  readonly privateTo: SessionId | null
   readonly acquiredAt: Date | null
   readonly expiresAt: Date | null
   /** Time to expiry when the row was read, by the database's clock; 0 without a holder. */
@@ -62,6 +66,7 @@ function selectLease(db: Database) {
       sql<number>`extract(epoch from l.expires_at - clock_timestamp()) * 1000`.as('remaining_ms'),
     )
     .select(['s.id', 's.type', 's.opened_by_type', 's.opened_by_id', 's.opened_by_name'])
+    .select(['s.guest_name', 's.private'])
     .select(sql<boolean>`s.last_active_at < now() - interval '10 seconds'`.as('is_quiet'))
 }
 
@@ -70,7 +75,7 @@ type LeaseRow = Awaited<ReturnType<ReturnType<typeof selectLease>['executeTakeFi
 function toLease(row: LeaseRow): Lease {
   const [fence, since] = [row?.fence ?? 0, row?.since_fence ?? 0]
   if (!row?.id) {
-    return { fence, since, holder: null, acquiredAt: null, expiresAt: null, remainingMs: 0 }
+    return { fence, since, ...nobody }
   }
   return {
     fence,
@@ -79,10 +84,20 @@ function toLease(row: LeaseRow): Lease {
       sessionId: row.id,
       type: row.type!,
       openedBy: { type: row.opened_by_type!, id: row.opened_by_id!, name: row.opened_by_name! },
+      guestName: row.guest_name,
       isQuiet: row.is_quiet,
     },
+    privateTo: row.private ? row.id : null,
     acquiredAt: row.acquired_at,
     expiresAt: row.expires_at,
     remainingMs: Number(row.remaining_ms),
   }
 }
+
+const nobody = {
+  holder: null,
+  privateTo: null,
+  acquiredAt: null,
+  expiresAt: null,
+  remainingMs: 0,
+} as const

@@ -2,12 +2,11 @@ import type { MachineId, SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
-import type { Database, MachineRow, Tx } from '../../db/database.ts'
+import type { Database, MachineRow } from '../../db/database.ts'
 import { ApiError, conflict } from '../../errors.ts'
-import { activityRow, insertActivity } from '../activity/activity.ts'
-import { appendEvent } from '../events/events.ts'
 import { callGuest, guestRef } from '../guests/calls.ts'
 import { getMachine, getRunningMachine } from '../find-machine.ts'
+import { clearHolder, grantLease, lockLease, removeHolder } from './grants.ts'
 import { conflictOver } from './lease-conflicts.ts'
 import { readLease, type InputMachine, type Lease } from './lease-row.ts'
 import { getOwnSession, touchSession } from './sessions.ts'
@@ -43,38 +42,12 @@ export async function acquireLease(
     const before = await lockLease(tx, machineId)
     const held = before.holder?.sessionId
     if (held && held !== session.id && !input.force) throw conflictOver(before, actor)
-    await tx
-      .updateTable('input_leases')
-      .set({
-        fence: sql`fence + 1`,
-        session_id: session.id,
-        expires_at: sql`clock_timestamp() + make_interval(secs => ${input.ttl_seconds})`,
-        ...(held !== session.id && {
-          since_fence: sql`fence + 1`,
-          acquired_at: sql`clock_timestamp()`,
-        }),
-      })
-      .where('machine_id', '=', machineId)
-      .execute()
-    if (held && held !== session.id) {
-      await appendEvent(tx, machineId, {
-        type: 'session.control_released',
-        sessionId: held,
-        message: `taken over by session ${session.id}`,
-      })
-      const taken = activityRow({
-        organizationId: actor.organizationId,
-        machineId,
-        type: 'control.taken',
-        actor: actor.principal,
-        sessionId: session.id,
-        data: { from_session_id: held },
-      })
-      await insertActivity(tx, [taken])
-    }
-    if (held !== session.id) {
-      await appendEvent(tx, machineId, { type: 'session.control_acquired', sessionId: session.id })
-    }
+    await grantLease(tx, {
+      machineId,
+      sessionId: session.id,
+      by: { organizationId: actor.organizationId, ...actor.principal },
+      ttlSeconds: input.ttl_seconds,
+    })
     await touchSession(tx, session.id)
   })
   app.changes.publish(machineId)
@@ -111,28 +84,6 @@ export async function releaseLease(
   app.changes.publish(machineId)
   await pushReleasedFence(app, machineId)
   return readLease(app.db, machineId)
-}
-
-/**
- * Releases the lease if the session holds it. After the commit the caller must publish the change and
- * push the fence.
- */
-export async function clearHolder(
-  tx: Tx,
-  machineId: MachineId,
-  sessionId: SessionId,
-  message?: string,
-) {
-  const lease = await lockLease(tx, machineId)
-  if (lease.holder?.sessionId !== sessionId) return null
-  await removeHolder(tx, machineId, sessionId, message)
-  return lease
-}
-
-/** Throws if the lease has a holder. It is locked until the end of the transaction. */
-export async function requireNoHolder(tx: Tx, actor: Actor, machineId: MachineId): Promise<void> {
-  const lease = await lockLease(tx, machineId)
-  if (lease.holder) throw conflictOver(lease, actor)
 }
 
 /**
@@ -197,28 +148,10 @@ export async function pushFence(
   await app.guests.setFence(guestRef(machine), {
     fence: lease.fence,
     since: lease.since,
+    // Agents of earlier builds refuse fields that they do not know.
+    ...(lease.privateTo && { private_to: lease.privateTo }),
   })
   return lease
-}
-
-/** Removes the holder and raises the fence, so that no input of the last holder is accepted. */
-async function removeHolder(tx: Tx, machineId: MachineId, sessionId: SessionId, message?: string) {
-  await tx
-    .updateTable('input_leases')
-    .set({
-      fence: sql`fence + 1`,
-      since_fence: sql`fence + 1`,
-      session_id: null,
-      acquired_at: null,
-      expires_at: null,
-    })
-    .where('machine_id', '=', machineId)
-    .execute()
-  await appendEvent(tx, machineId, {
-    type: 'session.control_released',
-    sessionId,
-    ...(message !== undefined && { message }),
-  })
 }
 
 async function tryPushFence(
@@ -234,20 +167,4 @@ async function tryPushFence(
       'could not push a fence to the agent; it will be pushed before the next input',
     )
   }
-}
-
-/** Reads the row, inserted if it is missing, and locks it until the end of the transaction. */
-async function lockLease(tx: Tx, machineId: MachineId): Promise<Lease> {
-  await tx
-    .insertInto('input_leases')
-    .values({ machine_id: machineId, fence: 0 } as never)
-    .onConflict((existing) => existing.column('machine_id').doNothing())
-    .execute()
-  await tx
-    .selectFrom('input_leases')
-    .select('fence')
-    .where('machine_id', '=', machineId)
-    .forUpdate()
-    .execute()
-  return readLease(tx, machineId)
 }

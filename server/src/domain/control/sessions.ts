@@ -45,23 +45,42 @@ export async function openSession(
     if (existing) return existing
     const machine = await getMachine(tx, actor, input.machine_id)
     await requireRoomForSession(tx, actor)
-    await tx
-      .insertInto('sessions')
-      .values({
-        id,
-        organization_id: actor.organizationId,
-        machine_id: machine.id,
-        type: input.type ?? (actor.principal.type === 'api_key' ? 'agent' : 'human'),
-        opened_by_type: actor.principal.type,
-        opened_by_id: actor.principal.id,
-        opened_by_name: actor.principal.name,
-      } as never)
-      .execute()
-    await appendEvent(tx, machine.id, { type: 'session.connected', sessionId: id })
+    const type = input.type ?? (actor.principal.type === 'api_key' ? 'agent' : 'human')
+    await insertSession(tx, actor, id, { machineId: machine.id, type })
     return getSession(tx, actor, id)
   })
   app.changes.publish(session.machine_id)
   return session
+}
+
+/** A guest's session is opened by whoever asked for help. */
+export async function insertSession(
+  tx: Tx,
+  { organizationId, principal, guest }: Actor,
+  id: SessionId,
+  session: {
+    readonly machineId: MachineId
+    readonly type: SessionType
+    /** While it holds the lease, nobody else may look at the screen. */
+    readonly isPrivate?: boolean
+  },
+): Promise<void> {
+  const { machineId, type, isPrivate = false } = session
+  await tx
+    .insertInto('sessions')
+    .values({
+      id,
+      organization_id: organizationId,
+      machine_id: machineId,
+      type,
+      opened_by_type: principal.type,
+      opened_by_id: principal.id,
+      opened_by_name: principal.name,
+      guest_name: guest?.name ?? null,
+      private: isPrivate,
+    })
+    .execute()
+  await appendEvent(tx, machineId, { type: 'session.connected', sessionId: id })
 }
 
 export async function listSessions(
@@ -113,9 +132,13 @@ export async function touchSession(db: Database, id: SessionId): Promise<void> {
     .execute()
 }
 
+/** The session of a guest is its own, and not that of whoever it was opened by. */
 export function requireOpener(actor: Actor, session: SessionRow): void {
-  if (session.opened_by_id === actor.principal.id) return
-  throw new ApiError('permission_denied', `session ${session.id} was opened by another caller`)
+  const { id, opened_by_id: openerId, guest_name: guestName } = session
+  const isOfGuest = guestName !== null
+  if (openerId === actor.principal.id && isOfGuest === (actor.guest !== undefined)) return
+  const opener = isOfGuest ? 'is that of a guest' : 'was opened by another caller'
+  throw new ApiError('permission_denied', `session ${id} ${opener}`)
 }
 
 async function findSession(db: Database, actor: Actor, id: SessionId) {
@@ -130,7 +153,7 @@ function selectSessions(db: Database, actor: Actor) {
     .where('organization_id', '=', actor.organizationId)
 }
 
-async function requireRoomForSession(tx: Tx, actor: Actor): Promise<void> {
+export async function requireRoomForSession(tx: Tx, actor: Actor): Promise<void> {
   await lockOrganization(tx, actor)
   const open = await countOpenSessions(tx, actor)
   requireRoom(await getEntitlements(tx, actor.organizationId), 'concurrent_sessions', open)

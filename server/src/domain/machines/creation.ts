@@ -4,6 +4,7 @@ import type { App } from '../../app.ts'
 import type { MachineRow, Tx } from '../../db/database.ts'
 import { isUniqueViolation } from '../../db/errors.ts'
 import { invalid } from '../../errors.ts'
+import { insertLease } from '../control/grants.ts'
 import { createdBy, labelsFrom, runBy } from '../events/attribution.ts'
 import { getSize, requireNoShrink } from '../accounts/plans.ts'
 import { requireBudgets } from '../budgets/start-check.ts'
@@ -119,6 +120,7 @@ export async function insertMachine(
     })
     .returningAll()
     .executeTakeFirstOrThrow()
+  await insertLease(tx, machine.id)
   await insertEvent(tx, machine, {
     type: 'machine.created',
     to: 'creating',

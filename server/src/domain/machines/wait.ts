@@ -3,6 +3,7 @@ import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
 import { getMachine } from '../find-machine.ts'
+import { nextChange } from '../next-change.ts'
 import { guestRef } from '../guests/calls.ts'
 import { span } from '../../trace/span.ts'
 
@@ -49,19 +50,4 @@ function isAtRest({ state, restore_capture_id: restore }: MachineRow): boolean {
 /** Opens the channel; a failure does not matter yet. */
 function warmUpChannel(app: Pick<App, 'guests'>, machine: MachineRow): void {
   app.guests.channels.open(guestRef(machine)).catch(() => {})
-}
-
-function nextChange(app: Pick<App, 'changes'>, id: MachineId) {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const unsubscribe = app.changes.subscribe((changed) => {
-    if (changed === id) resolve()
-  })
-  return {
-    unsubscribe,
-    async within(ms: number) {
-      const timer = setTimeout(resolve, ms)
-      await promise
-      clearTimeout(timer)
-    },
-  }
 }

@@ -1,4 +1,4 @@
-import type { ScreenFromGuest } from '@computer/contract'
+import type { ScreenFromGuest, SessionId } from '@computer/contract'
 import type { App } from '../../app.ts'
 import type { GuestRef } from '../../guest/channels.ts'
 import { GuestRefusal, GuestUnavailable } from '../../guest/errors.ts'
@@ -15,7 +15,12 @@ type AgentStreamListener = {
   readonly onCursor: (cursor: Extract<ScreenFromGuest, { type: 'cursor' }>) => void
   readonly onCopiedText: (text: string) => void
   readonly onRefused: (refused: Extract<ScreenFromGuest, { type: 'refused' }>) => void
+  /** The agent shows the screen to another session alone. */
+  readonly onPrivate: () => void
 }
+
+/** The boot of the machine to stream from, and the session of all who see it while the screen is private. */
+type Source = { readonly ref: GuestRef; readonly viewer: SessionId | null }
 
 /**
  * The screen stream to the agent of one machine, shared by all clients in this process. While the
@@ -25,7 +30,7 @@ export class AgentStream implements Disposable {
   readonly framebuffer = new Framebuffer()
   readonly #app: Pick<App, 'guests' | 'log'>
   readonly #listener: AgentStreamListener
-  #target: { readonly ref: GuestRef; readonly abort: AbortController } | null = null
+  #target: { readonly source: Source; readonly abort: AbortController } | null = null
   #stream: ScreenStream | null = null
   #retryMs = firstRetryMs
   #lastFrame = 0
@@ -41,13 +46,24 @@ export class AgentStream implements Disposable {
     return this.#stream && !this.#stream.closed ? this.#stream : null
   }
 
-  /** Names the boot of the machine to stream from; null while it is not running. */
-  follow(ref: GuestRef | null): void {
-    if (isSameBoot(this.#target && this.#target.ref, ref)) return
+  /** The session that the stream is for; null if it is for all, or there is none. */
+  get viewer(): SessionId | null {
+    return this.#target && this.#target.source.viewer
+  }
+
+  /** Streams from there; null while the machine is not running. What one viewer saw is not shown to the next. */
+  follow(source: Source | null): void {
+    const before = this.#target && this.#target.source
+    if (
+      isSameBoot(before && before.ref, source && source.ref) &&
+      this.viewer === (source?.viewer ?? null)
+    )
+      return
+    if (this.viewer !== (source?.viewer ?? null)) this.framebuffer.clear()
     this.#target?.abort.abort()
-    this.#target = ref && { ref, abort: new AbortController() }
+    this.#target = source && { source, abort: new AbortController() }
     this.#retryMs = firstRetryMs
-    if (this.#target) void this.#keepOpen(this.#target.ref, this.#target.abort.signal)
+    if (this.#target) void this.#keepOpen(this.#target.source, this.#target.abort.signal)
   }
 
   /** Lets the agent send the next frame. */
@@ -61,15 +77,18 @@ export class AgentStream implements Disposable {
     this.follow(null)
   }
 
-  async #keepOpen(ref: GuestRef, signal: AbortSignal): Promise<void> {
+  async #keepOpen(source: Source, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        await this.#read(ref, signal)
+        await this.#read(source, signal)
       } catch (error) {
+        if (error instanceof GuestRefusal && error.reason === 'screen_private') {
+          this.#listener.onPrivate()
+        }
         const isExpected = error instanceof GuestUnavailable || error instanceof GuestRefusal
         if (!isExpected && !signal.aborted) {
           this.#app.log.warn(
-            { err: error, machine_id: ref.id },
+            { err: error, machine_id: source.ref.id },
             'the screen stream to the agent failed; will reconnect',
           )
         }
@@ -80,8 +99,8 @@ export class AgentStream implements Disposable {
   }
 
   /** Resolves when the stream has ended. */
-  async #read(ref: GuestRef, signal: AbortSignal): Promise<void> {
-    using stream = await openScreen(this.#app.guests.channels, ref, signal)
+  async #read({ ref, viewer }: Source, signal: AbortSignal): Promise<void> {
+    using stream = await openScreen(this.#app.guests.channels, ref, viewer, signal)
     const end = () => stream[Symbol.dispose]()
     signal.addEventListener('abort', end)
     try {

@@ -1,4 +1,4 @@
-import type { InputLease, MachineState } from '@computer/contract'
+import type { InputLease, MachineState, SessionId } from '@computer/contract'
 import type { Connection } from '../connection.ts'
 import type { Cursor } from '../rfb/cursor.ts'
 import { RfbError } from '../rfb/error.ts'
@@ -46,6 +46,16 @@ export class ScreenClient {
     this.#connection = options.connection
     this.input = options.input
     this.#connection.onPayload((bytes) => this.#receive(bytes), maxMessageBytes)
+  }
+
+  /** The session that the client was opened with; null for one that only watches. */
+  get sessionId(): SessionId | null {
+    return this.#connection.authorization.sessionId ?? null
+  }
+
+  /** The screen has become private to another session. */
+  exclude(): void {
+    this.#close('conflict', 'the screen is private to the person who helps')
   }
 
   /** The client may connect again. */

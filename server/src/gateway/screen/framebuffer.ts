@@ -81,6 +81,12 @@ export class Framebuffer {
     return this.#show(target)
   }
 
+  /** Forgets the screen: there is none until a stream has shown one. */
+  clear(): void {
+    this.#shown = null
+    this.discardPending()
+  }
+
   /** Drops what an ended stream left incomplete. */
   discardPending(): void {
     this.#pending = null

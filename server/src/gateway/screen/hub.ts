@@ -1,6 +1,7 @@
 import type { SessionId } from '@computer/contract'
 import type { App } from '../../app.ts'
 import { pushFence } from '../../domain/control/leases.ts'
+import { maySee } from '../../domain/control/looks.ts'
 import type { MachineKey } from '../../domain/find-machine.ts'
 import { guestRef } from '../../domain/guests/calls.ts'
 import { showLease } from '../../http/show-lease.ts'
@@ -30,6 +31,9 @@ export type ScreenViewer = {
  * All clients of one machine's screen in this process. They share one stream to its agent, one
  * framebuffer and one watch of its rows. The agent goes on to the next frame as soon as the fastest
  * client has the last one: no frame is captured in vain, and no client waits for a slower one.
+ *
+ * While the screen is private, all clients are of its session, and so is the stream. The stream of a hub that has not
+ * read that yet ends with the fence, before anything private is shown: the agent sends it to that session alone.
  */
 export class ScreenHub implements Disposable {
   readonly #app: ScreenHubApp
@@ -50,12 +54,13 @@ export class ScreenHub implements Disposable {
       onFrame: (change) => this.#showFrame(change),
       onCursor: (cursor) => {
         this.#cursor = cursor
-        for (const client of this.#clients.values()) client.setCursor(cursor)
+        for (const client of this.#viewers()) client.setCursor(cursor)
       },
       onCopiedText: (text) => {
-        for (const client of this.#clients.values()) client.sendCopiedText(text)
+        for (const client of this.#viewers()) client.sendCopiedText(text)
       },
       onRefused: (refused) => this.#clients.get(refused.viewer)?.input.onRefused(refused),
+      onPrivate: () => this.#watch.refresh(),
     })
     this.#ghosts = new AgentGhosts(app, key, activity, () => this.#pointers.change())
     this.#pointers = new Pointers(this.#ghosts)
@@ -109,7 +114,8 @@ export class ScreenHub implements Disposable {
       this.#clients.delete(number)
       onLeave()
     })
-    if (this.#agent.framebuffer.geometry && this.#agent.current) this.#begin(client, nothingNew)
+    const isShown = this.#agent.framebuffer.geometry && this.#agent.current
+    if (isShown && this.#isViewer(client)) this.#begin(client, nothingNew)
     this.#watch.refresh()
   }
 
@@ -136,12 +142,21 @@ export class ScreenHub implements Disposable {
   }
 
   #showFrame(change: FramebufferChange): void {
-    for (const client of this.#clients.values()) {
+    for (const client of this.#viewers()) {
       if (change.isFresh) this.#begin(client, change)
       else client.show(change)
     }
     // No client is going to take a frame that changed nothing.
     if (!change.isFresh && change.tiles.length === 0) this.#agent.acknowledge()
+  }
+
+  #viewers(): ScreenClient[] {
+    return [...this.#clients.values()].filter((client) => this.#isViewer(client))
+  }
+
+  /** A client that is not, for it joined after the last snapshot, is excluded by the next or becomes one. */
+  #isViewer(client: ScreenClient): boolean {
+    return this.#snapshot === null || maySee(this.#snapshot.lease, client.sessionId)
   }
 
   #begin(client: ScreenClient, change: FramebufferChange): void {
@@ -155,13 +170,20 @@ export class ScreenHub implements Disposable {
     this.#snapshot = snapshot
     // A restore disconnects everything that is open on the machine (specification, States, rule 4).
     if (before && machine && before.generation !== machine.generation) this.#disconnectAll()
-    // While the machine shuts down, show it for as long as the agent responds.
-    if (machine?.state === 'running') this.#agent.follow(guestRef(machine))
-    else if (machine?.state !== 'stopping') this.#agent.follow(null)
+    for (const client of this.#clients.values()) if (!this.#isViewer(client)) client.exclude()
+    this.#follow(snapshot)
     for (const client of this.#clients.values()) {
       this.#sendState(client, snapshot)
       client.input.observeLease(snapshot)
     }
+  }
+
+  #follow({ machine, lease: { privateTo: viewer } }: MachineSnapshot): void {
+    if (this.#agent.viewer !== viewer) this.#cursor = null
+    if (machine?.state === 'running') return this.#agent.follow({ ref: guestRef(machine), viewer })
+    // While the machine shuts down, show it for as long as the agent responds, to the same viewers.
+    const isShown = machine?.state === 'stopping' && this.#agent.viewer === viewer
+    if (!isShown) this.#agent.follow(null)
   }
 
   #disconnectAll(): void {

@@ -9,12 +9,12 @@ export type PointerOwner = Pick<ScreenPointer, 'name' | 'kind' | 'session_id'>
  * through a program with an API key; without a session, its credential does.
  */
 export function ownerOf(
-  { principal }: Pick<Actor, 'principal'>,
+  { principal, guest }: Pick<Actor, 'principal' | 'guest'>,
   session: { readonly id: SessionId; readonly type: 'human' | 'agent' | 'view' } | undefined,
 ): PointerOwner {
   const isAgent = session ? session.type === 'agent' : principal.type === 'api_key'
   return {
-    name: cutName(principal.name),
+    name: cutName((guest ?? principal).name),
     kind: isAgent ? 'agent' : 'person',
     session_id: session?.id ?? null,
   }

@@ -1,6 +1,7 @@
 import type { GuestInputEvent, MachineId, SessionId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { ActivityRecorder } from '../../domain/activity/recorder.ts'
+import { personOf } from '../../domain/help/people.ts'
 
 /** A viewer moves the pointer sixty times a second, so its input is summed up for so long. */
 const sumForMs = 5_000
@@ -47,7 +48,7 @@ export class ViewerActivity {
       organizationId: actor.organizationId,
       machineId,
       type: 'viewer.input',
-      actor: actor.principal,
+      actor: personOf(actor),
       sessionId,
       data: this.#sum,
     })

@@ -4,6 +4,7 @@ import type {
   GuestFence,
   GuestInput,
   GuestInputEvent,
+  SessionId,
 } from '@computer/contract'
 import type { z } from 'zod'
 import { Gate, type Hold } from '../faults.ts'
@@ -37,6 +38,9 @@ export class FakeDesktop {
   moving: readonly number[] | null = null
   /** Called when it comes up or its size changes. */
   onDisplay: () => void = () => {}
+  /** Called when a private holding begins or ends. */
+  onPrivacy: () => void = () => {}
+  #privateTo: SessionId | null = null
   #up: boolean
   /** The first fence of the current holder. Input with this fence or a later one is accepted. */
   #since = 0
@@ -87,13 +91,17 @@ export class FakeDesktop {
   }
 
   /** Resolves with the fence now held, once input of an earlier grant can have no more effect. */
-  setFence({ fence, since }: GuestFence): Promise<number> {
+  setFence({ fence, since, private_to: privateTo = null }: GuestFence): Promise<number> {
     if (this.fence !== null && fence < this.fence) return Promise.resolve(this.fence)
     const isRenewal = this.fence !== null && since === this.#since
     this.fence = fence
     if (isRenewal) return this.#settled.then(() => this.fence ?? fence)
     this.#since = since
     if (this.#running && this.#running.fence < since) this.#running.breakOff()
+    const wasPrivate = this.#privateTo !== null
+    this.#privateTo = privateTo
+    if (wasPrivate || privateTo !== null) this.onPrivacy()
+    if (wasPrivate) Object.assign(this.#clipboard, { clipboard: '', primary: '' })
     this.#settled = this.#enqueue(() => this.#releaseAll(fence))
     return this.#settled.then(() => this.fence ?? fence)
   }
@@ -102,6 +110,13 @@ export class FakeDesktop {
     this.#running?.breakOff()
     this.#releaseAll(this.fence ?? 0)
     this.fence = null
+    this.#privateTo = null
+  }
+
+  /** Throws if the screen is private to another session. */
+  requireSight(viewer: SessionId | undefined): void {
+    if (this.#privateTo === null || this.#privateTo === viewer) return
+    throw new GuestFault('conflict', 'the screen is private', 'screen_private')
   }
 
   /** Input that arrives from now on stops after its first step until the hold is released. */

@@ -36,6 +36,9 @@ export class FakeScreens {
   constructor(desktop: FakeDesktop) {
     this.#desktop = desktop
     desktop.onDisplay = () => this.#updateSize()
+    desktop.onPrivacy = () => {
+      for (const stream of this.#streams) stream.close()
+    }
     this.#updateSize()
   }
 
@@ -163,6 +166,10 @@ class FakeScreenStream {
   update(message: ScreenUpdate): void {
     this.#updates.set(message.type, message)
     this.flush()
+  }
+
+  close(): void {
+    this.#stream.destroy()
   }
 
   write(bytes: Buffer): void {

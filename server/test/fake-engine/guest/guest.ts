@@ -1,14 +1,17 @@
 import {
+  GuestBriefQuery,
   GuestClipboardQuery,
   GuestFence,
   GuestIdentity,
   GuestInput,
   GuestPortQuery,
   guestRoutes,
+  GuestScreenQuery,
   GuestScreenshotQuery,
   GuestScreenWaitQuery,
   GuestSecrets,
   guestStreams,
+  type GuestBrief,
   type GuestHealth,
 } from '@computer/contract'
 import type { ServerHttp2Session } from 'node:http2'
@@ -44,6 +47,13 @@ export class FakeGuest {
   readonly screens: FakeScreens
   readonly ports = new FakePorts()
   readonly secrets = new FakeSecrets()
+  /** What a brief tells, which a test changes; the files are told with `since_ms` alone. */
+  brief: Omit<GuestBrief, 'now_ms'> = {
+    windows: [],
+    clipboard_mark: 'none',
+    files: [],
+    has_more_files: false,
+  }
   /** How often the disk was flushed. */
   flushes = 0
   readonly #options: FakeGuestOptions
@@ -149,6 +159,7 @@ export class FakeGuest {
       [keyOf(guestRoutes.display)]: () => json(desktop.display),
       [keyOf(guestRoutes.screenshot)]: ({ query }) => {
         const request = parse(GuestScreenshotQuery, query)
+        desktop.requireSight(request.viewer)
         const { format, settle_ms: settleMs } = request
         const { display } = desktop
         const screen = showPart(desktop.screen(), request)
@@ -165,17 +176,30 @@ export class FakeGuest {
         return { headers, body: drawScreen(format, screen) }
       },
       [keyOf(guestRoutes.waitForScreen)]: async ({ query }) => {
-        const { since, timeout_ms: timeoutMs } = parse(GuestScreenWaitQuery, query)
+        const { since, timeout_ms: timeoutMs, viewer } = parse(GuestScreenWaitQuery, query)
         const endMs = Date.now() + timeoutMs
-        while (!desktop.hasChangedSince(since) && Date.now() < endMs) await sleep(10)
+        desktop.requireSight(viewer)
+        while (!desktop.hasChangedSince(since) && Date.now() < endMs) {
+          await sleep(10)
+          desktop.requireSight(viewer)
+        }
         const { width, height } = desktop.display
         const changed = desktop.hasChangedSince(since)
         return json({ changed, changing: changed ? { x: 0, y: 0, width, height } : null })
       },
       [keyOf(guestRoutes.input)]: async ({ body }) =>
         json(await desktop.input(parseJson(GuestInput, body))),
-      [keyOf(guestRoutes.readClipboard)]: ({ query }) =>
-        json({ text: desktop.readClipboard(parse(GuestClipboardQuery, query).selection) }),
+      [keyOf(guestRoutes.readClipboard)]: ({ query }) => {
+        const { selection, viewer } = parse(GuestClipboardQuery, query)
+        desktop.requireSight(viewer)
+        return json({ text: desktop.readClipboard(selection) })
+      },
+      [keyOf(guestRoutes.brief)]: ({ query }) => {
+        const { since_ms: sinceMs } = parse(GuestBriefQuery, query)
+        const { files, ...rest } = this.brief
+        const found = sinceMs === undefined ? [] : files
+        return json({ ...rest, files: found, now_ms: Date.now() })
+      },
       [keyOf(guestRoutes.flush)]: async () => {
         await this.#flushGate?.pass()
         this.flushes += 1
@@ -184,7 +208,12 @@ export class FakeGuest {
       [keyOf(guestStreams.port)]: {
         admit: (query) => this.ports.connect(Number(parse(GuestPortQuery, query).port)),
       },
-      [keyOf(guestStreams.screen)]: { admit: () => (stream) => this.screens.open(stream) },
+      [keyOf(guestStreams.screen)]: {
+        admit: (query) => {
+          desktop.requireSight(parse(GuestScreenQuery, query).viewer)
+          return (stream) => this.screens.open(stream)
+        },
+      },
       [keyOf(guestRoutes.setSecrets)]: async ({ body }) => {
         const secrets = parseJson(GuestSecrets, body)
         const state = this.secrets.take(secrets)
