@@ -141,6 +141,11 @@ export type SnapshotsSearch = { readonly machine?: string; readonly origin?: str
 const pages = [
   createRoute({
     getParentRoute: () => app,
+    path: '/help-requests',
+    component: lazyRouteComponent(() => import('./pages/help/HelpPage.tsx'), 'HelpPage'),
+  }),
+  createRoute({
+    getParentRoute: () => app,
     path: '/templates',
     component: lazyRouteComponent(
       () => import('./pages/templates/TemplatesPage.tsx'),

@@ -6,9 +6,9 @@ import type { Page } from 'playwright-core'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** What is not accessible, in the page as it is served: the policy is not bypassed. */
-export async function violationsOf(page: Page, path: string) {
+export async function violationsOf(page: Page, path: string, within = 'html') {
   await page.evaluate(axe)
-  const { violations } = await page.evaluate<AxeResults>('axe.run()')
+  const { violations } = await page.evaluate<AxeResults>(`axe.run('${within}')`)
   return violations.map(({ id, nodes }) => ({
     path,
     id,

@@ -14,7 +14,7 @@ import { driver, picture } from './screen-pages.ts'
 import { makeSteady } from './steady.ts'
 
 /*
- * Thirteen pages, in both themes and on a phone, have to look like the pictures in baselines/.
+ * Fifteen pages, in both themes and on a phone, have to look like the pictures in baselines/.
  * COMPUTER_UPDATE_BASELINES=1 draws them again; look at them before you commit them.
  */
 
@@ -31,15 +31,17 @@ const looks: readonly (PageOptions & { readonly look: string })[] = [
 ]
 
 for (const { look, ...options } of looks) {
-  test(`thirteen pages look as they did, ${look}`, async (t) => {
+  test(`fifteen pages look as they did, ${look}`, async (t) => {
     const dashboard = await startDashboard(t)
-    const { research } = await addSampleData(dashboard.owner)
+    const { research, help } = await addSampleData(dashboard.owner)
+    const takeover = new URL(help.takeover_url)
     const page = await openPage(t, dashboard, '/favicon.svg', options)
     await makeSteady(page)
     const signedOut = await openPage(t, dashboard, '/favicon.svg', { ...options, as: null })
+    await makeSteady(signedOut)
     const differing: string[] = []
-    for (const { name, path, shows } of pagesOf(research.id)) {
-      const shown = name === 'login' ? signedOut : page
+    for (const { name, path, shows } of pagesOf(research.id, takeover.pathname + takeover.hash)) {
+      const shown = name === 'login' || name === 'guest' ? signedOut : page
       await shown.goto(dashboard.url + path)
       await settle(shown, shows)
       await waitForPictures(shown, name)
@@ -51,7 +53,7 @@ for (const { look, ...options } of looks) {
   })
 }
 
-function pagesOf(machineId: string) {
+function pagesOf(machineId: string, takeoverPath: string) {
   const machine = `/m/${machineId}`
   return [
     { name: 'machines', path: '/', shows: 'research-agent' },
@@ -66,7 +68,9 @@ function pagesOf(machineId: string) {
     { name: 'usage', path: '/usage?window=day', shows: 'invoice-bot' },
     { name: 'billing', path: '/billing', shows: 'Running machines' },
     { name: 'audit', path: '/audit', shows: 'Audit log' },
+    { name: 'help', path: '/help-requests', shows: 'Please sign in to the shop' },
     { name: 'login', path: '/login', shows: 'Sign in' },
+    { name: 'guest', path: takeoverPath, shows: 'Please sign in to the shop' },
   ] as const
 }
 
@@ -76,7 +80,8 @@ async function waitForPictures(page: Page, name: string): Promise<void> {
     await driver(page, 'nobody').waitFor()
   }
   if (name === 'usage') await page.locator('canvas').waitFor()
-  if (name === 'machines') await page.locator('#content li img').first().waitFor()
+  if (name === 'machines' || name === 'help')
+    await page.locator('#content li img').first().waitFor()
   await page.waitForFunction(() => [...document.images].every(({ complete }) => complete))
 }
 

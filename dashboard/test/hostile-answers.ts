@@ -36,6 +36,7 @@ const freeFields = new Set([
   'image_name',
   'upgrade_url',
   'reason',
+  'choice',
   'command',
   'user',
 ])
@@ -72,6 +73,7 @@ function poisoned(value: unknown, text: string): unknown {
     if (key === 'metadata') return [key, Object.fromEntries([[text, text]])]
     if (key === 'labels') return [key, { team: text }]
     if (key === 'keys') return [key, [text, 'team']]
+    if (key === 'choices') return [key, item && [text, text]]
     if (key === 'types') return [key, item && [text, text]]
     // Of activity and of other messages of webhooks, the types are open.
     if (key === 'type' && 'message_id' in value) return [key, text]

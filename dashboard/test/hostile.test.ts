@@ -23,6 +23,7 @@ const { research, webhook } = sample
 const lists: readonly (readonly [path: string, shown: number])[] = [
   ['/', 30],
   ['/?view=list', 30],
+  ['/help-requests', 190],
   ['/templates', 190],
   ['/snapshots', 190],
   ['/ports', 190],
@@ -127,6 +128,7 @@ test('parts of an address are only texts', async (t) => {
       `/accept-invitation#token=${value}`,
       `/reset-password#token=${value}`,
       `/welcome#token=${value}`,
+      `/help#${value}`,
       `/${value}`,
     ]) {
       await page.goto('about:blank')

@@ -24,6 +24,7 @@ export function signedInPages({
     { path: `${machine}/events`, shows: 'machine.created' },
     { path: `${machine}/usage`, shows: 'Memory' },
     { path: `${machine}/settings`, shows: 'Metadata' },
+    { path: '/help-requests', shows: 'Please sign in to the shop' },
     { path: '/templates', shows: 'browser-ready' },
     { path: '/snapshots', shows: 'signed in to the shop' },
     { path: '/ports', shows: 'storefront' },
@@ -49,6 +50,7 @@ export const signedOutPages: readonly { readonly path: string; readonly shows: s
   { path: '/reset-password#token=none', shows: 'password' },
   { path: '/accept-invitation#token=none', shows: 'invitation' },
   { path: '/welcome#token=none', shows: 'computer admin login-link' },
+  { path: '/help#none', shows: 'This link does not work' },
 ]
 
 /** Opens the address and waits until the page has shown its content and has settled. */

@@ -7,7 +7,7 @@ export async function addSampleData({
   const create = async (path: string, body: object) => {
     const answer = await call('POST', path, body)
     if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
-    return answer.body as { id: string; name: string }
+    return answer.body as { id: string; name: string; takeover_url: string }
   }
   const research = await create('/v1/machines', {
     name: 'research-agent',
@@ -49,7 +49,21 @@ export async function addSampleData({
     url: 'https://reports.example.com/hooks/growth?team=research',
     enabled: false,
   })
-  return { research, checkout, idle, webhook }
+  const answered = await create(`/v1/machines/${checkout.id}/help-requests`, {
+    reason: 'approval',
+    message: 'May I buy the cheapest ticket to see whether the receipt arrives?',
+    choices: ['Buy it', 'Leave it'],
+  })
+  await create(`/v1/help-requests/${answered.id}/answer`, {
+    outcome: 'done',
+    choice: 'Buy it',
+    text: 'But only one.',
+  })
+  const help = await create(`/v1/machines/${checkout.id}/help-requests`, {
+    reason: 'login',
+    message: 'Please sign in to the shop with the test account, and stop when the basket is shown.',
+  })
+  return { research, checkout, idle, webhook, help }
 
   /** Leaves activity: a run of inputs, and a command. */
   async function drive(id: string) {

@@ -8,7 +8,7 @@ export function driver(page: Page, who: 'you' | 'another' | 'nobody') {
   return page.locator(`[data-holder=${who}]`)
 }
 
-export function picture(page: Page, is: 'live' | 'old' | 'none') {
+export function picture(page: Page, is: 'live' | 'old' | 'none' | 'private') {
   return page.locator(`[data-picture=${is}]`)
 }
 
@@ -26,8 +26,11 @@ export function canvas(page: Page) {
 }
 
 /** A machine of the owner, and what reaches its display. */
-export async function createMachine({ server, owner }: Pick<Dashboard, 'server' | 'owner'>) {
-  const { body } = await owner.call('POST', '/v1/machines', { name: 'desk' })
+export async function createMachine(
+  { server, owner }: Pick<Dashboard, 'server' | 'owner'>,
+  name = 'desk',
+) {
+  const { body } = await owner.call('POST', '/v1/machines', { name })
   const { desktop, screens } = server.guest(body.id)
   const landed = () => desktop.events.map(({ event }) => event)
   return {

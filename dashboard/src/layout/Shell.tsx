@@ -31,6 +31,7 @@ export function Shell() {
   useEffect(() => {
     const stopping = new AbortController()
     void followEvents(stopping.signal)
+    void import('../api/live-help.ts').then(({ followHelp }) => followHelp(stopping.signal))
     return () => stopping.abort()
   }, [organization.id])
   useEffect(() => {

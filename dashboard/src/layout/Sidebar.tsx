@@ -1,4 +1,5 @@
 import { Link, useNavigate } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
 import { useSession } from '../api/session.ts'
 import { useShortcut } from '../keyboard/shortcuts.ts'
 import { Button } from '../ui/Button.tsx'
@@ -6,6 +7,8 @@ import { CircleHelp, Search } from '../ui/icons.ts'
 import { AccountMenu } from './AccountMenu.tsx'
 import { pageGroups, type PageLink } from './navigation.ts'
 import { OrganizationSwitcher } from './OrganizationSwitcher.tsx'
+
+const HelpCount = lazy(async () => ({ default: (await import('./HelpCount.tsx')).HelpCount }))
 
 export function Sidebar({
   onSearch,
@@ -64,7 +67,12 @@ function SidebarLink({ page: { to, label, icon: Icon } }: { readonly page: PageL
       className="flex h-8 items-center gap-2 rounded-md px-2 text-muted hover:bg-hover hover:text-fg data-[status=active]:bg-hover data-[status=active]:font-medium data-[status=active]:text-fg"
     >
       <Icon className="size-4" aria-hidden />
-      {label}
+      <span className="flex-1">{label}</span>
+      {to === '/help-requests' && (
+        <Suspense>
+          <HelpCount />
+        </Suspense>
+      )}
     </Link>
   )
 }

@@ -6,6 +6,7 @@ import {
   CreditCard,
   Globe,
   KeyRound,
+  LifeBuoy,
   Lock,
   Monitor,
   ScrollText,
@@ -17,6 +18,7 @@ import {
 export type PageLink = {
   readonly to:
     | '/'
+    | '/help-requests'
     | '/templates'
     | '/snapshots'
     | '/ports'
@@ -43,6 +45,7 @@ export const pageGroups: readonly {
     title: 'Computers',
     pages: [
       { to: '/', label: 'Machines', icon: Monitor, key: 'm' },
+      { to: '/help-requests', label: 'Help requests', icon: LifeBuoy, key: 'h' },
       { to: '/templates', label: 'Templates', icon: Boxes, key: 't' },
       { to: '/snapshots', label: 'Snapshots', icon: Camera, key: 's' },
       { to: '/ports', label: 'Ports', icon: Globe, key: 'p' },

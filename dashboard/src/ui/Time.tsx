@@ -11,6 +11,11 @@ export function Time({ iso }: { readonly iso: string }) {
   )
 }
 
+/** A moment as its date and time, where people plan with it. */
+export function Moment({ iso }: { readonly iso: string }) {
+  return <time dateTime={iso}>{formatDateTime(iso)}</time>
+}
+
 /** How long ago, such as "3 h 20 min". */
 export function Age({ since }: { readonly since: string }) {
   const now = useNow()

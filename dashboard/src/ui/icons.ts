@@ -35,6 +35,8 @@ export {
   KeyRound,
   Keyboard,
   LayoutGrid,
+  LifeBuoy,
+  Link2,
   List,
   LoaderCircle,
   Lock,

@@ -1,4 +1,4 @@
-import type { MachineRecord } from '@computer/sdk'
+import { ApiError, type MachineRecord } from '@computer/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { thumbnailQuery } from '../../api/thumbnails.ts'
@@ -9,8 +9,10 @@ import { stateWords } from '../../words.ts'
 export function Thumbnail({ machine }: { readonly machine: MachineRecord }) {
   const holder = useRef<HTMLDivElement>(null)
   const isVisible = useIsVisible(holder)
-  const { data: picture } = useQuery(thumbnailQuery(machine, isVisible))
-  const url = useObjectUrl(machine.state === 'running' ? picture : undefined)
+  const { data: picture, error } = useQuery(thumbnailQuery(machine, isVisible))
+  const isPrivate = error instanceof ApiError && error.code === 'conflict'
+  const isShown = machine.state === 'running' && !isPrivate
+  const url = useObjectUrl(isShown ? picture : undefined)
   return (
     <div
       ref={holder}
@@ -21,7 +23,11 @@ export function Thumbnail({ machine }: { readonly machine: MachineRecord }) {
       ) : (
         <span className="flex flex-col items-center gap-1 text-xs text-muted">
           <Monitor className="size-5" aria-hidden />
-          {machine.state === 'running' ? 'Starting its desktop' : stateWords[machine.state]}
+          {isPrivate
+            ? 'Its screen is private now'
+            : machine.state === 'running'
+              ? 'Starting its desktop'
+              : stateWords[machine.state]}
         </span>
       )}
     </div>

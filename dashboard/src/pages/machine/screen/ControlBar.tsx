@@ -9,13 +9,16 @@ import { useSeconds } from './use-seconds.ts'
 /** Who drives the machine, and the button that changes it. */
 export function ControlBar({
   holder,
-  state: { busy, isLost, source },
+  state: { busy, isLost, source, helpId },
+  isOffered,
   denied,
   onToggle,
   ref,
 }: {
   readonly holder: Holder
-  readonly state: Pick<ScreenState, 'busy' | 'isLost' | 'source'>
+  readonly state: Pick<ScreenState, 'busy' | 'isLost' | 'source' | 'helpId'>
+  /** A help request above offers the machine. */
+  readonly isOffered: boolean
   readonly denied: string | undefined
   readonly onToggle: () => void
   readonly ref: Ref<HTMLButtonElement>
@@ -23,16 +26,19 @@ export function ControlBar({
   const drives = holder.is === 'you'
   return (
     <div className="flex min-w-0 flex-1 basis-72 flex-wrap items-center gap-x-3 gap-y-1">
-      <Button
-        ref={ref}
-        look={drives ? 'secondary' : 'primary'}
-        icon={<Hand aria-hidden />}
-        busy={busy !== null}
-        disabledReason={denied ?? (holder.is === 'unknown' && 'The screen is still connecting.')}
-        onClick={onToggle}
-      >
-        {drives ? 'Hand back' : 'Take over'}
-      </Button>
+      {/* A help request is handed back in its own bar. */}
+      {helpId === null && (
+        <Button
+          ref={ref}
+          look={drives || isOffered ? 'secondary' : 'primary'}
+          icon={<Hand aria-hidden />}
+          busy={busy !== null}
+          disabledReason={denied ?? (holder.is === 'unknown' && 'The screen is still connecting.')}
+          onClick={onToggle}
+        >
+          {drives ? 'Hand back' : 'Take over'}
+        </Button>
+      )}
       <p className="min-w-0 flex-1 text-sm break-words">
         <span
           aria-hidden

@@ -1,9 +1,7 @@
-import { useLocation } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { formatDuration } from '../../../format.ts'
 import { ErrorNotice } from '../../../ui/ErrorNotice.tsx'
 import { Delayed } from '../../../ui/Loading.tsx'
-import { isSignedOut } from '../../../api/session.ts'
 import type { ScreenState } from './live-screen.ts'
 import { useSeconds } from './use-seconds.ts'
 
@@ -11,19 +9,38 @@ import { useSeconds } from './use-seconds.ts'
 export function PictureNotice({
   state: { picture, refusal },
   name,
+  privateTo,
+  children,
 }: {
   readonly state: Pick<ScreenState, 'picture' | 'refusal'>
   readonly name: string
+  /** Who has the screen while it is private, if that is known. */
+  readonly privateTo?: string | undefined
+  /** The next step after a refusal. */
+  readonly children?: ReactNode
 }) {
   if (refusal !== undefined)
     return (
       <Notice>
         <ErrorNotice error={refusal} title="The screen is not shown any more.">
-          {isSignedOut(refusal) && <SignIn />}
+          {children}
         </ErrorNotice>
       </Notice>
     )
   if (picture.is === 'live') return null
+  if (picture.is === 'private')
+    return (
+      <Notice>
+        <div className="rounded-lg border border-line bg-raised px-4 py-3 text-center shadow-pop">
+          <p role="status" className="font-medium">
+            The screen is private to <bdi>{privateTo ?? 'another person'}</bdi> now.
+          </p>
+          <p className="text-muted">
+            Nobody else can see it until they hand the machine back. Then it comes back by itself.
+          </p>
+        </div>
+      </Notice>
+    )
   if (picture.is === 'old')
     return (
       <Notice>
@@ -63,13 +80,4 @@ function Notice({ children }: { readonly children: ReactNode }) {
 function Old({ since }: { readonly since: number }) {
   const now = useSeconds()
   return <span className="tabular-nums">{formatDuration(now - since)}</span>
-}
-
-function SignIn() {
-  const { href } = useLocation()
-  return (
-    <a href={`/login?next=${encodeURIComponent(href)}`} className="font-medium underline">
-      Sign in
-    </a>
-  )
 }

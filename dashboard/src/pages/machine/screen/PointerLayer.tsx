@@ -5,7 +5,11 @@ import { Bot } from '../../../ui/icons.ts'
 import type { LiveScreen } from './live-screen.ts'
 
 /** The pointers of others, over the picture. The words beside the screen tell who drives, so these are not read out. */
-export function PointerLayer({ screen }: { readonly screen: LiveScreen }) {
+export function PointerLayer({
+  screen,
+}: {
+  readonly screen: Pick<LiveScreen, 'pointers' | 'canvas'>
+}) {
   const pointers = useSyncExternalStore(screen.pointers.subscribe, screen.pointers.read)
   const canvas = screen.canvas()
   if (pointers.length === 0 || !canvas) return null

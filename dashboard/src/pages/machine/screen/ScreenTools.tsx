@@ -25,6 +25,7 @@ const needsControl = 'Take over first.'
 export function ScreenTools({
   drives,
   screen,
+  canMatch = true,
   scale,
   onScale,
   isTyping,
@@ -32,7 +33,9 @@ export function ScreenTools({
   full,
 }: {
   readonly drives: boolean
-  readonly screen: LiveScreen | undefined
+  readonly screen: Pick<LiveScreen, 'canvas' | 'press' | 'focus'> | undefined
+  /** The person may change the size of the display. */
+  readonly canMatch?: boolean
   readonly scale: Scale
   readonly onScale: (scale: Scale) => void
   readonly isTyping: boolean
@@ -59,19 +62,21 @@ export function ScreenTools({
           </Button>
         }
       >
-        {scales.map(([value, label]) => (
-          <MenuItem
-            key={value}
-            icon={<Check aria-hidden className={value === scale ? undefined : 'invisible'} />}
-            disabledReason={
-              value === 'match' && !drives && 'Take over first: it changes the display.'
-            }
-            onSelect={() => onScale(value)}
-          >
-            {label}
-            {value === scale && <span className="sr-only">, chosen</span>}
-          </MenuItem>
-        ))}
+        {scales
+          .filter(([value]) => canMatch || value !== 'match')
+          .map(([value, label]) => (
+            <MenuItem
+              key={value}
+              icon={<Check aria-hidden className={value === scale ? undefined : 'invisible'} />}
+              disabledReason={
+                value === 'match' && !drives && 'Take over first: it changes the display.'
+              }
+              onSelect={() => onScale(value)}
+            >
+              {label}
+              {value === scale && <span className="sr-only">, chosen</span>}
+            </MenuItem>
+          ))}
       </Menu>
       <Menu
         // The person goes on in the screen.

@@ -1,12 +1,17 @@
 import type { Machine } from '@computer/sdk'
-import { useRef, useState } from 'react'
-import { useDenial, useSession } from '../../../api/session.ts'
+import { useQuery } from '@tanstack/react-query'
+import { useLocation } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import { machineHelpQuery } from '../../../api/help-requests.ts'
+import { isSignedOut, useDenial, useSession } from '../../../api/session.ts'
 import { useShortcut } from '../../../keyboard/shortcuts.ts'
 import { cx } from '../../../ui/cx.ts'
 import { ErrorNotice } from '../../../ui/ErrorNotice.tsx'
 import { ControlBar } from './ControlBar.tsx'
 import { CopiedText } from './CopiedText.tsx'
+import { collectWanted } from '../../help/take-over.ts'
 import { holderOf, type Holder } from './holder.ts'
+import { MachineHelp } from './MachineHelp.tsx'
 import { PictureNotice } from './PictureNotice.tsx'
 import { PointerLayer } from './PointerLayer.tsx'
 import { ScreenTools } from './ScreenTools.tsx'
@@ -22,18 +27,34 @@ const frames: Readonly<Record<Holder['is'], string>> = {
   unknown: 'border-line bg-sunken',
 }
 
+const privatePicture = { is: 'private' } as const
+
 export function ScreenView({ machine }: { readonly machine: Machine }) {
   const session = useSession()
   const denied = useDenial('machines:control')
   const controlButton = useRef<HTMLButtonElement>(null)
+  const helpBar = useRef<HTMLDivElement>(null)
   const { host, state, screen, dismissCopied } = useScreen(machine, () =>
-    controlButton.current?.focus(),
+    (controlButton.current ?? helpBar.current?.querySelector('button'))?.focus(),
   )
   const full = useFullScreen()
   const [scale, setScale] = useState<Scale>('fit')
   const [isTyping, setTyping] = useState(false)
   const holder = holderOf(state, session)
   const drives = holder.is === 'you'
+  const { data: help = [] } = useQuery(machineHelpQuery(machine.id))
+  const hidden = help.find((one) => one.state === 'active' && one.private)
+  // A connection to a private screen is refused before it opens, and a browser does not tell why.
+  const isRefused =
+    hidden !== undefined && hidden.id !== state.helpId && state.picture.is === 'none'
+  const picture = isRefused ? privatePicture : state.picture
+  useEffect(() => {
+    const wanted = screen && collectWanted(machine.id)
+    if (wanted) void screen.takeForHelp(wanted)
+  }, [screen, machine.id])
+  useEffect(() => {
+    if (!hidden) screen?.retryNow()
+  }, [hidden, screen])
   const toggle = () => {
     if (!screen || state.busy || denied || holder.is === 'unknown') return
     void (drives ? screen.handBack() : screen.take())
@@ -50,11 +71,15 @@ export function ScreenView({ machine }: { readonly machine: Machine }) {
         full.isFull ? 'fixed inset-0 z-30' : 'm-2 rounded-lg sm:m-4',
       )}
     >
+      <div ref={helpBar}>
+        <MachineHelp current={help} state={state} screen={screen} />
+      </div>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-2.5 py-2">
         <ControlBar
           ref={controlButton}
           holder={holder}
           state={state}
+          isOffered={help.some((one) => one.state === 'open')}
           denied={denied}
           onToggle={toggle}
         />
@@ -80,17 +105,34 @@ export function ScreenView({ machine }: { readonly machine: Machine }) {
         <div
           ref={host}
           data-takes-keys
-          data-picture={state.picture.is}
+          data-picture={picture.is}
           className={cx(
             'absolute inset-0 transition-opacity [&:has(canvas:focus-visible)]:outline-2 [&:has(canvas:focus-visible)]:-outline-offset-2 [&:has(canvas:focus-visible)]:outline-accent-fg',
-            state.picture.is === 'old' && 'opacity-35 grayscale',
+            picture.is === 'old' && 'opacity-35 grayscale',
           )}
         />
         {screen && <PointerLayer screen={screen} />}
-        <PictureNotice state={state} name={machine.name} />
+        {state.busy !== 'taking' && (
+          <PictureNotice
+            state={{ picture, refusal: state.refusal }}
+            name={machine.name}
+            privateTo={hidden?.takenBy?.name}
+          >
+            {isSignedOut(state.refusal) && <SignIn />}
+          </PictureNotice>
+        )}
         {state.copied !== null && <CopiedText text={state.copied} onClose={dismissCopied} />}
       </div>
-      {drives && isTyping && screen && <TypeBar machine={machine} screen={screen} />}
+      {drives && isTyping && screen && <TypeBar screen={screen} />}
     </section>
+  )
+}
+
+function SignIn() {
+  const { href } = useLocation()
+  return (
+    <a href={`/login?next=${encodeURIComponent(href)}`} className="font-medium underline">
+      Sign in
+    </a>
   )
 }

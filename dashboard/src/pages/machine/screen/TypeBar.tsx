@@ -1,9 +1,7 @@
-import type { Machine } from '@computer/sdk'
 import { useState, type MouseEvent } from 'react'
 import { Button } from '../../../ui/Button.tsx'
 import { ErrorNotice } from '../../../ui/ErrorNotice.tsx'
 import { keys, type Key } from './key-codes.ts'
-import type { LiveScreen } from './live-screen.ts'
 
 const shownKeys: readonly (readonly [label: string, name: string, key: Key])[] = [
   ['Enter', 'Enter', keys.enter],
@@ -18,11 +16,13 @@ const shownKeys: readonly (readonly [label: string, name: string, key: Key])[] =
 
 /** A field that opens a phone's keyboard, and the keys that it lacks. Also takes long texts to paste. */
 export function TypeBar({
-  machine,
   screen,
 }: {
-  readonly machine: Machine
-  readonly screen: LiveScreen
+  readonly screen: {
+    readonly type: (text: string) => Promise<void>
+    readonly paste: (text: string) => Promise<void>
+    readonly press: (key: Key) => void
+  }
 }) {
   const [text, setText] = useState('')
   const [busy, setBusy] = useState<'type' | 'paste'>()
@@ -32,8 +32,9 @@ export function TypeBar({
     setBusy(how)
     setError(undefined)
     try {
-      await (how === 'type' ? machine.keyboard.type(text) : screen.paste(text))
-      setText('')
+      await (how === 'type' ? screen.type(text) : screen.paste(text))
+      // What was written meanwhile stays.
+      setText((now) => (now === text ? '' : now))
     } catch (caught) {
       setError(caught)
     }

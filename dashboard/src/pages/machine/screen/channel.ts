@@ -1,14 +1,22 @@
 import type { Screen } from '@computer/sdk'
 
+/** What is used of the SDK's open screen. */
+export type ScreenChannel = Pick<
+  Screen,
+  'onmessage' | 'onclose' | 'readyState' | 'send' | 'close' | 'point'
+>
+
 type ChannelEvents = {
   readonly onFrame: (data: ArrayBuffer) => void
+  /** Text for the clipboard has been sent. */
+  readonly onText: () => void
   readonly onClose: (code: number) => void
 }
 type Listener = Screen['onmessage']
 type CloseListener = ((event: { readonly code: number; readonly reason: string }) => void) | null
 
-/** The SDK's open screen as noVNC's channel, with an eye on its frames and its end. */
-export function tapChannel(screen: Screen, { onFrame, onClose }: ChannelEvents) {
+/** An open screen as noVNC's channel, with an eye on its frames and its end. */
+export function tapChannel(screen: ScreenChannel, { onFrame, onText, onClose }: ChannelEvents) {
   let hasEnded = false
   const end = (code: number) => {
     if (hasEnded) return
@@ -39,7 +47,10 @@ export function tapChannel(screen: Screen, { onFrame, onClose }: ChannelEvents) 
           listener(event)
         })
     },
-    send: (data: Uint8Array<ArrayBuffer>) => screen.send(data),
+    send(data: Uint8Array<ArrayBuffer>) {
+      screen.send(data)
+      if (hasText(data)) onText()
+    },
     close() {
       screen.close()
       // The answer may never come, if the network is gone.
@@ -48,4 +59,15 @@ export function tapChannel(screen: Screen, { onFrame, onClose }: ChannelEvents) 
   }
   screen.onclose = ({ code }) => end(code)
   return channel
+}
+
+const clientCutText = 6
+const provides = 1 << 28
+
+/** A client's message with text; in the extended form, whose length is negative, others only speak of it. */
+function hasText(data: Uint8Array<ArrayBuffer>): boolean {
+  if (data[0] !== clientCutText || data.length < 8) return false
+  const message = new DataView(data.buffer, data.byteOffset)
+  if (message.getInt32(4) >= 0) return true
+  return data.length >= 12 && (message.getInt32(8) & provides) !== 0
 }

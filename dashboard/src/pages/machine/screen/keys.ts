@@ -1,4 +1,3 @@
-import type { Machine } from '@computer/sdk'
 import { notifyError } from '../../../ui/notify.ts'
 import { keys, type Key } from './key-codes.ts'
 import type { Viewer } from './viewer.ts'
@@ -10,9 +9,17 @@ import type { Viewer } from './viewer.ts'
 
 export function handleKeys(
   host: HTMLElement,
-  machine: Machine,
   viewer: Pick<Viewer, 'sendKey' | 'canvas'>,
-  { onLeave, signal }: { readonly onLeave: () => void; readonly signal: AbortSignal },
+  {
+    writeClipboard,
+    onLeave,
+    signal,
+  }: {
+    /** Resolves once what is pasted in the machine is this text. */
+    readonly writeClipboard: (text: string) => Promise<void>
+    readonly onLeave: () => void
+    readonly signal: AbortSignal
+  },
 ) {
   let isActive = false
   /** Keys that were typed during a paste. Null: none is in progress. */
@@ -32,7 +39,7 @@ export function handleKeys(
   const paste = async (text: string) => {
     if (text === '') return
     ownText = text
-    await machine.clipboard.write(text)
+    await writeClipboard(text)
     press(keys.control, keys.v)
   }
   /** Sends V with the modifiers that the person holds down; Cmd becomes Ctrl. */
@@ -41,7 +48,7 @@ export function handleKeys(
     try {
       if (text !== '') {
         ownText = text
-        await machine.clipboard.write(text)
+        await writeClipboard(text)
         if (metaKey) {
           releaseAll()
           press(keys.control, keys.v)

@@ -1,4 +1,4 @@
-import type { InputLease, Machine } from '@computer/sdk'
+import type { HelpRequest, InputLease, Machine } from '@computer/sdk'
 import {
   endControl,
   endControlOnLeave,
@@ -7,6 +7,13 @@ import {
   renewControl,
   takeControl,
 } from '../../../api/control.ts'
+import {
+  answerHelp,
+  releaseHelp,
+  releaseHelpOnLeave,
+  takeHelp,
+  type HelpAnswer,
+} from '../../../api/help-requests.ts'
 import { handleKeys } from './keys.ts'
 import { matchWindow } from './match-window.ts'
 import { shareOwnPointer } from './own-pointer.ts'
@@ -27,6 +34,8 @@ export type ScreenState = {
   readonly sessionId: string | null
   /** What the shown connection is for. It changes a moment after control does. */
   readonly source: Source
+  /** The help request for which this page drives. */
+  readonly helpId: string | null
   readonly busy: 'taking' | 'handing' | null
   /** Control was lost since it was last taken, to somebody else or because it expired. */
   readonly isLost: boolean
@@ -41,6 +50,7 @@ export const initialState: ScreenState = {
   picture: { is: 'none', isConnected: false, hasFailed: false },
   lease: null,
   sessionId: null,
+  helpId: null,
   source: 'watch',
   busy: null,
   isLost: false,
@@ -68,6 +78,8 @@ export function startScreen(
   let lease: InputLease | null = null
   /** While this page drives. */
   let grant: InputLease | null = null
+  /** The help request whose session holds the lease of this page. */
+  let help: Pick<HelpRequest, 'id'> | null = null
   /** The first fence since control was taken: messages about earlier ones are old. */
   let sinceFence = 0
   let scale: Scale = 'fit'
@@ -88,8 +100,9 @@ export function startScreen(
       change({ source })
       // The socket that needed the session is replaced.
       if (source === 'watch') void endControl(machine).catch(() => {})
-      // Keys that the person goes on typing must not act on the page.
-      if (host.contains(document.activeElement)) viewer.focus()
+      // Keys that the person goes on typing must not act on the page. A picture that was taken away had the focus before.
+      const focused = document.activeElement
+      if (host.contains(focused) || (grant && focused === document.body)) viewer.focus()
       follow()
     },
     onLease: (next) => {
@@ -111,7 +124,11 @@ export function startScreen(
     },
   })
   shareOwnPointer(host, viewer, signal)
-  const keys = handleKeys(host, machine, viewer, { onLeave, signal })
+  const keys = handleKeys(host, viewer, {
+    writeClipboard: (text) => machine.clipboard.write(text),
+    onLeave,
+    signal,
+  })
 
   const show = (next: InputLease) => {
     lease = next
@@ -121,7 +138,12 @@ export function startScreen(
     grant = next
     sinceFence = next.fence
     show(next)
-    change({ sessionId: next.holder!.sessionId, isLost: false, copied: null })
+    change({
+      sessionId: next.holder!.sessionId,
+      helpId: help?.id ?? null,
+      isLost: false,
+      copied: null,
+    })
     viewer.setSource('drive')
     viewer.setInput(true)
     viewer.focus()
@@ -141,12 +163,13 @@ export function startScreen(
   /** Looks only from now on. */
   const drop = () => {
     grant = null
+    help = null
     clearInterval(renewal)
     viewer.setInput(false)
     keys.setActive(false)
     viewer.setSource('watch')
     follow()
-    change({ sessionId: null })
+    change({ sessionId: null, helpId: null })
   }
   const lose = () => {
     drop()
@@ -176,12 +199,34 @@ export function startScreen(
     }
     change({ busy: null })
   }
-  const handBack = async () => {
+  /** Takes a help request, with the session that the server opens for it. */
+  const takeForHelp = async (request: Pick<HelpRequest, 'id'>) => {
+    change({ busy: 'taking', failure: null, isLost: false })
+    if (grant) {
+      drop()
+      // The connection of the session that is replaced would be closed while the next one drives.
+      viewer.reset()
+    }
+    try {
+      const taken = await takeHelp(request)
+      if (hasEnded) void releaseHelp(request).catch(() => {})
+      else {
+        help = request
+        hold(taken.lease)
+        // The server has granted it for less time than a hidden page needs.
+        void renew()
+      }
+    } catch (error) {
+      change({ failure: { title: 'You could not take over.', error } })
+    }
+    change({ busy: null })
+  }
+  const giveUp = async (call: () => Promise<void>) => {
     change({ busy: 'handing', failure: null })
     isHanding = true
     viewer.setInput(false)
     try {
-      await handBackControl(machine)
+      await call()
       // Somebody else may hold it by now.
       if (lease && grant && lease.holder?.sessionId === grant.holder?.sessionId)
         show({ ...lease, holder: null, acquiredAt: null, expiresAt: null })
@@ -192,6 +237,10 @@ export function startScreen(
     }
     isHanding = false
     change({ busy: null })
+  }
+  const handBack = async () => {
+    const request = help
+    await giveUp(() => (request ? releaseHelp(request) : handBackControl(machine)))
   }
   const keepCopied = async (text: string) => {
     if (!grant || keys.isOwn(text)) return
@@ -209,17 +258,26 @@ export function startScreen(
   }
   document.addEventListener('visibilitychange', onVisibility, { signal })
   const onPageHide = () => {
-    if (grant) endControlOnLeave(machine, grant.holder!.sessionId)
+    if (help) releaseHelpOnLeave(help, machine)
+    else if (grant) endControlOnLeave(machine, grant.holder!.sessionId)
     drop()
   }
   window.addEventListener('pagehide', onPageHide, { signal })
 
   return {
     take,
+    takeForHelp,
     handBack,
+    /** Answers a help request, and hands back if it is the one for which this page drives. */
+    answer: (request: Pick<HelpRequest, 'id'>, answer: HelpAnswer) =>
+      help?.id === request.id
+        ? giveUp(() => answerHelp(request, answer))
+        : answerHelp(request, answer),
+    retryNow: viewer.retryNow,
     focus: viewer.focus,
     press: keys.press,
     paste: keys.paste,
+    type: (text: string) => machine.keyboard.type(text),
     canvas: viewer.canvas,
     pointers,
     setScale(next: Scale) {
@@ -234,7 +292,7 @@ export function startScreen(
       clearInterval(renewal)
       clearTimeout(hiding)
       viewer.end()
-      void endControl(machine).catch(() => {})
+      void (help ? releaseHelp(help) : endControl(machine)).catch(() => {})
     },
   }
 }

@@ -6,6 +6,7 @@ declare module '@novnc/novnc' {
     scaleViewport: boolean
     background: string
     sendKey(keysym: number, code: string | null, down?: boolean): void
+    clipboardPasteFrom(text: string): void
     focus(options?: FocusOptions): void
     disconnect(): void
   }

@@ -1,10 +1,19 @@
-import type { Machine, Screen, ScreenMessage, ScreenPointer } from '@computer/sdk'
+import type { Screen, ScreenMessage, ScreenPointer } from '@computer/sdk'
 import type RFB from '@novnc/novnc'
-import { tapChannel } from './channel.ts'
+import { tapChannel, type ScreenChannel } from './channel.ts'
 
 /** Looking needs no session; input needs one. */
 export type Source = 'watch' | 'drive'
 export type Scale = 'fit' | 'actual' | 'match'
+
+/** The machine of a screen, and the way to its pixels. */
+export type ScreenSource = {
+  readonly name: string
+  screen(options: {
+    readonly watch: boolean
+    readonly onMessage: (message: ScreenMessage) => void
+  }): Promise<ScreenChannel>
+}
 
 export type ViewEvents = {
   /** Its first picture is on the page. */
@@ -28,17 +37,20 @@ export type View = {
   readonly point: Screen['point']
   readonly rfb: () => RFB | undefined
   readonly canvas: () => HTMLCanvasElement | null
+  readonly writeClipboard: (text: string) => Promise<void>
   readonly end: () => void
 }
 
 /** A picture is drawn a moment after its frame has come. */
 const drawMs = 100
+/** The server asks for text that it was told of. */
+const clipboardMs = 5_000
 /** The type of the message of RFB that brings pixels. */
 const framebufferUpdate = 0
 
 export function openView(
   host: HTMLElement,
-  machine: Machine,
+  machine: ScreenSource,
   source: Source,
   events: ViewEvents,
 ): View {
@@ -52,6 +64,7 @@ export function openView(
   let pointers: readonly ScreenPointer[] = []
   let point: Screen['point'] = () => {}
   let rfb: RFB | undefined
+  let onText: (() => void) | undefined
 
   const onMessage = (message: ScreenMessage) => {
     lastSignAt = Date.now()
@@ -71,7 +84,7 @@ export function openView(
     point = (at) => screen.point(at)
     rfb = show(NoVnc, screen)
   }
-  const show = (NoVnc: typeof RFB, screen: Screen): RFB => {
+  const show = (NoVnc: typeof RFB, screen: ScreenChannel): RFB => {
     let isReady = false
     let isOver = false
     let hadFocus = false
@@ -90,7 +103,10 @@ export function openView(
       if (!isReady && !isOver) shown.disconnect()
       if (!signal.aborted) events.onClosed({ code })
     }
-    const shown = new NoVnc(layer, tapChannel(screen, { onFrame, onClose }))
+    const shown = new NoVnc(
+      layer,
+      tapChannel(screen, { onFrame, onText: () => onText?.(), onClose }),
+    )
     shown.viewOnly = true
     // The picture before shines through until this one is drawn.
     shown.background = 'transparent'
@@ -120,6 +136,15 @@ export function openView(
     point: (at) => point(at),
     rfb: () => rfb,
     canvas: () => layer.querySelector('canvas'),
+    async writeClipboard(text) {
+      if (!rfb || rfb.viewOnly) throw new Error('Take over first.')
+      const sent = Promise.withResolvers<void>()
+      const late = new Error('The machine did not take the text. Try again.')
+      const timer = setTimeout(() => sent.reject(late), clipboardMs)
+      onText = sent.resolve
+      rfb.clipboardPasteFrom(text)
+      await sent.promise.finally(() => clearTimeout(timer))
+    },
     end() {
       ending.abort()
       layer.remove()

@@ -1,18 +1,21 @@
 import {
   ApiError,
   type InputLease,
-  type Machine,
   type Screen,
   type ScreenMessage,
   type ScreenPointer,
 } from '@computer/sdk'
-import { openView, type Scale, type Source, type View } from './view.ts'
+import { openView, type Scale, type ScreenSource, type Source, type View } from './view.ts'
 
-/** `old`: the connection is broken or silent; the picture is as of `since`. */
+/**
+ * `old`: the connection is broken or silent; the picture is as of `since`. `private`: only the session that drives may
+ * see the screen now.
+ */
 export type Picture =
   | { readonly is: 'none'; readonly isConnected: boolean; readonly hasFailed: boolean }
   | { readonly is: 'live' }
   | { readonly is: 'old'; readonly since: number }
+  | { readonly is: 'private' }
 
 export type ViewerEvents = {
   readonly onPicture: (picture: Picture) => void
@@ -41,6 +44,7 @@ const refusals: Readonly<Record<number, readonly [ApiError['code'], string]>> = 
   4403: ['permission_denied', 'You may not look at this machine any more.'],
   4404: ['not_found', 'The machine is gone.'],
 }
+const isPrivateToAnother = 4409
 const sessionClosed = 4410
 const noPointers: readonly ScreenPointer[] = []
 
@@ -48,11 +52,16 @@ const noPointers: readonly ScreenPointer[] = []
  * The live screen of a machine in an element of the page. It connects again by itself. A connection cannot be
  * continued, nor change between looking and driving: another takes its place once it has a picture.
  */
-export function startViewer(host: HTMLElement, machine: Machine, events: ViewerEvents) {
-  let source: Source = 'watch'
+export function startViewer(
+  host: HTMLElement,
+  machine: ScreenSource,
+  events: ViewerEvents,
+  source: Source = 'watch',
+) {
   let scale: Scale = 'fit'
   let mayType = false
   let hasEnded = false
+  let isPrivate = false
   let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
   let shown: View | undefined
@@ -63,11 +72,13 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
 
   const isFresh = (view: View) => view.isOpen() && Date.now() - view.lastSignAt() <= silenceMs
   const report = () => {
-    const picture: Picture = !shown
-      ? { is: 'none', isConnected: coming?.isOpen() ?? false, hasFailed: failures > 0 }
-      : isFresh(shown)
-        ? { is: 'live' }
-        : { is: 'old', since: shown.lastSignAt() }
+    const picture: Picture = isPrivate
+      ? { is: 'private' }
+      : !shown
+        ? { is: 'none', isConnected: coming?.isOpen() ?? false, hasFailed: failures > 0 }
+        : isFresh(shown)
+          ? { is: 'live' }
+          : { is: 'old', since: shown.lastSignAt() }
     const text = JSON.stringify(picture)
     if (text !== reported) events.onPicture(picture)
     reported = text
@@ -109,6 +120,7 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
     const before = shown
     shown = view
     coming = undefined
+    isPrivate = false
     failures = 0
     // The pointer of this page goes over to its new connection.
     before?.point(null)
@@ -120,6 +132,7 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
   }
   const lose = (view: View, reason: { code: number } | { error: unknown }) => {
     if (view !== coming && view !== shown) return
+    if ('code' in reason && reason.code === isPrivateToAnother) hide()
     if (view === coming) {
       coming = undefined
       view.end()
@@ -138,6 +151,13 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
     }
     apply()
     report()
+  }
+  /** The last picture was taken before the screen became private, and would pass for what is there now. */
+  const hide = () => {
+    isPrivate = true
+    failures++
+    shown?.end()
+    shown = undefined
   }
   const retry = () => {
     if (coming || timer || hasEnded) return
@@ -181,6 +201,22 @@ export function startViewer(host: HTMLElement, machine: Machine, events: ViewerE
         events.onSource(next)
       } else connect()
       apply()
+    },
+    /** Ends the connections, with the picture; the next source begins afresh. */
+    reset() {
+      coming?.end()
+      shown?.end()
+      coming = shown = undefined
+      retry()
+    },
+    /** Tries now what it would try again later. */
+    retryNow() {
+      if (timer && !hasEnded) connect()
+    },
+    /** Resolves once text for the machine's clipboard is on its way, before what is sent next. */
+    async writeClipboard(text: string) {
+      if (!shown) throw new Error('The screen is not connected. Try again in a moment.')
+      await shown.writeClipboard(text)
     },
     setInput(next: boolean) {
       mayType = next

@@ -1,6 +1,7 @@
 import type { Activity } from '@computer/sdk'
 import type { ReactNode } from 'react'
 import { formatCount, formatNumber } from '../../../format.ts'
+import { reasonText } from '../../help/help-words.ts'
 import { visibleName } from '../files/paths.ts'
 import { isKnownActivity, type ActivityType } from './activity-types.ts'
 import { countScreenInput } from './input-words.ts'
@@ -30,7 +31,12 @@ export function ActivityText({ activity }: { readonly activity: Activity }) {
 
 export function Actor({ actor }: Pick<Activity, 'actor'>) {
   if (actor === null) return <span className="font-medium">Somebody</span>
-  return <bdi className="font-medium">{shortText(actor.name)}</bdi>
+  return (
+    <>
+      <bdi className="font-medium">{shortText(actor.name)}</bdi>
+      {actor.type === 'guest' && ' (guest)'}
+    </>
+  )
 }
 
 const sentences: Readonly<Record<ActivityType, (data: Data) => ReactNode>> = {
@@ -131,6 +137,23 @@ const sentences: Readonly<Record<ActivityType, (data: Data) => ReactNode>> = {
       deleted the secret <Strange text={name} />
     </>
   ),
+  'help.requested': ({ reason, message }) => (
+    <>
+      asked for help, {helpReason(reason)}: <Strange text={message} />
+    </>
+  ),
+  'help.taken': ({ reason }) => <>took over to help, {helpReason(reason)}</>,
+  'help.released': ({ reason }) => <>left the help request open, {helpReason(reason)}</>,
+  'help.answered': ({ reason, outcome }) =>
+    outcome === 'declined' ? (
+      <>declined the help request, {helpReason(reason)}</>
+    ) : (
+      <>answered the help request, {helpReason(reason)}</>
+    ),
+  'help.cancelled': ({ reason }) => <>cancelled the help request, {helpReason(reason)}</>,
+  'help.expired': ({ reason }) => <>let the help request expire, {helpReason(reason)}</>,
+  'help.link_created': () => 'made a takeover link of the help request',
+  'help.link_opened': () => 'opened the takeover link of the help request',
 }
 
 /** A text that is not the dashboard's own. */
@@ -146,6 +169,13 @@ function Strange({ text }: { readonly text: unknown }) {
 
 function Path({ path }: { readonly path: unknown }) {
   return <Strange text={typeof path === 'string' ? visibleName(path) : path} />
+}
+
+/** Such as "a sign-in". */
+function helpReason(reason: unknown): ReactNode {
+  const text = shortText(reason)
+  const words = reasonText(text)
+  return words === text ? <Strange text={text} /> : words[0]!.toLowerCase() + words.slice(1)
 }
 
 function command({ command: line, user }: Data) {

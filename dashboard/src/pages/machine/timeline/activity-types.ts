@@ -26,6 +26,14 @@ export const activityWords = {
   'port.unpublished': 'Port unpublished',
   'secret.stored': 'Secret stored',
   'secret.deleted': 'Secret deleted',
+  'help.requested': 'Help requested',
+  'help.taken': 'Help request taken',
+  'help.released': 'Help request left open',
+  'help.answered': 'Help request answered',
+  'help.cancelled': 'Help request cancelled',
+  'help.expired': 'Help request expired',
+  'help.link_created': 'Takeover link made',
+  'help.link_opened': 'Takeover link opened',
 } as const
 
 export type ActivityType = keyof typeof activityWords
@@ -39,11 +47,12 @@ export function isKnownActivity(type: string): type is ActivityType {
 const actorKinds: Readonly<Record<NonNullable<Activity['actor']>['type'], string>> = {
   user: '',
   api_key: 'API key',
-  guest: 'guest',
+  // It stands after the name.
+  guest: '',
   system: 'the server',
 }
 
-/** The kind of an actor that is no user. */
+/** The kind of an actor that its name does not tell. */
 export function actorKind(actor: Activity['actor']): string {
   return actor === null ? '' : (actorKinds[actor.type] ?? actor.type)
 }
