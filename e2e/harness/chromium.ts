@@ -1,9 +1,10 @@
-import packed from '@sparticuz/chromium'
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { chromium, type Browser } from 'playwright-core'
 
 /** Starts a headless Chromium on this host. */
@@ -73,14 +74,14 @@ async function ensureUnpacked(): Promise<string> {
   return join(kept, 'chromium')
 }
 
-/** The package unpacks to the temporary folder, where it would accept an incomplete earlier copy. */
+/**
+ * The package unpacks to the temporary folder, where it would accept an incomplete earlier copy. A process of its own has
+ * another one, while callers of this one go on to use theirs.
+ */
 async function unpackInto(folder: string): Promise<void> {
-  const before = process.env['TMPDIR']
-  process.env['TMPDIR'] = folder
-  try {
-    await packed.executablePath()
-  } finally {
-    if (before === undefined) delete process.env['TMPDIR']
-    else process.env['TMPDIR'] = before
-  }
+  const script = "import packed from '@sparticuz/chromium'; await packed.executablePath()"
+  await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+    cwd: import.meta.dirname,
+    env: { ...process.env, TMPDIR: folder },
+  })
 }
