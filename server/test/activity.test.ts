@@ -1,8 +1,11 @@
 import type { Activity, MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import pino from 'pino'
 import { eventually } from '../../e2e/harness/polling.ts'
+import { openDatabase } from '../src/db/database.ts'
 import { sweepActivity } from '../src/domain/activity/activity.ts'
+import { ActivityRecorder } from '../src/domain/activity/recorder.ts'
 import { firstIdAt } from '../src/ids.ts'
 import { startTestGateway } from './gateway.ts'
 import { startTestServer } from './harness.ts'
@@ -138,4 +141,17 @@ test('entries are forgotten after 30 days', async () => {
     .execute()
   await sweepActivity(server.app.db)
   assert.deepEqual(summaries(await logOf(id, 1)), [['mouse.moved', { x: 2, y: 0 }]])
+})
+
+test('a recorder that is disposed of gives up what it cannot write, so that its process ends', async () => {
+  const { id } = await server.machine()
+  const { organizationId } = await server.user('member')
+  const said: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => said.push(JSON.parse(line).msg) })
+  const { changes } = server.app
+  const db = openDatabase('postgres://nobody@127.0.0.1:1/none', { log, maxConnections: 1 })
+  const recorder = new ActivityRecorder({ db, changes, log })
+  recorder.record({ organizationId, machineId: id, type: 'mouse.moved', actor: null, data: {} })
+  await recorder[Symbol.asyncDispose]()
+  assert.deepEqual(said, ['could not write activity; the process ends'])
 })

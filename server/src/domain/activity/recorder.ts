@@ -17,6 +17,7 @@ export class ActivityRecorder implements AsyncDisposable {
   #held: Row[] = []
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()
+  #isDisposed = false
 
   constructor(app: Pick<App, 'db' | 'changes' | 'log'>) {
     this.#app = app
@@ -29,6 +30,7 @@ export class ActivityRecorder implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true
     this.#flush()
     await this.#flushing
   }
@@ -46,6 +48,11 @@ export class ActivityRecorder implements AsyncDisposable {
         await insertActivity(this.#app.db, rows)
         this.#app.changes.publish(rows[0]!.organization_id, 'unplaced')
       } catch (error) {
+        // The process ends, and a database that is away must not keep it.
+        if (this.#isDisposed) {
+          this.#app.log.warn({ err: error }, 'could not write activity; the process ends')
+          return
+        }
         this.#app.log.warn({ err: error }, 'could not write activity; will retry')
         this.#held = [...rows, ...this.#held]
         this.#timer ??= setTimeout(() => this.#flush(), 10 * flushEveryMs)
