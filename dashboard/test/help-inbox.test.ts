@@ -91,6 +91,19 @@ test('taking over drives the machine with the session that the server opened, an
   assert.equal(answer.text, 'You are in')
   await eventually(async () => (await agent.lease()).holder === null || undefined)
   await page.getByRole('button', { name: 'Dismiss' }).click()
+
+  // The brief of the agent.
+  await page.goto(`${dashboard.url}/help-requests`)
+  const earlier = page.getByRole('listitem').filter({ hasText: 'You are in' })
+  await earlier.getByText('What changed meanwhile').click()
+  await earlier.getByText('The clipboard is as before.').waitFor()
+  for (const name of ['The screen before', 'The screen after']) {
+    const image = earlier.getByRole('img', { name })
+    await eventually(
+      async () =>
+        (await image.evaluate((one) => (one as HTMLImageElement).naturalWidth)) > 0 || undefined,
+    )
+  }
 })
 
 test('a screen offers the request of its agent, which can be left open or declined', async (t) => {

@@ -50,6 +50,18 @@ export function machineHelpQuery(machineId: string) {
   })
 }
 
+/** The screen before or after somebody had it, which never changes. */
+export function helpPictureQuery(helpRequestId: string, of: 'before' | 'after') {
+  return queryOptions({
+    queryKey: ['help-pictures', helpRequestId, of] as const,
+    queryFn: async ({ signal }) => {
+      const bytes = await computer.helpRequests.picture(helpRequestId, of, { signal })
+      return new Blob([bytes], { type: 'image/webp' })
+    },
+    staleTime: Infinity,
+  })
+}
+
 /** One request, also after it has ended. */
 export function helpQuery(helpRequestId: string) {
   return queryOptions({

@@ -4,6 +4,7 @@ import { Badge } from '../../ui/Badge.tsx'
 import { Time } from '../../ui/Time.tsx'
 import { MachineLink } from '../machine/MachineLink.tsx'
 import { helpStateTones, helpStateWords, reasonText } from './help-words.ts'
+import { HelpBrief } from './HelpBrief.tsx'
 import { HelpEnd } from './HelpEnd.tsx'
 import { HelpMessage } from './HelpMessage.tsx'
 import { HelpPersonName } from './HelpPersonName.tsx'
@@ -26,7 +27,7 @@ export function EarlierHelp({ requests }: { readonly requests: readonly HelpRequ
 }
 
 function Ended({ help }: { readonly help: HelpRequest }) {
-  const { state, reason, message, machineId, requestedBy, createdAt, endedAt, answer } = help
+  const { state, reason, message, machineId, requestedBy, createdAt, endedAt, answer, brief } = help
   return (
     <li className="space-y-1 p-3">
       <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
@@ -47,6 +48,7 @@ function Ended({ help }: { readonly help: HelpRequest }) {
           <HelpMessage text={answer.text} />
         </blockquote>
       )}
+      {brief && <HelpBrief id={help.id} brief={brief} />}
       <p className="text-[13px] text-muted">
         <HelpPersonName person={requestedBy} /> asked <Time iso={createdAt} />
         {endedAt !== null && (

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { thumbnailQuery } from '../../api/thumbnails.ts'
 import { Monitor } from '../../ui/icons.ts'
+import { useObjectUrl } from '../../ui/use-object-url.ts'
 import { stateWords } from '../../words.ts'
 
 /** The screen of a machine, renewed only while the card can be seen. */
@@ -44,18 +45,4 @@ function useIsVisible(holder: React.RefObject<HTMLElement | null>): boolean {
     return () => observer.disconnect()
   }, [holder])
   return isVisible
-}
-
-/** The address of a blob for as long as it is shown. */
-function useObjectUrl(blob: Blob | undefined): string | undefined {
-  const [url, setUrl] = useState<string>()
-  useEffect(() => {
-    const made = blob && URL.createObjectURL(blob)
-    // The address is a resource of the browser, which must be given back.
-    // oxlint-disable-next-line react/set-state-in-effect
-    setUrl(made)
-    if (!made) return
-    return () => URL.revokeObjectURL(made)
-  }, [blob])
-  return url
 }

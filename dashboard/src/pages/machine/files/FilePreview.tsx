@@ -1,6 +1,6 @@
 import type { DirectoryEntry } from '@computer/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { download, previewQuery } from '../../../api/files.ts'
 import type { Preview } from '../../../api/file-preview.ts'
 import { formatBytes, formatDateTime } from '../../../format.ts'
@@ -8,6 +8,7 @@ import { Button } from '../../../ui/Button.tsx'
 import { Dialog, DialogButtons } from '../../../ui/Dialog.tsx'
 import { Download } from '../../../ui/icons.ts'
 import { QueryView } from '../../../ui/QueryView.tsx'
+import { useObjectUrl } from '../../../ui/use-object-url.ts'
 import { visibleName } from './paths.ts'
 
 /** What a file holds, as text or picture. Nothing of it runs. */
@@ -91,15 +92,8 @@ function Shown({ preview, name }: { readonly preview: Preview; readonly name: st
 }
 
 function Picture({ blob, name }: { readonly blob: Blob; readonly name: string }) {
-  const [url, setUrl] = useState<string>()
+  const url = useObjectUrl(blob)
   const [isBroken, setBroken] = useState(false)
-  useEffect(() => {
-    const made = URL.createObjectURL(blob)
-    // The address is a resource of the browser, which must be given back.
-    // oxlint-disable-next-line react/set-state-in-effect
-    setUrl(made)
-    return () => URL.revokeObjectURL(made)
-  }, [blob])
   if (isBroken)
     return <p className="py-6 text-center text-muted">The browser cannot show this picture.</p>
   return (
