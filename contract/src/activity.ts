@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
 import { ActivityId, MachineId, OrganizationId, SessionId } from './ids.ts'
 import { PageQuery, pageOf } from './list.ts'
-import { Timestamp } from './text.ts'
+import { text, Timestamp } from './text.ts'
 
 export const Activity = z
   .object({
@@ -34,7 +34,7 @@ export const Activity = z
 export type Activity = z.infer<typeof Activity>
 
 /** Longer types match nothing. */
-const ActivityTypeFilter = z.string().min(1).max(64)
+const ActivityTypeFilter = text(64, 1)
 
 export const activity = {
   list: endpoint({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
 import { MachineId, OrganizationId, WebhookDeliveryId, WebhookId } from './ids.ts'
 import { PageQuery, pageOf } from './list.ts'
-import { NoContent, Timestamp } from './text.ts'
+import { NoContent, text, Timestamp } from './text.ts'
 
 const Url = z
   .url({ protocol: /^https?$/ })
@@ -10,7 +10,7 @@ const Url = z
   .describe('An https:// address. It must not lead into a private network.')
 
 const Types = z
-  .array(z.string().min(1).max(64))
+  .array(text(64, 1))
   .min(1)
   .max(64)
   .describe('Types of machine events and of activity. Default: all.')
