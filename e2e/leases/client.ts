@@ -1,3 +1,4 @@
+import type { InputLease } from '@computer/contract'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, Call } from '../../server/test/call.ts'
 import type { Random } from '../harness/random.ts'
@@ -77,21 +78,22 @@ export class LeaseClient {
   async #takeHelp(): Promise<void> {
     await this.endHelp()
     const sentAt = this.#machine.clock.tick()
-    const answer = await this.#help.take()
-    const isTaken = answer.status === 200
-    if (isTaken) this.#helpSession = answer.body.session.id
-    await this.#noteGrant(answer, answer.body?.lease, { sentAt, isHelp: true })
+    // A guest sends input over a socket alone.
+    const { answer, helper } = await this.#help.take(this.usesSocket)
+    if (helper) this.#helpSession = helper.sessionId
+    await this.#noteGrant(answer, helper?.lease, { sentAt, isHelp: true })
   }
 
   async #noteGrant(
     answer: Answer,
-    lease: { readonly fence: number; readonly acquired_at: string } | undefined,
+    lease: Pick<InputLease, 'fence' | 'acquired_at'> | undefined,
     { sentAt, isHelp }: { readonly sentAt: number; readonly isHelp: boolean },
   ): Promise<void> {
     const settledAt = await this.#machine.recorder.mark()
     const client = this.#client
     if (answer.status === 200 && lease) {
-      const { fence, acquired_at: holding } = lease
+      const { fence } = lease
+      const holding = lease.acquired_at!
       this.#fence = fence
       this.#history.grants.push({ client, fence, holding, isHelp, sentAt, settledAt })
     } else {

@@ -10,6 +10,8 @@ import { rfbOverWebSocket } from '../../server/test/rfb-client.ts'
 export type ScreenGateway = AsyncDisposable & {
   /** Closes every socket and starts another gateway, on another port. */
   restart(): Promise<void>
+  /** The session is that of a guest, who connects with a cookie. */
+  admitGuest(sessionId: string, cookie: string): void
   /** Resolves to the session's socket, and opens it if necessary. */
   socketOf(sessionId: string): Promise<ScreenSocket>
   /**
@@ -36,10 +38,15 @@ export async function startScreenGateway(
 ): Promise<ScreenGateway> {
   const sockets = new Map<string, ScreenSocket>()
   let http = await listen(app)
-  const headers = { authorization: `Bearer ${key}` }
+  const cookies = new Map<string, string>()
   const connect = async (sessionId: string) => {
     const { port } = http.server.address() as AddressInfo
     const path = `/v1/machines/${id}/screen?session_id=${sessionId}`
+    const cookie = cookies.get(sessionId)
+    const headers: Record<string, string> =
+      cookie === undefined
+        ? { authorization: `Bearer ${key}` }
+        : { cookie, origin: `http://127.0.0.1:${port}` }
     return openScreen(new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers }))
   }
   const socketOf = async (sessionId: string) => {
@@ -54,6 +61,7 @@ export async function startScreenGateway(
       await http.close()
       http = await listen(app)
     },
+    admitGuest: (sessionId, cookie) => void cookies.set(sessionId, cookie),
     socketOf,
     async settledSocketOf(sessionId, fence) {
       for (;;) {

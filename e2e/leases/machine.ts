@@ -25,6 +25,8 @@ export type Machine = AsyncDisposable & {
   /** The session of each client. */
   readonly sessions: readonly string[]
   readonly calls: readonly Call[]
+  /** The same APIs for browsers, which send what they have. */
+  readonly browsers: readonly Call[]
   readonly gates: readonly Gate[]
   readonly gateway: ScreenGateway
   /** Expires the current grant. Resolves to undefined if there is none. */
@@ -81,7 +83,8 @@ export async function startMachine(
   const startApi = () => {
     const { gate, app } = startProcess()
     const http = stack.adopt(createApi(app), (one) => one.close())
-    return { gate, call: callWith(http, { authorization: `Bearer ${server.key}` }) }
+    const call = callWith(http, { authorization: `Bearer ${server.key}` })
+    return { gate, call, browser: callWith(http, {}) }
   }
   const [first, second, forGateway, worker] = [
     startApi(),
@@ -115,6 +118,7 @@ export async function startMachine(
     recorder,
     sessions,
     calls: [first.call, second.call],
+    browsers: [first.browser, second.browser],
     gates: [first.gate, second.gate, forGateway.gate],
     gateway,
     expire: () =>
