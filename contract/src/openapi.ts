@@ -98,6 +98,13 @@ export function openApiDocument(
           description:
             'A browser session. On https, browsers need the cookie `__Host-computer_session`, which signing in sets as well.',
         },
+        guest: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'computer_guest',
+          description:
+            'The guest of a help request. On https, browsers need the cookie `__Host-computer_guest`, which spending the link sets as well.',
+        },
       },
       headers: responseHeaders,
       responses: errorResponses(catalog),
@@ -119,6 +126,7 @@ const IdempotencyKey = text(255, 1).describe(
 
 const requirements: Readonly<Partial<Record<Endpoint['requires'], string>>> = {
   public: 'Requires no credential.',
+  guest: 'For the guest of a help request, in the browser that spent the takeover link.',
   user: 'Requires a signed-in user; API keys are refused.',
   member: 'Available to every member of the organization.',
 }
@@ -157,6 +165,7 @@ function operation(
     ...(alias !== null && { 'x-alias': alias }),
     ...(requires === 'public' && { security: [] }),
     ...(requires === 'user' && { security: [{ cookie: [] }] }),
+    ...(requires === 'guest' && { security: [{ guest: [] }] }),
     parameters: parametersOf(catalog, id, endpoint),
     ...((body || endpoint.uploads) && {
       requestBody: { required, description: describeBody(endpoint), content },
