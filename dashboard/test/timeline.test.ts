@@ -7,6 +7,7 @@ import {
   insertActivity,
   type NewActivity,
 } from '../../server/src/domain/activity/activity.ts'
+import { firstIdAt } from '../../server/src/ids.ts'
 import { eventually } from '../../server/test/settled.ts'
 import { violationsOf } from './axe.ts'
 import { closeBrowser, startDashboard } from './harness.ts'
@@ -213,9 +214,12 @@ test('a type that the dashboard does not know, and data of any form, are text', 
     { command: turned, path: turned, from: turned, name: turned, signal: turned, user: turned },
   ]
   const by = { type: 'api_key', id: 'key_x', name: `${turned} Eve` } as const
+  // A page that reads again what may have been written late would load the older ones by itself.
   await write(
-    ...types.flatMap((type) => forms.map((data) => entry(id, { type, data, actor: by }))),
-    entry(id, { type: 'command.run', data: { command: `${'a'.repeat(199)}😀`, user: 'agent' } }),
+    ...[
+      ...types.flatMap((type) => forms.map((data) => entry(id, { type, data, actor: by }))),
+      entry(id, { type: 'command.run', data: { command: `${'a'.repeat(199)}😀`, user: 'agent' } }),
+    ].map(aMinuteAgo),
   )
   const timeline = await openTimeline(t, dashboard, id, { type: 'activity', phone: true })
   await watchCanary(timeline.page)
@@ -265,6 +269,12 @@ function entry(
 ) {
   const where = { organizationId: owner.personalId, machineId: machineId as MachineId }
   return activityRow({ ...where, actor: eve, ...activity })
+}
+
+function aMinuteAgo(row: ReturnType<typeof entry>) {
+  const occurredAt = new Date(row.occurred_at.getTime() - 60_000)
+  const id = `${firstIdAt('act', occurredAt.getTime())}${row.id.slice(-16)}` as const
+  return { ...row, id, occurred_at: occurredAt }
 }
 
 /** Writes entries as another process of the server does. */

@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { authenticate } from '../src/http/authenticate.ts'
 import { goodPassword, openBrowser, ownOrigin, setCookie } from './browser.ts'
 import { callWith } from './call.ts'
+import { openLink } from './help-calls.ts'
 import { endpoints, startTestServer, type Answer, type Call } from './harness.ts'
 
 /* R8: pages of other sites can do nothing with a browser's cookie. */
@@ -11,7 +12,7 @@ import { endpoints, startTestServer, type Answer, type Call } from './harness.ts
 const baseUrl = 'https://good.example'
 const server = await startTestServer({ after }, { env: { COMPUTER_BASE_URL: baseUrl } })
 const person = await server.signUp()
-const cookie = person.cookie()!
+const cookie = `${person.cookie()!}; ${await guestCookie()}`
 
 /** Every URL of a write, with the aliases of machine routes. */
 const writes = Object.values(endpoints)
@@ -20,7 +21,8 @@ const writes = Object.values(endpoints)
   .flatMap(({ method, path, requires }) => {
     const url = path.replace(/\{(\w+)\}/g, (_, name: string) => `${name}_of_nothing`)
     const urls = /^\/v1\/machines\/\w+\//.test(url) ? [url, url.slice('/v1'.length)] : [url]
-    return urls.map((at) => ({ method, url: at, isPublic: requires === 'public' }))
+    const isPublic = requires === 'public'
+    return urls.map((at) => ({ method, url: at, isPublic, takesKeys: requires !== 'guest' }))
   })
 
 const foreign: readonly string[] = [
@@ -69,8 +71,8 @@ test('every write by cookie passes with such an Origin', async () => {
 })
 
 test('API keys need no Origin', async () => {
-  for (const { method, url, isPublic } of writes) {
-    if (isPublic) continue
+  for (const { method, url, isPublic, takesKeys } of writes) {
+    if (isPublic || !takesKeys) continue
     for (const origin of [undefined, 'null', 'http://evil.example']) {
       const headers = { cookie, ...(origin !== undefined && { origin }) }
       const answer = await server.call(method, url, { unknown: 1 }, headers)
@@ -221,4 +223,12 @@ function isOriginRefused({ status, body }: Answer): boolean {
   return (
     status === 403 && body.error.code === 'permission_denied' && /Origin/.test(body.error.message)
   )
+}
+
+/** Of a browser that has spent a takeover link, beside the sign-in of its user. */
+async function guestCookie(): Promise<string> {
+  const { id } = await server.machine()
+  const wanted = { reason: 'other', message: 'Please help.' }
+  const { body } = await server.call('POST', `/v1/machines/${id}/help-requests`, wanted)
+  return (await openLink(server, body.takeover_url)).headers.cookie!
 }
