@@ -15,8 +15,8 @@ export type ScreenGateway = AsyncDisposable & {
   /** Resolves to the session's socket, and opens it if necessary. */
   socketOf(sessionId: string): Promise<ScreenSocket>
   /**
-   * Resolves to one whose gateway has read the lease with this fence or a later one: nothing from before closes it, as
-   * a private holding of another session does.
+   * Resolves to a new one whose gateway has read the lease with this fence or a later one, and has a stream to the agent.
+   * A private holding of another session, which was before, neither closes it nor interrupts that stream.
    */
   settledSocketOf(sessionId: string, fence: number): Promise<ScreenSocket>
 }
@@ -65,8 +65,10 @@ export async function startScreenGateway(
     socketOf,
     async settledSocketOf(sessionId, fence) {
       for (;;) {
-        const socket = await socketOf(sessionId)
-        if (await socket.sees(fence)) return socket
+        const socket = await connect(sessionId).catch(() => undefined)
+        if (!socket || !(await socket.sees(fence))) continue
+        sockets.set(sessionId, socket)
+        return socket
       }
     },
     [Symbol.asyncDispose]: () => http.close(),
