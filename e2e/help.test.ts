@@ -133,7 +133,7 @@ test('what the guest typed is in no log, activity, event, webhook, picture or fi
   assert.ok(disks.some((line) => line.startsWith(user)))
 })
 
-/** What an agent could look at. */
+/** The looks that an agent could try. */
 const looks: readonly (readonly [string, string, object?])[] = [
   ['GET', 'screenshot'],
   ['GET', 'clipboard'],

@@ -114,7 +114,7 @@ test('an assignee is named by their address, and invalid usage is refused', asyn
 
 const outputs = new WeakMap<Running, { text: string }>()
 
-/** What a command has written so far. */
+/** The output of a command so far. */
 async function outputOf(running: Running): Promise<string> {
   let output = outputs.get(running)
   if (!output) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { text, untrustedArray } from './text.ts'
 
-/* What the agent tells about a machine before and after a person had it (help-requests.ts, HelpBrief). */
+/* The agent's account of a machine before and after a person had it (help-requests.ts, HelpBrief). */
 
 export const GuestBriefQuery = z.strictObject({
   /** With it the answer has the files that changed since this time of the machine's clock, in milliseconds. */

@@ -15,7 +15,7 @@ const earlierPageSize = 25
 /** More of a machine are refused. */
 const mostOfMachine = 5
 
-/** Those that wait for a person or that a person has, newest first. */
+/** The requests that wait for a person or that a person has, newest first. */
 export const currentHelpQuery = infiniteQueryOptions({
   queryKey: [...helpKey, 'current'] as const,
   queryFn: async ({ signal, pageParam: cursor }) =>
@@ -24,7 +24,7 @@ export const currentHelpQuery = infiniteQueryOptions({
   getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
 })
 
-/** Those that have ended, newest first. */
+/** The requests that have ended, newest first. */
 export const earlierHelpQuery = infiniteQueryOptions({
   queryKey: [...helpKey, 'earlier'] as const,
   queryFn: async ({ signal, pageParam: cursor }) =>
@@ -38,7 +38,7 @@ export const earlierHelpQuery = infiniteQueryOptions({
   getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
 })
 
-/** Those of one machine that have not ended, newest first. */
+/** The requests of one machine that have not ended, newest first. */
 export function machineHelpQuery(machineId: string) {
   return queryOptions({
     queryKey: [...helpKey, 'machine', machineId] as const,

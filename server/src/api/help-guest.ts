@@ -5,7 +5,6 @@ import type { HelpRow } from '../db/database.ts'
 import { requirePermission } from '../domain/accounts/permissions.ts'
 import { answerHelp, releaseHelp } from '../domain/help/answering.ts'
 import { describeFor, redeemHelpLink } from '../domain/help/guests.ts'
-import { getHelp } from '../domain/help/requests.ts'
 import { renewHelp, takeHelp } from '../domain/help/taking.ts'
 import { waitForHelp } from '../domain/help/wait.ts'
 import { guestCookies } from '../http/cookies.ts'
@@ -53,9 +52,8 @@ export function helpGuestRoutes(
       }
     },
     renew: async (actor) => {
-      const { helpRequestId: id } = actor.guest
-      const { machine_id: machineId } = await getHelp(app.db, actor, id)
-      return showLease(machineId, await renewHelp(app, actor, id))
+      const { help, lease } = await renewHelp(app, actor, actor.guest.helpRequestId)
+      return showLease(help.machine_id, lease)
     },
     release: async (actor) => show(actor, await releaseHelp(app, actor, actor.guest.helpRequestId)),
     answer: async (actor, { body }) =>

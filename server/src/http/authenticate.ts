@@ -71,7 +71,7 @@ export async function authenticateGuest(
   const secret = readGuestCookie(app.config, request.headers)
   if (secret === null) throw new ApiError('unauthenticated', 'open a takeover link first')
   if (!isRead(request)) requireOrigin(app.config, request)
-  return (await findGuest(app.db, secret, callerOf(request))).actor
+  return findGuest(app.db, secret, callerOf(request))
 }
 
 /** The guest whose session a handshake names, or null if the browser is not that guest's. */

@@ -7,7 +7,7 @@ type ViewOptions = {
   readonly canControl: boolean
   /** Open a browser, besides printing the URL. */
   readonly open: boolean
-  /** What a page says whose command has ended. */
+  /** The page says this once its command has ended. */
   readonly endedMessage: string
   /** Resolves once there is no more reason to show it. */
   readonly until?: (signal: AbortSignal) => Promise<void>

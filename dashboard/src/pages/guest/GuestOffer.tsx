@@ -14,7 +14,7 @@ import { helpGuest } from './guest-client.ts'
 const maxNameCharacters = 80
 const nameKey = 'guest name'
 
-/** What is asked, by whom and on what, with the button that takes the screen over. */
+/** The request, who asks and on which machine, with the button that takes the screen over. */
 export function GuestOffer({
   help,
   lost,

@@ -1,13 +1,11 @@
 import type { HelpRequest } from '@computer/sdk'
 import { useId } from 'react'
-import { Badge } from '../../ui/Badge.tsx'
 import { Time } from '../../ui/Time.tsx'
-import { MachineLink } from '../machine/MachineLink.tsx'
-import { helpStateTones, helpStateWords, reasonText } from './help-words.ts'
 import { HelpBrief } from './HelpBrief.tsx'
 import { HelpEnd } from './HelpEnd.tsx'
 import { HelpMessage } from './HelpMessage.tsx'
 import { HelpPersonName } from './HelpPersonName.tsx'
+import { HelpTitle } from './HelpTitle.tsx'
 
 /** The requests that have ended, newest first. */
 export function EarlierHelp({ requests }: { readonly requests: readonly HelpRequest[] }) {
@@ -27,18 +25,10 @@ export function EarlierHelp({ requests }: { readonly requests: readonly HelpRequ
 }
 
 function Ended({ help }: { readonly help: HelpRequest }) {
-  const { state, reason, message, machineId, requestedBy, createdAt, endedAt, answer, brief } = help
+  const { message, requestedBy, createdAt, endedAt, answer, brief } = help
   return (
     <li className="space-y-1 p-3">
-      <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
-        <Badge tone={helpStateTones[state]}>{helpStateWords[state]}</Badge>
-        <span className="min-w-0 font-medium">
-          <bdi>{reasonText(reason)}</bdi>
-        </span>
-        <span className="min-w-0 wrap-anywhere text-muted">
-          on <MachineLink machineId={machineId} />
-        </span>
-      </p>
+      <HelpTitle help={help} />
       <HelpMessage text={message} />
       <p>
         <HelpEnd help={help} />

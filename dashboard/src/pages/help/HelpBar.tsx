@@ -7,7 +7,7 @@ import { AnswerForm } from './AnswerForm.tsx'
 import { privateNote, reasonText } from './help-words.ts'
 import { HelpMessage } from './HelpMessage.tsx'
 
-/** What a person is asked for, as the bar shows it. */
+/** The request as the bar shows it. */
 export type AskedHelp = {
   readonly reason: HelpReason
   readonly message: string

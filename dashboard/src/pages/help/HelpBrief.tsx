@@ -4,12 +4,12 @@ import { useState } from 'react'
 import { helpPictureQuery } from '../../api/help-requests.ts'
 import { useObjectUrl } from '../../ui/use-object-url.ts'
 
-/** Of more, the number is told. */
+/** The list is cut here, and tells how many there are. */
 const shownFiles = 5
 
 type Brief = NonNullable<HelpRequest['brief']>
 
-/** What changed on the machine while a person had it, as its agent is told, behind a line that opens it. */
+/** The agent's brief, which tells what changed while a person had the machine, behind a line that opens it. */
 export function HelpBrief({ id, brief }: { readonly id: string; readonly brief: Brief }) {
   const [isOpen, setOpen] = useState(false)
   return (

@@ -13,7 +13,7 @@ import { AnswerHelp } from './AnswerHelp.tsx'
 import { HelpLink } from './HelpLink.tsx'
 import { useTakeOver } from './take-over.ts'
 
-/** What a person can do with a request that has not ended. */
+/** The actions of a person on a request that has not ended. */
 export function HelpButtons({ help }: { readonly help: HelpRequest }) {
   const denied = useDenial('machines:control')
   const { user } = useSession()

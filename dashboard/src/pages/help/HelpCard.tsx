@@ -1,39 +1,24 @@
 import type { HelpRequest } from '@computer/sdk'
 import { useSession } from '../../api/session.ts'
-import { Badge } from '../../ui/Badge.tsx'
 import { Lock } from '../../ui/icons.ts'
 import { Age, Moment } from '../../ui/Time.tsx'
-import { MachineLink } from '../machine/MachineLink.tsx'
-import {
-  helpStateTones,
-  helpStateWords,
-  privateNote,
-  privatePromise,
-  reasonText,
-} from './help-words.ts'
+import { privateNote, privatePromise } from './help-words.ts'
 import { HelpButtons } from './HelpButtons.tsx'
 import { HelpMessage } from './HelpMessage.tsx'
 import { HelpPersonName } from './HelpPersonName.tsx'
 import { HelpPicture } from './HelpPicture.tsx'
+import { HelpTitle } from './HelpTitle.tsx'
 
 /** A request that waits for a person, or that a person has. */
 export function HelpCard({ help }: { readonly help: HelpRequest }) {
-  const { state, reason, message, machineId, requestedBy, assignee, createdAt, expiresAt } = help
+  const { state, message, requestedBy, assignee, createdAt, expiresAt } = help
   return (
     <li className="overflow-hidden rounded-xl border border-line bg-raised sm:flex">
       <div className="sm:w-56 sm:shrink-0">
         <HelpPicture help={help} />
       </div>
       <div className="min-w-0 flex-1 space-y-2 p-3">
-        <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
-          <Badge tone={helpStateTones[state]}>{helpStateWords[state]}</Badge>
-          <span className="min-w-0 font-medium">
-            <bdi>{reasonText(reason)}</bdi>
-          </span>
-          <span className="min-w-0 wrap-anywhere text-muted">
-            on <MachineLink machineId={machineId} />
-          </span>
-        </p>
+        <HelpTitle help={help} />
         <HelpMessage text={message} />
         <p className="text-[13px] text-muted">
           <HelpPersonName person={requestedBy} /> asked <Age since={createdAt} /> ago and waits

@@ -38,9 +38,10 @@ async function findLease(tx: Tx, machineId: MachineId): Promise<Lease | null> {
   return row ? readLease(tx, machineId) : null
 }
 
-/** Grants the locked lease to a session, whoever holds it. A grant to its holder is a renewal. */
+/** Grants a lease, as it was locked, to a session, whoever holds it. A grant to its holder is a renewal. */
 export async function grantLease(
   tx: Tx,
+  { holder }: Lease,
   grant: {
     readonly machineId: MachineId
     readonly sessionId: SessionId
@@ -49,7 +50,6 @@ export async function grantLease(
   },
 ): Promise<void> {
   const { machineId, sessionId, by, ttlSeconds } = grant
-  const { holder } = await readLease(tx, machineId)
   const held = holder?.sessionId
   const isRenewal = held === sessionId
   await tx

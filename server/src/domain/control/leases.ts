@@ -42,7 +42,7 @@ export async function acquireLease(
     const before = await lockLease(tx, machineId)
     const held = before.holder?.sessionId
     if (held && held !== session.id && !input.force) throw conflictOver(before, actor)
-    await grantLease(tx, {
+    await grantLease(tx, before, {
       machineId,
       sessionId: session.id,
       by: { organizationId: actor.organizationId, ...actor.principal },

@@ -89,18 +89,11 @@ function unusable(): ApiError {
   )
 }
 
-/** The guest whose browser has this secret, and the request, which may have ended. Throws `unauthenticated`. */
-export async function findGuest(
-  db: Database,
-  secret: string,
-  caller: Caller,
-): Promise<{ readonly actor: GuestActor; readonly help: HelpRow }> {
-  const found = isToken('help_guest', secret) ? await findBySecret(db, secret) : undefined
+/** The guest whose browser has this secret, whose request may have ended. Throws `unauthenticated`. */
+export async function findGuest(db: Database, secret: string, caller: Caller): Promise<GuestActor> {
+  const found = await findBySecret(db, secret)
   if (!found) throw notAGuest()
-  const { guest_id: id, ...help } = found
-  const isTaker = help.taken_by_type === 'guest' && help.taken_by_name !== null
-  const guest = { id, helpRequestId: help.id, name: isTaker ? help.taken_by_name! : 'Guest' }
-  return { actor: { ...(await findRequester(db, help)), ...caller, guest }, help }
+  return toActor(db, found, caller)
 }
 
 /** The same if the guest has taken the request, with this session. */
@@ -110,12 +103,23 @@ export async function findGuestOfSession(
   sessionId: string,
   caller: Caller,
 ): Promise<GuestActor | null> {
-  const found = isToken('help_guest', secret) ? await findBySecret(db, secret) : undefined
+  const found = await findBySecret(db, secret)
   if (found?.taken_by_type !== 'guest' || found.session_id !== sessionId) return null
-  return (await findGuest(db, secret, caller)).actor
+  return toActor(db, found, caller)
 }
 
-/** What a guest may know of the machine and its organization. */
+async function toActor(
+  db: Database,
+  { guest_id: id, ...help }: NonNullable<Awaited<ReturnType<typeof findBySecret>>>,
+  caller: Caller,
+): Promise<GuestActor> {
+  const { taken_by_type: type, taken_by_name: name } = help
+  const isNamed = type === 'guest' && name !== null
+  const guest = { id, helpRequestId: help.id, name: isNamed ? name : 'Guest' }
+  return { ...(await findRequester(db, help)), ...caller, guest }
+}
+
+/** The machine and its organization, as far as a guest may know them. */
 export async function describeFor(db: Database, help: HelpRow) {
   const { id, name, organization } = await db
     .selectFrom('machines as m')
@@ -127,6 +131,7 @@ export async function describeFor(db: Database, help: HelpRow) {
 }
 
 async function findBySecret(db: Database, secret: string) {
+  if (!isToken('help_guest', secret)) return undefined
   return db
     .selectFrom('help_guests as g')
     .innerJoin('help_requests as h', 'h.id', 'g.help_request_id')

@@ -51,14 +51,15 @@ export async function renewHelp(
   app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>,
   actor: Actor,
   id: HelpRequestId,
-): Promise<Lease> {
+): Promise<{ readonly help: HelpRow; readonly lease: Lease }> {
   const help = await getHelp(app.db, actor, id)
   if (!hasTaken(actor, help)) throw conflict(`help request ${id} is not taken by you any more`)
-  return acquireLease(app, actor, help.machine_id, {
+  const lease = await acquireLease(app, actor, help.machine_id, {
     session_id: help.session_id!,
     ttl_seconds: helpLeaseSeconds,
     force: false,
   })
+  return { help, lease }
 }
 
 async function take(
@@ -74,10 +75,10 @@ async function take(
   const isAgain = hasTaken(actor, help) && (await isOpen(tx, help))
   const sessionId = isAgain ? help.session_id! : newId('ses')
   if (!isAgain) await requireRoomForSession(tx, actor)
-  await lockLease(tx, machineId)
+  const lease = await lockLease(tx, machineId)
   if (!isAgain)
     await insertSession(tx, actor, sessionId, { machineId, type: 'human', isPrivate: help.private })
-  await grantLease(tx, {
+  await grantLease(tx, lease, {
     machineId,
     sessionId,
     by: { organizationId: actor.organizationId, ...personOf(actor) },

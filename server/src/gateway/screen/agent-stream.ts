@@ -54,12 +54,9 @@ export class AgentStream implements Disposable {
   /** Streams from there; null while the machine is not running. What one viewer saw is not shown to the next. */
   follow(source: Source | null): void {
     const before = this.#target && this.#target.source
-    if (
-      isSameBoot(before && before.ref, source && source.ref) &&
-      this.viewer === (source?.viewer ?? null)
-    )
-      return
-    if (this.viewer !== (source?.viewer ?? null)) this.framebuffer.clear()
+    const isSameViewer = this.viewer === (source?.viewer ?? null)
+    if (isSameViewer && isSameBoot(before && before.ref, source && source.ref)) return
+    if (!isSameViewer) this.framebuffer.clear()
     this.#target?.abort.abort()
     this.#target = source && { source, abort: new AbortController() }
     this.#retryMs = firstRetryMs
