@@ -1,11 +1,11 @@
 import type { GuestHelp } from '@computer/sdk'
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
 import type { HelpAnswer } from '../../api/help-requests.ts'
-import { cx } from '../../ui/cx.ts'
 import { ErrorNotice } from '../../ui/ErrorNotice.tsx'
 import { useTitle } from '../../ui/Page.tsx'
 import { HelpBar } from '../help/HelpBar.tsx'
 import { CopiedText } from '../machine/screen/CopiedText.tsx'
+import { PictureHost } from '../machine/screen/PictureHost.tsx'
 import { PictureNotice } from '../machine/screen/PictureNotice.tsx'
 import { PointerLayer } from '../machine/screen/PointerLayer.tsx'
 import { ScreenTools } from '../machine/screen/ScreenTools.tsx'
@@ -111,15 +111,7 @@ export function GuestScreenView({
         </div>
       )}
       <div className="relative min-h-40 flex-1 overflow-hidden bg-page">
-        <div
-          ref={host}
-          data-takes-keys
-          data-picture={picture.is}
-          className={cx(
-            'absolute inset-0 [&:has(canvas:focus-visible)]:outline-2 [&:has(canvas:focus-visible)]:-outline-offset-2 [&:has(canvas:focus-visible)]:outline-accent-fg',
-            picture.is === 'old' && 'opacity-35 grayscale',
-          )}
-        />
+        <PictureHost ref={host} picture={picture} />
         {screen && <PointerLayer screen={screen} />}
         <PictureNotice state={state} name={machine.name} />
         {copied !== null && (

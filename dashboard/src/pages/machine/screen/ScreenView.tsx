@@ -1,17 +1,18 @@
 import type { Machine } from '@computer/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { useLocation } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { machineHelpQuery } from '../../../api/help-requests.ts'
 import { isSignedOut, useDenial, useSession } from '../../../api/session.ts'
 import { useShortcut } from '../../../keyboard/shortcuts.ts'
 import { cx } from '../../../ui/cx.ts'
 import { ErrorNotice } from '../../../ui/ErrorNotice.tsx'
+import { SignInAgain } from '../SignInAgain.tsx'
 import { ControlBar } from './ControlBar.tsx'
 import { CopiedText } from './CopiedText.tsx'
 import { collectWanted } from '../../help/take-over.ts'
 import { holderOf, type Holder } from './holder.ts'
 import { MachineHelp } from './MachineHelp.tsx'
+import { PictureHost } from './PictureHost.tsx'
 import { PictureNotice } from './PictureNotice.tsx'
 import { PointerLayer } from './PointerLayer.tsx'
 import { ScreenTools } from './ScreenTools.tsx'
@@ -102,15 +103,7 @@ export function ScreenView({ machine }: { readonly machine: Machine }) {
         </div>
       )}
       <div className="relative min-h-80 flex-1 overflow-hidden rounded-b-md bg-page">
-        <div
-          ref={host}
-          data-takes-keys
-          data-picture={picture.is}
-          className={cx(
-            'absolute inset-0 transition-opacity [&:has(canvas:focus-visible)]:outline-2 [&:has(canvas:focus-visible)]:-outline-offset-2 [&:has(canvas:focus-visible)]:outline-accent-fg',
-            picture.is === 'old' && 'opacity-35 grayscale',
-          )}
-        />
+        <PictureHost ref={host} picture={picture} className="transition-opacity" />
         {screen && <PointerLayer screen={screen} />}
         {state.busy !== 'taking' && (
           <PictureNotice
@@ -118,21 +111,12 @@ export function ScreenView({ machine }: { readonly machine: Machine }) {
             name={machine.name}
             privateTo={hidden?.takenBy?.name}
           >
-            {isSignedOut(state.refusal) && <SignIn />}
+            {isSignedOut(state.refusal) && <SignInAgain />}
           </PictureNotice>
         )}
         {state.copied !== null && <CopiedText text={state.copied} onClose={dismissCopied} />}
       </div>
       {drives && isTyping && screen && <TypeBar screen={screen} />}
     </section>
-  )
-}
-
-function SignIn() {
-  const { href } = useLocation()
-  return (
-    <a href={`/login?next=${encodeURIComponent(href)}`} className="font-medium underline">
-      Sign in
-    </a>
   )
 }

@@ -1,9 +1,9 @@
 import { ApiError, type Machine } from '@computer/sdk'
-import { useLocation } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useDenial } from '../../../api/session.ts'
 import { Button } from '../../../ui/Button.tsx'
 import { ErrorNotice } from '../../../ui/ErrorNotice.tsx'
+import { SignInAgain } from '../SignInAgain.tsx'
 import { notRunning, useMachine } from '../use-machine.ts'
 import type { TerminalStatus } from './session.ts'
 
@@ -70,7 +70,7 @@ export function EndNotice({
       </Bar>
     )
   if (code === 'unauthenticated')
-    return <Bar actions={<SignIn />}>Your sign-in has ended. The terminal keeps running.</Bar>
+    return <Bar actions={<SignInAgain />}>Your sign-in has ended. The terminal keeps running.</Bar>
   if (code === 'permission_denied')
     return (
       <Bar actions={again}>
@@ -100,14 +100,5 @@ function Bar({
       </p>
       {actions}
     </div>
-  )
-}
-
-function SignIn() {
-  const { href } = useLocation()
-  return (
-    <a href={`/login?next=${encodeURIComponent(href)}`} className="font-medium underline">
-      Sign in
-    </a>
   )
 }
