@@ -72,14 +72,19 @@ const swap = () => {
 swap()
 </script>`
 
-/** A clock beside the button, a text cursor near it, and something that moves elsewhere. */
+/**
+ * A clock beside the button, a text cursor near it, and something that moves elsewhere. The page shows itself once its
+ * window has its place and its clock runs, because what a browser draws while it starts does change.
+ */
 const busy = `${buttons}
+<style>body { opacity: 0 }</style>
 <div id="clock" style="position: absolute; top: 335px; left: 350px; font: 11px monospace"></div>
 <input autofocus style="position: absolute; top: 380px; left: 340px; width: 60px; height: 14px; border: 0">
 <div id="mover" style="position: absolute; top: 600px; width: 60px; height: 60px; background: #0000ff"></div>
 <script>${noting}
 setInterval(() => { clock.textContent = new Date().toISOString().slice(11, 19) }, 200)
 addEventListener('pointerdown', (event) => event.preventDefault())
+setTimeout(() => { document.body.style.opacity = 1 }, 1000)
 const move = () => { mover.style.left = (performance.now() / 2) % 1000 + 'px'; requestAnimationFrame(move) }
 move()
 </script>`

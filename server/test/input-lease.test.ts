@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
+import { collide } from './forced-race.ts'
 import { startTestServer } from './harness.ts'
 
 const server = await startTestServer({ after })
@@ -183,6 +184,22 @@ test('the fence rises with every grant and release, and each response is correct
   assert.equal(Math.max(...granted), 24)
   await server.call('DELETE', `/v1/sessions/${body.holder.session_id}`)
   assert.equal((await server.call('GET', `/v1/machines/${id}/input-lease`)).body.fence, 25)
+})
+
+test('a session that is closed while it acquires the lease does not get it', async () => {
+  const { id } = await server.machine()
+  const sessionId = await openSession(server.call, id)
+  const hold = (tx: typeof db) =>
+    tx.selectFrom('input_leases').where('machine_id', '=', id).select('fence').forUpdate().execute()
+  const [refused] = await collide(db, hold, [() => acquire(server.call, id, sessionId)], (tx) =>
+    tx
+      .updateTable('sessions')
+      .set({ closed_at: sql`now()` })
+      .where('id', '=', sessionId as never)
+      .execute(),
+  )
+  assert.deepEqual([refused!.status, refused!.body.error.code], [412, 'precondition_failed'])
+  assert.equal((await server.call('GET', `/v1/machines/${id}/input-lease`)).body.holder, null)
 })
 
 async function openSession(call: typeof server.call, machine_id: string): Promise<string> {

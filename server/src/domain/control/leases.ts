@@ -34,25 +34,27 @@ export async function acquireLease(
   input: { readonly session_id: SessionId; readonly ttl_seconds: number; readonly force: boolean },
 ): Promise<Lease> {
   const machine = await getRunningMachine(app.db, actor, machineId)
-  const session = await getOwnSession(app.db, actor, machineId, input.session_id)
-  if (session.type === 'view') {
-    throw new ApiError('permission_denied', 'a view session can never hold the input lease')
-  }
+  const sessionId = input.session_id
   await app.db.transaction().execute(async (tx) => {
     const before = await lockLease(tx, machineId)
+    // Whoever closes the session locks the lease first, so it cannot be closed from here on.
+    const session = await getOwnSession(tx, actor, machineId, sessionId)
+    if (session.type === 'view') {
+      throw new ApiError('permission_denied', 'a view session can never hold the input lease')
+    }
     const held = before.holder?.sessionId
-    if (held && held !== session.id && !input.force) throw conflictOver(before, actor)
+    if (held && held !== sessionId && !input.force) throw conflictOver(before, actor)
     await grantLease(tx, before, {
       machineId,
-      sessionId: session.id,
+      sessionId,
       by: { organizationId: actor.organizationId, ...actor.principal },
       ttlSeconds: input.ttl_seconds,
     })
-    await touchSession(tx, session.id)
+    await touchSession(tx, sessionId)
   })
   app.changes.publish(machineId)
   const lease = await callGuest(() => pushFence(app, machine))
-  if (lease.holder?.sessionId === session.id) return lease
+  if (lease.holder?.sessionId === sessionId) return lease
   // The lease was taken over or released before the agent had this grant, which was never usable.
   throw lease.holder
     ? conflictOver(lease, actor)
