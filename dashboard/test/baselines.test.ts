@@ -80,8 +80,12 @@ async function waitForPictures(page: Page, name: string): Promise<void> {
     await driver(page, 'nobody').waitFor()
   }
   if (name === 'usage') await page.locator('canvas').waitFor()
-  if (name === 'machines' || name === 'help')
-    await page.locator('#content li img').first().waitFor()
+  if (name === 'help') await page.locator('#content li img').first().waitFor()
+  // Each machine that runs has its picture; behind a dialog as well.
+  if (name === 'machines' || name === 'create') {
+    await page.locator('#content li img').first().waitFor({ state: 'attached' })
+    await page.waitForFunction(() => !document.body.textContent.includes('Starting its desktop'))
+  }
   await page.waitForFunction(() => [...document.images].every(({ complete }) => complete))
 }
 
