@@ -81,10 +81,16 @@ async function waitForPictures(page: Page, name: string): Promise<void> {
   }
   if (name === 'usage') await page.locator('canvas').waitFor()
   if (name === 'help') await page.locator('#content li img').first().waitFor()
-  // Each machine that runs has its picture; behind a dialog as well.
+  // Each machine that runs has its picture where it can be seen; behind a dialog as well.
   if (name === 'machines' || name === 'create') {
     await page.locator('#content li img').first().waitFor({ state: 'attached' })
-    await page.waitForFunction(() => !document.body.textContent.includes('Starting its desktop'))
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll('#content li')].every(
+        (card) =>
+          card.getBoundingClientRect().top >= innerHeight ||
+          !card.textContent.includes('Starting its desktop'),
+      ),
+    )
   }
   await page.waitForFunction(() => [...document.images].every(({ complete }) => complete))
 }
