@@ -37,7 +37,7 @@ export async function acquireLease(
   const sessionId = input.session_id
   await app.db.transaction().execute(async (tx) => {
     const before = await lockLease(tx, machineId)
-    // Whoever closes the session locks the lease first, so it cannot be closed from here on.
+    // Each way to close a session locks the lease first, so this one stays open until the commit.
     const session = await getOwnSession(tx, actor, machineId, sessionId)
     if (session.type === 'view') {
       throw new ApiError('permission_denied', 'a view session can never hold the input lease')

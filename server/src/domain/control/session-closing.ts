@@ -2,17 +2,21 @@ import type { MachineId, SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
+import type { Tx } from '../../db/database.ts'
 import { clearHolder } from './grants.ts'
+import type { Lease } from './lease-row.ts'
 import { pushReleasedFence } from './leases.ts'
 import { recordClosed } from './session-sockets.ts'
 import { abandonedAfter, getSession, requireOpener, type SessionWithState } from './sessions.ts'
+
+type ClosingApp = Pick<App, 'db' | 'guests' | 'changes' | 'log'>
 
 /**
  * Closes a session for ever and releases its lease. Repeating it changes nothing. Callers with
  * machines:control may close sessions of others, since they could take over the lease anyway.
  */
 export async function closeSession(
-  app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>,
+  app: ClosingApp,
   actor: Actor,
   id: SessionId,
 ): Promise<SessionWithState> {
@@ -20,9 +24,7 @@ export async function closeSession(
     const found = await getSession(tx, actor, id)
     if (!actor.permissions.has('machines:control')) requireOpener(actor, found)
     if (found.state === 'closed') return { session: found, released: null }
-    // The lease is locked first, as when it is acquired.
-    const lease = await clearHolder(tx, found.machine_id, id)
-    await recordClosed(tx, found.machine_id, id)
+    const lease = await endSession(tx, { id, machineId: found.machine_id })
     return { session: await getSession(tx, actor, id), released: lease }
   })
   app.changes.publish(session.machine_id)
@@ -30,30 +32,38 @@ export async function closeSession(
   return session
 }
 
+/**
+ * Closes a session within a transaction and releases its lease, which is returned as it was. The lease is locked first,
+ * as when it is acquired. After the commit the caller must publish the change and, if a lease was released, push the
+ * fence.
+ */
+export async function endSession(
+  tx: Tx,
+  { id, machineId }: { readonly id: SessionId; readonly machineId: MachineId },
+  message?: string,
+): Promise<Lease | null> {
+  const lease = await clearHolder(tx, machineId, id, message)
+  await recordClosed(tx, machineId, id, message)
+  return lease
+}
+
 /** Records that abandoned sessions are closed. Readers see them as closed even before that. */
-export async function closeAbandonedSessions(app: Pick<App, 'db' | 'changes'>): Promise<void> {
+export async function closeAbandonedSessions(app: ClosingApp): Promise<void> {
   const abandoned = await app.db
     .selectFrom('sessions')
-    .select(['id', 'machine_id'])
+    .select(['id', 'machine_id as machineId'])
     .where('closed_at', 'is', null)
     .where('last_active_at', '<', sql<Date>`now() - ${abandonedAfter}`)
     .limit(100)
     .execute()
-  for (const { id, machine_id: machineId } of abandoned) {
-    await app.db.transaction().execute(async (tx) => {
-      await recordClosed(tx, machineId, id, 'idle for 24 hours')
-    })
-    app.changes.publish(machineId)
-  }
+  for (const session of abandoned) await closeWithoutActor(app, session, 'idle for 24 hours')
 }
 
 /**
  * Closes sessions whose opener may not act any more: the key was revoked or has expired, its creator or
  * the user was disabled or has left the organization. Their leases end with them.
  */
-export async function closeRevokedSessions(
-  app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>,
-): Promise<void> {
+export async function closeRevokedSessions(app: ClosingApp): Promise<void> {
   for (let found = batch; found === batch;) {
     const revoked = await app.db
       .selectFrom('sessions as s')
@@ -63,7 +73,8 @@ export async function closeRevokedSessions(
       .limit(batch)
       .execute()
     // Concurrently, because an agent may be silent on purpose.
-    await Promise.all(revoked.map((session) => closeRevokedSession(app, session)))
+    const message = 'its opener has lost access'
+    await Promise.all(revoked.map((session) => closeWithoutActor(app, session, message)))
     found = revoked.length
   }
 }
@@ -84,16 +95,14 @@ const keyThatOpened = sql`(
     and (k.expires_at is null or k.expires_at > now())
 )`
 
-async function closeRevokedSession(
-  app: Pick<App, 'db' | 'guests' | 'changes' | 'log'>,
-  { id, machineId }: { readonly id: SessionId; readonly machineId: MachineId },
+async function closeWithoutActor(
+  app: ClosingApp,
+  session: { readonly id: SessionId; readonly machineId: MachineId },
+  message: string,
 ): Promise<void> {
-  const message = 'its opener has lost access'
-  const released = await app.db.transaction().execute(async (tx) => {
-    const lease = await clearHolder(tx, machineId, id, message)
-    await recordClosed(tx, machineId, id, message)
-    return lease
-  })
-  app.changes.publish(machineId)
-  if (released) await pushReleasedFence(app, machineId)
+  const released = await app.db
+    .transaction()
+    .execute(async (tx) => endSession(tx, session, message))
+  app.changes.publish(session.machineId)
+  if (released) await pushReleasedFence(app, session.machineId)
 }

@@ -16,6 +16,7 @@ import { findKey } from '../accounts/api-keys.ts'
 import { createToken, hashToken, isToken } from '../accounts/tokens.ts'
 import { createLink } from './links.ts'
 import { noteHelp } from './notices.ts'
+import { findMember } from './people.ts'
 import { lockHelp, publishHelp } from './requests.ts'
 import { endHolding, pushEnd } from './holding.ts'
 
@@ -147,7 +148,7 @@ async function findRequester(db: Database, help: HelpRow): Promise<Omit<Actor, k
   const { userId, name, role, scopes } =
     type === 'api_key'
       ? await findKeyMember(db, id as ApiKeyId)
-      : await findMember(db, organizationId, id as UserId)
+      : await getMember(db, organizationId, id as UserId)
   const isAllowed = permissionsOf(role, scopes).has('machines:control')
   return {
     organizationId,
@@ -165,15 +166,8 @@ async function findKeyMember(db: Database, id: ApiKeyId) {
   return { userId, name, role, scopes }
 }
 
-async function findMember(db: Database, organizationId: OrganizationId, userId: UserId) {
-  const member = await db
-    .selectFrom('memberships as m')
-    .innerJoin('users as u', 'u.id', 'm.user_id')
-    .select(['u.name', 'm.role'])
-    .where('m.organization_id', '=', organizationId)
-    .where('m.user_id', '=', userId)
-    .where('u.disabled_at', 'is', null)
-    .executeTakeFirst()
+async function getMember(db: Database, organizationId: OrganizationId, userId: UserId) {
+  const member = await findMember(db, organizationId, userId)
   if (!member) throw notAGuest()
   return { userId, ...member, scopes: null }
 }

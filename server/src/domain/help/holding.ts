@@ -1,9 +1,8 @@
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { HelpRow, Tx } from '../../db/database.ts'
-import { clearHolder } from '../control/grants.ts'
 import { pushReleasedFence } from '../control/leases.ts'
-import { recordClosed } from '../control/session-sockets.ts'
+import { endSession } from '../control/session-closing.ts'
 import { deleteAccess } from './links.ts'
 
 /* The end of the time in which a person has the machine of a help request. */
@@ -11,8 +10,7 @@ import { deleteAccess } from './links.ts'
 /** Closes the session of who has it, which gives the lease back. The request is open again unless it ends. */
 export async function endHolding(tx: Tx, help: HelpRow, message: string): Promise<void> {
   if (help.session_id === null) return
-  await clearHolder(tx, help.machine_id, help.session_id, message)
-  await recordClosed(tx, help.machine_id, help.session_id, message)
+  await endSession(tx, { id: help.session_id, machineId: help.machine_id }, message)
   await tx
     .updateTable('help_requests')
     .set({ state: 'open', session_id: null })

@@ -17,6 +17,7 @@ import { lockMachine } from '../find-machine.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
 import { createLink } from './links.ts'
 import { mailRequest, noteHelp } from './notices.ts'
+import { findMember } from './people.ts'
 
 /*
  * Help requests (docs/decisions/0039). What locks a request and something else locks the request first, then the
@@ -153,14 +154,7 @@ async function requireFew(tx: Tx, machineId: MachineId): Promise<void> {
 }
 
 async function getMember(tx: Tx, actor: Actor, id: UserId) {
-  const member = await tx
-    .selectFrom('memberships as m')
-    .innerJoin('users as u', 'u.id', 'm.user_id')
-    .select(['u.id', 'u.name'])
-    .where('m.organization_id', '=', actor.organizationId)
-    .where('u.id', '=', id)
-    .where('u.disabled_at', 'is', null)
-    .executeTakeFirst()
+  const member = await findMember(tx, actor.organizationId, id)
   if (member) return member
   const message = 'must be a member of the organization'
   throw invalid(`body: assignee: ${message}`, [{ field: 'assignee', message }])
