@@ -11,7 +11,6 @@ import { PointerLayer } from '../machine/screen/PointerLayer.tsx'
 import { ScreenTools } from '../machine/screen/ScreenTools.tsx'
 import { TypeBar } from '../machine/screen/TypeBar.tsx'
 import { useFullScreen } from '../machine/screen/use-full-screen.ts'
-import type { Scale } from '../machine/screen/view.ts'
 import { helpGuest } from './guest-client.ts'
 import { initialGuestScreen, startGuestScreen, type GuestScreen } from './guest-screen.ts'
 
@@ -33,7 +32,6 @@ export function GuestScreenView({
   const top = useRef<HTMLHeadingElement>(null)
   const [state, setState] = useState(initialGuestScreen)
   const [screen, setScreen] = useState<GuestScreen>()
-  const [scale, setScale] = useState<Scale>('fit')
   const [isTyping, setTyping] = useState(false)
   const [isReleasing, setReleasing] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -95,11 +93,6 @@ export function GuestScreenView({
           drives={isHeld}
           screen={screen}
           canMatch={false}
-          scale={scale}
-          onScale={(next) => {
-            setScale(next)
-            screen?.setScale(next)
-          }}
           isTyping={isTyping}
           onTyping={() => setTyping(!isTyping)}
           full={full}

@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { Button } from '../../../ui/Button.tsx'
 import {
   Check,
@@ -26,22 +27,19 @@ export function ScreenTools({
   drives,
   screen,
   canMatch = true,
-  scale,
-  onScale,
   isTyping,
   onTyping,
   full,
 }: {
   readonly drives: boolean
-  readonly screen: Pick<LiveScreen, 'canvas' | 'press' | 'focus'> | undefined
+  readonly screen: Pick<LiveScreen, 'canvas' | 'press' | 'focus' | 'setScale'> | undefined
   /** The person may change the size of the display. */
   readonly canMatch?: boolean
-  readonly scale: Scale
-  readonly onScale: (scale: Scale) => void
   readonly isTyping: boolean
   readonly onTyping: () => void
   readonly full: FullScreen
 }) {
+  const [scale, setScale] = useState<Scale>('fit')
   return (
     <div role="toolbar" aria-label="Screen tools" className="flex flex-wrap items-center gap-1">
       {drives && (
@@ -71,7 +69,10 @@ export function ScreenTools({
               disabledReason={
                 value === 'match' && !drives && 'Take over first: it changes the display.'
               }
-              onSelect={() => onScale(value)}
+              onSelect={() => {
+                setScale(value)
+                screen?.setScale(value)
+              }}
             >
               {label}
               {value === scale && <span className="sr-only">, chosen</span>}

@@ -19,7 +19,6 @@ import { ScreenTools } from './ScreenTools.tsx'
 import { TypeBar } from './TypeBar.tsx'
 import { useFullScreen } from './use-full-screen.ts'
 import { useScreen } from './use-screen.ts'
-import type { Scale } from './view.ts'
 
 const frames: Readonly<Record<Holder['is'], string>> = {
   you: 'border-accent bg-accent-soft',
@@ -39,7 +38,6 @@ export function ScreenView({ machine }: { readonly machine: Machine }) {
     (controlButton.current ?? helpBar.current?.querySelector('button'))?.focus(),
   )
   const full = useFullScreen()
-  const [scale, setScale] = useState<Scale>('fit')
   const [isTyping, setTyping] = useState(false)
   const holder = holderOf(state, session)
   const drives = holder.is === 'you'
@@ -87,11 +85,6 @@ export function ScreenView({ machine }: { readonly machine: Machine }) {
         <ScreenTools
           drives={drives}
           screen={screen}
-          scale={scale}
-          onScale={(next) => {
-            setScale(next)
-            screen?.setScale(next)
-          }}
           isTyping={isTyping}
           onTyping={() => setTyping(!isTyping)}
           full={full}
