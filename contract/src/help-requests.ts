@@ -30,7 +30,7 @@ export const privateReasons: readonly HelpReason[] = ['login', 'two_factor']
 export const HelpPerson = z
   .object({
     type: z.enum(['user', 'api_key', 'guest']),
-    id: z.string().describe('Of a guest: the id of the help request.'),
+    id: z.string().describe('The id of a guest is that of the help request.'),
     name: z.string(),
   })
   .meta({ id: 'HelpPerson' })
@@ -59,7 +59,7 @@ export const HelpBrief = z
       .boolean()
       .describe('False if the machine did not answer at the begin or at the end.'),
   })
-  .meta({ id: 'HelpBrief', description: 'What changed on the machine while the person had it.' })
+  .meta({ id: 'HelpBrief', description: 'The changes on the machine while the person had it.' })
 export type HelpBrief = z.infer<typeof HelpBrief>
 
 export const HelpOutcome = z.enum(['done', 'declined']).meta({ id: 'HelpOutcome' })
@@ -79,7 +79,7 @@ export const HelpRequest = z
       .describe('While it is active, nobody else can look at the screen or read the clipboard.'),
     assignee: z.object({ id: UserId, name: z.string() }).nullable(),
     requested_by: HelpPerson,
-    taken_by: HelpPerson.nullable().describe('Who has it, or had it last.'),
+    taken_by: HelpPerson.nullable().describe('The person who has it, or had it last.'),
     session_id: SessionId.nullable().describe('The session of the person while it is active.'),
     answer: z
       .object({
@@ -106,7 +106,7 @@ export type HelpRequest = z.infer<typeof HelpRequest>
 
 export const CreateHelpRequest = z.strictObject({
   reason: HelpReason,
-  message: text(2000, 1).describe('What the person is to do. Plain text.'),
+  message: text(2000, 1).describe('The task of the person. Plain text.'),
   choices: z.array(text(100, 1)).min(2).max(10).optional().describe('Answers to choose from.'),
   assignee: UserId.optional().describe('A member, who gets a mail.'),
   expires_in_seconds: z.int().min(60).max(86_400).default(3600),
@@ -171,7 +171,7 @@ export const helpRequests = {
       state: z
         .union([HelpState, z.array(HelpState).max(6)])
         .optional()
-        .describe('Of this state, or of these: state=open&state=active.'),
+        .describe('The states to list: state=open&state=active.'),
     }),
     status: 200,
     response: pageOf(HelpRequest),

@@ -22,9 +22,9 @@ export type HelpResult = {
   readonly outcome: 'done' | 'declined' | 'cancelled' | 'expired'
   readonly text: string | null
   readonly choice: string | null
-  /** Who answered. */
+  /** The person who answered. */
   readonly by: HelpPerson | null
-  /** What changed on the machine, if a person had it and answered. */
+  /** The changes on the machine, if a person had it and answered. */
   readonly brief: HelpBrief | null
   readonly request: HelpRequest
 }

@@ -35,7 +35,7 @@ export type Actor = Caller & {
 
 /** Somebody without an account who opened the takeover link of a help request. */
 export type Guest = {
-  /** Of the browser that spent the link. */
+  /** The id of the browser's access, which it got for the link. */
   readonly id: string
   readonly helpRequestId: HelpRequestId
   /** The name of the guest whose session it is. */

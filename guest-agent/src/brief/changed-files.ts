@@ -6,12 +6,12 @@ import { isIgnoredFile, isIgnoredFolder } from './ignored.ts'
 
 type ChangedFiles = Pick<GuestBrief, 'files' | 'has_more_files'>
 
-/** What a search may cost: the files may be many and deep, on a file system that does not answer. */
+/** The bounds of a search: the files may be many and deep, on a file system that does not answer. */
 type SearchLimits = {
   readonly timeMs: number
   readonly entries: number
   readonly depth: number
-  /** Of the paths of folders that were found and not read yet, in bytes. */
+  /** The length of the paths of folders that were found and not read yet, in bytes. */
   readonly pathBytes: number
 }
 

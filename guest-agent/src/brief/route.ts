@@ -7,7 +7,7 @@ import type { Users } from '../system/users.ts'
 import { FileSearch } from './changed-files.ts'
 import { readWindows } from './windows.ts'
 
-/** What a caller compares with an earlier answer to tell what somebody did on the machine. */
+/** The state that a caller compares with an earlier one, to tell what somebody did on the machine. */
 export function briefRoute(
   desktop: Desktop,
   { agentUser }: Pick<Config, 'agentUser'>,

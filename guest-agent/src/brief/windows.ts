@@ -11,8 +11,8 @@ const [titleLength, programLength] = [256, 128]
 const propertyWords = 256
 
 /**
- * The windows that programs have opened, in their order. Of more than 200 the newest. Programs choose what their
- * windows are called, so titles and programs are cut.
+ * The windows that programs have opened, in their order: the newest 200. Programs choose what their windows are
+ * called, so titles and programs are cut.
  */
 export async function readWindows(session: XSession): Promise<Window[]> {
   const ids = await findWindows(session)
@@ -20,7 +20,7 @@ export async function readWindows(session: XSession): Promise<Window[]> {
   return (await Promise.all(windows)).filter((window) => window !== undefined)
 }
 
-/** As the window manager lists them; without one, those that are shown. */
+/** Windows as the window manager lists them; without one, the windows that are shown. */
 async function findWindows(session: XSession): Promise<number[]> {
   const { x, root, atoms } = session
   const managed = await readWords(session, root, atoms._NET_CLIENT_LIST)

@@ -3,7 +3,7 @@ import type { SessionId } from '@computer/contract'
 import { AgentError } from '../errors.ts'
 
 /**
- * Who may look at the screen and read the clipboard. While a holding is private, its session alone may. Once the
+ * Decides who may look at the screen and read the clipboard. While a holding is private, its session alone may. Once the
  * fence of the holding has been answered, no other look can bring anything from it:
  *
  * - `begin` ends the looks of others that are under way, in the same turn;

@@ -520,7 +520,7 @@ export interface GuestHelp {
   expiresAt: string
 }
 
-/** What changed on the machine while the person had it. */
+/** The changes on the machine while the person had it. */
 export interface HelpBrief {
   windowsOpened: {
     title: string
@@ -555,7 +555,7 @@ export type HelpOutcome = 'done' | 'declined'
 export interface HelpPerson {
   type: 'user' | 'api_key' | 'guest'
 
-  /** Of a guest: the id of the help request. */
+  /** The id of a guest is that of the help request. */
   id: string
   name: string
 }
@@ -579,7 +579,7 @@ export interface HelpRequest {
   } | null
   requestedBy: HelpPerson
 
-  /** Who has it, or had it last. */
+  /** The person who has it, or had it last. */
   takenBy: HelpPerson | null
 
   /** The session of the person while it is active. */

@@ -1965,7 +1965,7 @@ export interface Routes {
       body: {
         reason: HelpReason
 
-        /** What the person is to do. Plain text. */
+        /** The task of the person. Plain text. */
         message: string
 
         /** Answers to choose from. */
@@ -1994,7 +1994,7 @@ export interface Routes {
         /** The next_cursor of the previous page. */
         cursor?: string | undefined
         machineId?: string | undefined
-        /** Of this state, or of these: state=open&state=active. */
+        /** The states to list: state=open&state=active. */
         state?: HelpState | HelpState[] | undefined
       }
     }

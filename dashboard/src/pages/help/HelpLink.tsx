@@ -42,7 +42,7 @@ export function HelpLink({
     >
       <div className="space-y-3">
         <p className="text-muted">
-          Whoever opens it first can take over this screen, and nothing else, until{' '}
+          The person who opens it first can take over this screen, and nothing else, until{' '}
           <Moment iso={help.expiresAt} />. A new link ends earlier ones, and the access of whoever
           came by them.
         </p>

@@ -8,7 +8,7 @@ import { QueryView } from '../../ui/QueryView.tsx'
 import { EarlierHelp } from './EarlierHelp.tsx'
 import { HelpCard } from './HelpCard.tsx'
 
-/** What agents ask people for: first what waits or is being done, then what has ended. */
+/** The help requests of agents: first those that wait or that somebody has, then those that have ended. */
 export function HelpPage() {
   const current = useInfiniteQuery(currentHelpQuery)
   const earlier = useInfiniteQuery(earlierHelpQuery)

@@ -1,7 +1,7 @@
 import type { HelpPerson, HelpReason, HelpState } from '@computer/sdk'
 import type { Tone } from '../../ui/Badge.tsx'
 
-/** What an agent needs a person for. A server may know more reasons. */
+/** The reason of a request, in words. A newer server may know more reasons. */
 export function reasonText(reason: string): string {
   return Object.hasOwn(reasonWords, reason) ? reasonWords[reason as HelpReason] : reason
 }
@@ -39,7 +39,7 @@ export function personKind({ type }: Pick<HelpPerson, 'type'>): string {
   return type === 'api_key' ? ' (API key)' : ''
 }
 
-/** What nobody else can see while the screen is private, and who still can. */
+/** The promise of a private screen, and its limit. */
 export const privateNote = 'Nobody else can see this screen now; programs inside the machine can.'
 
 /** The same, before the screen is taken. */

@@ -6,7 +6,7 @@ import { readMachine } from '../find-machine.ts'
 import { guestRef } from '../guests/calls.ts'
 
 /*
- * What a machine looked like before a person had it and when they hand it back. A machine that does not answer in time
+ * The state of a machine before a person had it and when they hand it back. A machine that does not answer in time
  * keeps nobody waiting: the brief is then incomplete.
  */
 

@@ -5,7 +5,7 @@ import type { HelpRow, Tx } from '../../db/database.ts'
 import { sendMail } from '../accounts/mails.ts'
 import { activityRow, insertActivity, type NewActivity } from '../activity/activity.ts'
 
-/* Who learns of a help request: readers of the activity log, receivers of webhooks, and one person by mail. */
+/* Notices about help requests: in the activity log, to receivers of webhooks, and by mail to one person. */
 
 type HelpActivity =
   | 'help.requested'

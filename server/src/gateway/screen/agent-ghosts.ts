@@ -43,7 +43,7 @@ export class AgentGhosts implements Disposable {
     void this.#follow()
   }
 
-  /** Those that acted last come last. */
+  /** The ghost that acted last comes last. */
   get shown(): readonly ScreenPointer[] {
     return [...this.#ghosts.values()].map(({ pointer }) => pointer)
   }

@@ -25,13 +25,13 @@ type Member = {
 }
 
 /**
- * What the clients of one hub see of each other's pointers. Changes within a slot are told together, to each client
- * that sees one. A client whose socket has no room is told the newest places once it has. The machine is told
- * nothing. Clients of another gateway process are in another hub, and are not seen.
+ * The pointers that the clients of one hub see of each other. Changes within a slot are sent together, to each client
+ * that sees one. A client whose socket has no room gets the newest places once it has. The machine gets nothing.
+ * Clients of another gateway process are in another hub, and are not seen.
  */
 export class Pointers implements Disposable {
   readonly #ghosts: { readonly shown: readonly ScreenPointer[] }
-  /** Those that pointed last come last. */
+  /** The client that pointed last comes last. */
   readonly #members = new Set<Member>()
   #slot: NodeJS.Timeout | undefined
   #hasChanged = false

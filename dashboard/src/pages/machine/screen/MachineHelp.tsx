@@ -20,7 +20,7 @@ export function MachineHelp({
   state: { helpId, busy },
   screen,
 }: {
-  /** Those of the machine that have not ended, newest first. */
+  /** The machine's requests that have not ended, newest first. */
   readonly current: readonly HelpRequest[]
   readonly state: Pick<ScreenState, 'helpId' | 'busy'>
   readonly screen: LiveScreen | undefined

@@ -14,7 +14,7 @@ export function PictureNotice({
 }: {
   readonly state: Pick<ScreenState, 'picture' | 'refusal'>
   readonly name: string
-  /** Who has the screen while it is private, if that is known. */
+  /** The name of the person who has the screen while it is private, if it is known. */
   readonly privateTo?: string | undefined
   /** The next step after a refusal. */
   readonly children?: ReactNode

@@ -33,7 +33,7 @@ export function TypeBar({
     setError(undefined)
     try {
       await (how === 'type' ? screen.type(text) : screen.paste(text))
-      // What was written meanwhile stays.
+      // Text that the person has changed meanwhile stays.
       setText((now) => (now === text ? '' : now))
     } catch (caught) {
       setError(caught)

@@ -1,6 +1,6 @@
 import type { Screen } from '@computer/sdk'
 
-/** What is used of the SDK's open screen. */
+/** The members of the SDK's open screen that the tap needs. */
 export type ScreenChannel = Pick<
   Screen,
   'onmessage' | 'onclose' | 'readyState' | 'send' | 'close' | 'point'
