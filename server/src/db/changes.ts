@@ -73,9 +73,15 @@ export class Changes implements AsyncDisposable {
         for (const listener of listeners) listener(id)
       }
     })
-    await client.connect()
-    for (const topic of topics) await client.query(`listen ${topic}`)
-    this.#client = client
+    try {
+      await client.connect()
+      for (const topic of topics) await client.query(`listen ${topic}`)
+    } catch (error) {
+      await client.end().catch(() => {})
+      throw error
+    }
+    if (this.#closed) await client.end()
+    else this.#client = client
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -114,7 +120,7 @@ export class Changes implements AsyncDisposable {
     )
     const attempt = () => {
       this.listen().catch(() => {
-        this.#retry = setTimeout(attempt, 1000)
+        if (!this.#closed) this.#retry = setTimeout(attempt, 1000)
       })
     }
     attempt()
