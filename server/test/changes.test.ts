@@ -8,11 +8,15 @@ import { eventually } from './settled.ts'
 
 /* Notifications between processes, while connections to the database come and go. */
 
-test('notifications arrive again after the connection was lost', async (t) => {
+test('notifications arrive again after the connection was lost, and an attempt to reconnect failed', async (t) => {
   const { changes, way, server } = await startListening(t)
   const seen: string[] = []
   changes.subscribe((id) => seen.push(id))
+  way.hold()
   way.cut()
+  const failing = await way.next()
+  way.release()
+  failing.destroy()
   await eventually(async () => {
     server.app.changes.publish('one')
     return seen.includes('one') || undefined
@@ -93,6 +97,9 @@ async function openWay(t: TestContext, database: URL) {
     /** From now on connections wait for the test. */
     hold() {
       isHeld = true
+    },
+    release() {
+      isHeld = false
     },
     next: () => arrived.promise,
   }

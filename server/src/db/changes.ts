@@ -77,7 +77,8 @@ export class Changes implements AsyncDisposable {
       await client.connect()
       for (const topic of topics) await client.query(`listen ${topic}`)
     } catch (error) {
-      await client.end().catch(() => {})
+      // A database that does not answer may not close the connection either, and the next attempt must not wait for it.
+      client.end().catch(() => {})
       throw error
     }
     if (this.#closed) await client.end()
