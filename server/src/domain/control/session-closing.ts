@@ -10,6 +10,7 @@ import { recordClosed } from './session-sockets.ts'
 import { abandonedAfter, getSession, requireOpener, type SessionWithState } from './sessions.ts'
 
 type ClosingApp = Pick<App, 'db' | 'guests' | 'changes' | 'log'>
+type OpenSession = { readonly id: SessionId; readonly machineId: MachineId }
 
 /**
  * Closes a session for ever and releases its lease. Repeating it changes nothing. Callers with
@@ -39,7 +40,7 @@ export async function closeSession(
  */
 export async function endSession(
   tx: Tx,
-  { id, machineId }: { readonly id: SessionId; readonly machineId: MachineId },
+  { id, machineId }: OpenSession,
   message?: string,
 ): Promise<Lease | null> {
   const lease = await clearHolder(tx, machineId, id, message)
@@ -56,7 +57,7 @@ export async function closeAbandonedSessions(app: ClosingApp): Promise<void> {
     .where('last_active_at', '<', sql<Date>`now() - ${abandonedAfter}`)
     .limit(100)
     .execute()
-  for (const session of abandoned) await closeWithoutActor(app, session, 'idle for 24 hours')
+  await closeWithoutActor(app, abandoned, 'idle for 24 hours')
 }
 
 /**
@@ -72,9 +73,7 @@ export async function closeRevokedSessions(app: ClosingApp): Promise<void> {
       .where((eb) => eb.not(eb.or([eb.exists(memberWhoOpened), eb.exists(keyThatOpened)])))
       .limit(batch)
       .execute()
-    // Concurrently, because an agent may be silent on purpose.
-    const message = 'its opener has lost access'
-    await Promise.all(revoked.map((session) => closeWithoutActor(app, session, message)))
+    await closeWithoutActor(app, revoked, 'its opener has lost access')
     found = revoked.length
   }
 }
@@ -97,12 +96,16 @@ const keyThatOpened = sql`(
 
 async function closeWithoutActor(
   app: ClosingApp,
-  session: { readonly id: SessionId; readonly machineId: MachineId },
+  sessions: readonly OpenSession[],
   message: string,
 ): Promise<void> {
-  const released = await app.db
-    .transaction()
-    .execute(async (tx) => endSession(tx, session, message))
-  app.changes.publish(session.machineId)
-  if (released) await pushReleasedFence(app, session.machineId)
+  const close = async (session: OpenSession) => {
+    const released = await app.db
+      .transaction()
+      .execute(async (tx) => endSession(tx, session, message))
+    app.changes.publish(session.machineId)
+    if (released) await pushReleasedFence(app, session.machineId)
+  }
+  // Concurrently, because an agent may be silent on purpose.
+  await Promise.all(sessions.map(close))
 }
