@@ -5,6 +5,8 @@ import type { Page } from 'playwright-core'
 import type { Lifetime } from '../../server/test/harness.ts'
 
 const refused = 'Failed to load resource: the server responded with a status of'
+/** The server may close a session, or the person hand back, while the page opens its connection with it. */
+const sessionGone = /WebSocket connection to .*[?&]session_id=.* Unexpected response code: 412$/
 
 /**
  * Fails the test if the page breaks its security policy, asks another host or logs an error. A test that fails leaves
@@ -23,7 +25,7 @@ export function watchPage(t: Lifetime, page: Page, url: string, expected?: RegEx
   }
   page.on('console', (message) => {
     // The browser writes every answer of 400 and above to the console; the pages show them.
-    if (message.text().startsWith(refused)) return
+    if (message.text().startsWith(refused) || sessionGone.test(message.text())) return
     if (message.type() === 'error' || message.type() === 'warning')
       note(`console: ${message.text()}`)
   })
