@@ -4,9 +4,14 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Lifetime } from '../../server/test/harness.ts'
 
-const refused = 'Failed to load resource: the server responded with a status of'
-/** The server may close a session, or the person hand back, while the page opens its connection with it. */
-const sessionGone = /WebSocket connection to .*[?&]session_id=.* Unexpected response code: 412$/
+/**
+ * The browser writes every refused answer and handshake to its console; the pages show them. A page may also open a
+ * connection in the moment in which the server closes its session or makes the screen private, and go on with another.
+ */
+const refused = [
+  /^Failed to load resource: the server responded with a status of/,
+  /^WebSocket connection to .* failed: Error during WebSocket handshake: Unexpected response code: 4\d\d$/,
+]
 
 /**
  * Fails the test if the page breaks its security policy, asks another host or logs an error. A test that fails leaves
@@ -24,8 +29,7 @@ export function watchPage(t: Lifetime, page: Page, url: string, expected?: RegEx
     if (!expected?.test(fault)) faults.push(fault)
   }
   page.on('console', (message) => {
-    // The browser writes every answer of 400 and above to the console; the pages show them.
-    if (message.text().startsWith(refused) || sessionGone.test(message.text())) return
+    if (refused.some((pattern) => pattern.test(message.text()))) return
     if (message.type() === 'error' || message.type() === 'warning')
       note(`console: ${message.text()}`)
   })
