@@ -5,12 +5,13 @@ import type { Page } from 'playwright-core'
 import type { Lifetime } from '../../server/test/harness.ts'
 
 /**
- * The browser writes every refused answer and handshake to its console; the pages show them. A page may also open a
- * connection in the moment in which the server closes its session or makes the screen private, and go on with another.
+ * The browser writes every refused answer to its console; the pages show them. It also writes that a connection was
+ * refused for a session that has just been closed (412), or for a screen that has just become private (409): the page
+ * goes on with another.
  */
 const refused = [
   /^Failed to load resource: the server responded with a status of/,
-  /^WebSocket connection to .* failed: Error during WebSocket handshake: Unexpected response code: 4\d\d$/,
+  /^WebSocket connection to .* failed: Error during WebSocket handshake: Unexpected response code: (409|412)$/,
 ]
 
 /**

@@ -174,7 +174,8 @@ test('a terminal as root is chosen from the menu', async (t) => {
 
 test('closing the shown terminal shows its neighbour, and the address of a closed one says that it has ended', async (t) => {
   const { id } = await createMachine(dashboard, 'closes')
-  const terminals = await openTerminals(t, dashboard, id)
+  const errors = /WebSocket handshake: Unexpected response code: 404/
+  const terminals = await openTerminals(t, dashboard, id, { expectedErrors: errors })
   const { page, tabs } = terminals
   const first = await terminals.open()
   const second = await terminals.open()
