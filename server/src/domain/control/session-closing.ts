@@ -55,7 +55,7 @@ export async function closeAbandonedSessions(app: ClosingApp): Promise<void> {
     .select(['id', 'machine_id as machineId'])
     .where('closed_at', 'is', null)
     .where('last_active_at', '<', sql<Date>`now() - ${abandonedAfter}`)
-    .limit(100)
+    .limit(batch)
     .execute()
   await closeWithoutActor(app, abandoned, 'idle for 24 hours')
 }
