@@ -45,7 +45,7 @@ test('a start works out nothing anew that is in the image', async () => {
   const written = await run('ls .config/xfce4/xfconf/xfce-perchannel-xml')
   assert.doesNotMatch(written, /xfwm4|shortcuts/)
   for (const program of ['xfce4-panel', 'xfdesktop'])
-    assert.match(await run(`cat /proc/$(pgrep -x ${program})/maps`), /computer\/desktop\.so/)
+    assert.match(await run(`cat /proc/$(pgrep -xo ${program})/maps`), /computer\/desktop\.so/)
 })
 
 test('the visuals that the display is given are those that GTK finds', async () => {
@@ -69,7 +69,8 @@ test('the visuals that the display is given are those that GTK finds', async () 
 test('programs that the panel starts do not load what it loads', async () => {
   await machine.mouse.click(108, 780)
   await eventually('the terminal runs', () => succeeds(['pgrep', '-x', 'xfce4-terminal']))
-  const environment = await run('tr "\\0" "\\n" </proc/$(pgrep -x xfce4-terminal)/environ')
+  // Until its shell runs, two processes bear the terminal's name.
+  const environment = await run('tr "\\0" "\\n" </proc/$(pgrep -xo xfce4-terminal)/environ')
   assert.doesNotMatch(environment, /LD_PRELOAD/)
   assert.match(environment, /^XDG_CURRENT_DESKTOP=XFCE$/m)
   await run(['pkill', '-x', 'xfce4-terminal'])
