@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -6,8 +7,10 @@ import { text } from 'node:stream/consumers'
 import { after, test, type TestContext } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { ApiError } from '../src/errors.ts'
 import { createHttp } from '../src/http/server.ts'
 import { goodPassword } from './browser.ts'
+import { until } from './fake-machine.ts'
 import { startTestServer } from './harness.ts'
 import { answerOf, disconnect, head, open, parseAnswer, refused, write } from './raw-client.ts'
 
@@ -156,6 +159,24 @@ test('an upload may wait for a slow reader', async (t) => {
     headers: type,
   })
   assert.deepEqual(await answer.json(), { size: 4 * mib })
+})
+
+test('nothing is kept of an upload that is refused after it has arrived', async (t) => {
+  const http = createHttp(server.app)
+  t.after(() => http.close())
+  let upload: FastifyRequest | undefined
+  http.post('/refuse', async (request) => {
+    upload = request
+    while (!request.raw.complete) await delay(1)
+    throw new ApiError('precondition_failed', 'the folder is a file')
+  })
+  const address = await http.listen({ host: '127.0.0.1', port: 0 })
+  const type = { 'content-type': 'application/octet-stream' }
+  // More than the buffers of its reader hold, so that the request has a rest.
+  const body = Buffer.alloc(160 * 1024, 'a')
+  const answer = await fetch(`${address}/refuse`, { method: 'POST', body, headers: type })
+  assert.equal(answer.status, 412)
+  await until(() => upload!.raw.readableEnded)
 })
 
 test('a sign-in of 7.9 MB of unknown fields is refused with a small answer', async (t) => {
