@@ -167,12 +167,12 @@ test('nothing is kept of an upload that is refused after it has arrived', async 
   let upload: FastifyRequest | undefined
   http.post('/refuse', async (request) => {
     upload = request
-    while (!request.raw.complete) await delay(1)
+    await until(() => request.raw.complete)
     throw new ApiError('precondition_failed', 'the folder is a file')
   })
   const address = await http.listen({ host: '127.0.0.1', port: 0 })
   const type = { 'content-type': 'application/octet-stream' }
-  // More than the buffers of its reader hold, so that the request has a rest.
+  // The body is larger than the buffers of its reader, so that the request has a rest.
   const body = Buffer.alloc(160 * 1024, 'a')
   const answer = await fetch(`${address}/refuse`, { method: 'POST', body, headers: type })
   assert.equal(answer.status, 412)

@@ -69,10 +69,10 @@ export function addBodyParsers(http: FastifyInstance, { timing }: Pick<App, 'tim
 
 function discardRest(request: IncomingMessage, timeoutMs: number): void {
   const { socket, complete } = request
-  // What has arrived may still be buffered, with a reader that will never take it.
+  // Bytes that have arrived may still be buffered, for a reader that will never take them.
   request.unpipe()
   request.resume()
-  // Undefined for injected requests of tests.
+  // Injected requests of tests have no such property.
   if (complete !== false) return
   const timer = setTimeout(() => {
     if (!request.complete) socket.destroy()
