@@ -77,6 +77,15 @@ describe('root of a machine attacks the network', () => {
     }
   })
 
+  test('the addresses of other hosts are closed while they are hosts', async () => {
+    const { victim, driver } = attacked
+    await driver.closeAddresses([documentation])
+    assert.notEqual(await connect(victim, documentation, 80), 'open')
+    assert.equal(await connect(victim, internet, 80), 'open')
+    await driver.closeAddresses([])
+    assert.equal(await connect(victim, documentation, 80), 'open')
+  })
+
   test('the name server tells nothing about its host', async (t) => {
     const { victim, gateway, python } = attacked
     const [chaos, txt] = [3, 16]

@@ -136,5 +136,5 @@ async function start(driver: MachineDriver, spec: MachineSpec): Promise<MachineS
 }
 
 function refOf({ id, generation }: MachineSpec) {
-  return { id, generation, run: '1' }
+  return { id, generation, host: 'local', run: '1' }
 }

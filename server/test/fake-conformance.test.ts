@@ -2,10 +2,14 @@ import type { Duplex } from 'node:stream'
 import { createFakeEngine } from './fake-engine/engine.ts'
 import { GuestChannel } from '../src/guest/channel.ts'
 import { describeMachineDriver } from './conformance/machine-driver.ts'
+import { describeTransfers } from './conformance/transfers.ts'
 import type { DriverHarness } from './conformance/suite.ts'
 import { machineSpec, testImageId } from './fake-machine.ts'
 
-describeMachineDriver('the fake engine', async (): Promise<DriverHarness> => {
+describeMachineDriver('the fake engine', makeHarness)
+describeTransfers('the fake engine', makeHarness)
+
+async function makeHarness(): Promise<DriverHarness> {
   const engine = createFakeEngine()
   const { controls } = engine
   const driver = engine.driver()
@@ -51,4 +55,4 @@ describeMachineDriver('the fake engine', async (): Promise<DriverHarness> => {
       await engine[Symbol.asyncDispose]()
     },
   }
-})
+}

@@ -143,7 +143,7 @@ test('a guest whose boot is held does not respond until it is released', async (
   engine.controls.setDesktopUpAtBoot(false)
   await driver.create(machineSpec(1))
   await driver.start(machineSpec(1))
-  const ref = { ...machineSpec(1), run: 'first' }
+  const ref = { ...machineSpec(1), host: 'local', run: 'first' }
   await assert.rejects(guests.health(ref), { name: 'GuestUnavailable', sent: false })
   await boot.reached
   boot.release()
@@ -222,7 +222,7 @@ test('machines see neither each other nor the host', async (t) => {
   const { driver, engine, guests, ref } = await running(t)
   await driver.create(machineSpec(2))
   await driver.start(machineSpec(2))
-  const other = { ...machineSpec(2), run: 'first' }
+  const other = { ...machineSpec(2), host: 'local', run: 'first' }
   const script =
     'echo mine > /home/agent/mine; echo > /usr/mine; hostname mine; set -- /proc/[0-9]*; echo $#'
   const command = ['sh', '-c', script]
@@ -262,5 +262,5 @@ async function running(t: TestContext) {
   await all.driver.create(machineSpec(1))
   await all.driver.start(machineSpec(1))
   const { id, generation } = machineSpec(1)
-  return { ...all, ref: { id, generation, run: 'first' } }
+  return { ...all, ref: { id, generation, host: 'local', run: 'first' } }
 }

@@ -48,7 +48,8 @@ test('links that a daemon left when it died during a stop are swept with their f
   await driver.addImage(engine.imageId, engine.imageFiles)
   const spec = engine.makeSpec()
   await driver.create(spec)
-  const [stopped, other, peer, otherPeer] = [linkName(), linkName(), linkName(), linkName()]
+  const [stopped, deleted, other] = [linkName(), linkName(), linkName()]
+  const [peer, deletedPeer, otherPeer] = [linkName(), linkName(), linkName()]
   const addFilter = (name: string, link: string, linkPeer: string) => {
     execFileSync('ip', ['link', 'add', link, 'type', 'veth', 'peer', 'name', linkPeer])
     execFileSync('ip', ['link', 'set', link, 'up'])
@@ -59,16 +60,23 @@ add rule bridge incus ${chain} iifname "${link}" ether saddr 10:66:6a:48:82:1d d
     execFileSync('nft', ['-f', '-'], { input: rules })
     return chain
   }
-  // The other may be starting, in an engine of its own on this host.
   const swept = addFilter(nameOf(spec), stopped, peer)
+  // The engine has a folder of each machine that it ran.
+  const name = nameOf({ id, generation: 2 })
+  const folder = join(engine.engineDir, 'logs', `sweeping_${name}`)
+  mkdirSync(folder, { recursive: true })
+  const sweptToo = addFilter(name, deleted, deletedPeer)
+  // The other may be starting, in an engine of its own on this host.
   const kept = addFilter(nameOf({ id, generation: 1 }), other, otherPeer)
   try {
     await driver.sweep()
     const links = execFileSync('ip', ['-br', 'link'], { encoding: 'utf8' })
     const filters = execFileSync('nft', ['list', 'table', 'bridge', 'incus'], { encoding: 'utf8' })
-    assert.deepEqual([links.includes(stopped), links.includes(peer)], [false, false])
+    for (const link of [stopped, peer, deleted, deletedPeer]) assert.ok(!links.includes(link))
+    assert.ok(!existsSync(folder))
     assert.deepEqual([links.includes(other), links.includes(otherPeer)], [true, true])
-    assert.deepEqual([filters.includes(swept), filters.includes(kept)], [false, true])
+    const found = [swept, sweptToo, kept].map((chain) => filters.includes(chain))
+    assert.deepEqual(found, [false, false, true])
   } finally {
     execFileSync('ip', ['link', 'delete', other])
     execFileSync('nft', ['delete', 'chain', 'bridge', 'incus', kept])

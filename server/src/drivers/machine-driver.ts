@@ -1,5 +1,5 @@
 import type { CaptureId, ImageId, MachineId } from '@computer/contract'
-import type { Duplex } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 
 /**
  * The engine that runs machines. Implemented by incus/ and by server/test/fake-engine, both held to
@@ -11,6 +11,11 @@ import type { Duplex } from 'node:stream'
 export interface MachineDriver extends AsyncDisposable {
   /** Resolves when the engine answers and its pool, network and project are configured. */
   prepare(): Promise<void>
+  /**
+   * Closes these IPv4 addresses to machines, as private addresses and those of the engine's own host are. Replaces those
+   * of an earlier call.
+   */
+  closeAddresses(addresses: readonly string[]): Promise<void>
   /** A cheap check that the engine answers and can run machines. */
   ping(): Promise<void>
 
@@ -18,6 +23,8 @@ export interface MachineDriver extends AsyncDisposable {
   hasImage(id: ImageId): Promise<boolean>
   /** Adds an image and unpacks it once, so that no create has to. */
   addImage(id: ImageId, files: ImageFiles): Promise<void>
+  /** The files of an image that was added, for the engine of another host. */
+  readImage(id: ImageId, file: ImageFile): Promise<Readable>
 
   /**
    * Makes the machine's disk from its image or from a capture, and leaves the machine stopped. A disk
@@ -40,6 +47,13 @@ export interface MachineDriver extends AsyncDisposable {
   capture(ref: MachineRef, id: CaptureId): Promise<CaptureSize>
   /** Removes a capture. Disks made from it stay. */
   removeCapture(id: CaptureId): Promise<void>
+  /**
+   * Streams a capture for the engine of another host: what differs from the base, which the other engine has. The
+   * stream fails if it cannot be read to its end.
+   */
+  sendCapture(id: CaptureId, transfer: Transfer): Promise<Readable>
+  /** Makes the capture from such a stream. One that breaks off leaves nothing. Does nothing if the capture exists. */
+  receiveCapture(id: CaptureId, transfer: Transfer, stream: Readable): Promise<void>
   /** Every capture in our engine project, including incomplete ones and those without a row. */
   listCaptures(): Promise<readonly EngineCapture[]>
   /** Freezes a running machine until `wake`, `thaw`, `start` or a capture ends it, or it is stopped. */
@@ -89,6 +103,13 @@ export type HostMemory = { readonly totalBytes: number; readonly availableBytes:
 /** A machine and the generation of its disk. A restore makes the next generation. */
 export type MachineRef = { readonly id: MachineId; readonly generation: number }
 
+export type Transfer = {
+  /** The image that the capture derives from. */
+  readonly imageId: ImageId
+  /** Another capture of the same machine, or null for the image. */
+  readonly base: CaptureId | null
+}
+
 export type EngineCapture = { readonly id: CaptureId; readonly createdAt: Date }
 /** The data on the captured disk that the machine itself wrote. */
 export type CaptureSize = { readonly writtenBytes: number }
@@ -104,6 +125,8 @@ export type MachineSpec = MachineRef & {
   readonly uidBase: number
 }
 
+export const imageFileNames = ['metadata', 'rootfs'] as const
+export type ImageFile = (typeof imageFileNames)[number]
 export type ImageFiles = { readonly metadataPath: string; readonly rootfsPath: string }
 
 export type EngineState = 'running' | 'stopped' | 'absent'

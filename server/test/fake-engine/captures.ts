@@ -34,6 +34,11 @@ export class FakeCaptures {
     return size
   }
 
+  /** Made from the stream of another engine. */
+  add(id: CaptureId, disk: CapturedDisk): void {
+    this.#captures.set(id, { createdAt: this.#now(), disk, size: { writtenBytes: 0 } })
+  }
+
   leaveIncomplete(id: CaptureId): void {
     this.#captures.set(id, { createdAt: this.#now(), disk: null, size: null })
   }

@@ -33,9 +33,13 @@ export class FakeDisk {
   readonly #base: ReadonlyMap<bigint, bigint>
   #exists = true
 
-  constructor(source?: FakeDisk) {
+  /** Filled from another disk, or from the `archive` of one. */
+  constructor(source?: FakeDisk | Buffer) {
     this.rootPath = join(disksFolder(), randomBytes(6).toString('hex'))
-    if (source) execFileSync('cp', ['-a', source.rootPath, this.rootPath])
+    if (Buffer.isBuffer(source)) {
+      mkdirSync(this.rootPath)
+      execFileSync('tar', ['-x', '-C', this.rootPath], { input: source })
+    } else if (source) execFileSync('cp', ['-a', source.rootPath, this.rootPath])
     else fill(this.rootPath)
     this.#base = new Map(filesIn(this.rootPath).map(({ ino, ctimeNs }) => [ino, ctimeNs]))
   }
@@ -57,6 +61,10 @@ export class FakeDisk {
     const image = Object.values(files).reduce((sum, text) => sum + Buffer.byteLength(text), 0)
     const all = filesIn(this.rootPath).reduce((sum, { size }) => sum + Number(size), 0)
     return Math.max(0, all - image)
+  }
+
+  archive(): Buffer {
+    return execFileSync('tar', ['-c', '-C', this.rootPath, '.'], { maxBuffer: 2 ** 30 })
   }
 
   /** Writes as root. Relative paths start at the agent user's home, as for `read` and `remove`. */

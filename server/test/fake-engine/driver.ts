@@ -1,4 +1,6 @@
 import type { CaptureId } from '@computer/contract'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import {
   DriverError,
   ImageMissing,
@@ -7,16 +9,25 @@ import {
   type MachineDriver,
   type MachineRef,
   type MachineSpec,
+  type Transfer,
 } from '../../src/drivers/machine-driver.ts'
+import { FakeDisk } from './disk.ts'
 import type { FakeStore } from './store.ts'
 
 export function createFakeDriver(store: FakeStore): MachineDriver {
   const { faults } = store
   return {
     prepare: () => faults.run('prepare', () => {}),
+    closeAddresses: (addresses) =>
+      faults.run('closeAddresses', () => void (store.closedAddresses = addresses)),
     ping: () => faults.run('ping', () => {}),
     hasImage: (id) => faults.run('hasImage', () => store.images.has(id)),
     addImage: (id) => faults.run('addImage', () => void store.images.add(id)),
+    readImage: (id, file) =>
+      faults.run('readImage', () => {
+        if (!store.images.has(id)) throw new ImageMissing(id)
+        return Readable.from([Buffer.from(`${file} of ${id}`)])
+      }),
     create: (spec) => faults.run('create', () => create(store, spec)),
     resize: (spec) => faults.run('resize', () => resize(store, spec)),
     start: (ref) =>
@@ -32,6 +43,9 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
     destroy: (ref) => faults.run('destroy', () => store.remove(ref)),
     capture: (ref, id) => faults.run('capture', () => capture(store, ref, id)),
     removeCapture: (id) => faults.run('removeCapture', () => store.captures.remove(id)),
+    sendCapture: (id, { base }) => faults.run('sendCapture', () => send(store, id, base)),
+    receiveCapture: (id, transfer, stream) =>
+      faults.run('receiveCapture', () => receive(store, id, transfer, stream)),
     listCaptures: () => faults.run('listCaptures', () => store.captures.list()),
     freeze: (ref) => faults.run('freeze', () => freeze(store, ref)),
     wake: (spec) => faults.run('wake', () => wake(store, spec)),
@@ -67,6 +81,27 @@ function capture(store: FakeStore, ref: MachineRef, id: CaptureId): CaptureSize 
   if (known) return known
   if (store.pool.freeBytes === 0) throw new PoolFull()
   return store.captures.take(id, disk, base)
+}
+
+/** The content of the disk. A disk as the image has it has none. */
+function send(store: FakeStore, id: CaptureId, base: CaptureId | null): Readable {
+  if (base !== null) store.captures.get(base)
+  const disk = store.captures.get(id)
+  return Readable.from(disk ? [disk.archive()] : [])
+}
+
+async function receive(
+  store: FakeStore,
+  id: CaptureId,
+  { imageId, base }: Transfer,
+  stream: Readable,
+): Promise<void> {
+  if (store.captures.sizeOf(id)) return void stream.destroy()
+  if (!store.images.has(imageId)) throw new ImageMissing(imageId)
+  if (base !== null) store.captures.get(base)
+  if (store.pool.freeBytes === 0) throw new PoolFull()
+  const archive = await buffer(stream)
+  store.captures.add(id, archive.length > 0 ? new FakeDisk(archive) : null)
 }
 
 function resize(store: FakeStore, spec: MachineSpec): void {

@@ -54,6 +54,8 @@ export type FakeControls = {
   loseCapture(id: CaptureId): void
   /** With 0, creation and capture fail with PoolFull. */
   setFreeBytes(bytes: number): void
+  /** The addresses that are closed to machines on request. */
+  closedAddresses(): readonly string[]
   /** The memory of the host that is available to programs. */
   setAvailableMemory(bytes: number): void
 }
@@ -86,6 +88,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         captures.leaveIncomplete(id)
       },
       loseCapture: (id) => captures.remove(id),
+      closedAddresses: () => store.closedAddresses,
       setFreeBytes: (bytes) => {
         store.pool.freeBytes = bytes
       },

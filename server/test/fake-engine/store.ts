@@ -42,6 +42,7 @@ export class FakeStore {
   readonly captures: FakeCaptures
   readonly pool = { totalBytes: 1024 ** 4, freeBytes: 1024 ** 4 }
   readonly memory = { totalBytes: 1024 ** 4, availableBytes: 1024 ** 4 }
+  closedAddresses: readonly string[] = []
   desktopUpAtBoot = true
   readonly #now: () => Date
   readonly #machines = new Map<string, FakeMachine>()

@@ -10,7 +10,7 @@ import { createDiskUsage } from './disks/usage.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { watchMachines } from './events.ts'
 import { freezeMachine, isFrozen, thawMachine } from './freezer.ts'
-import { importImage, isImageReady } from './images.ts'
+import { importImage, isImageReady, readImageFile } from './images.ts'
 import { captureNameOf, nameOf, refOf } from './instance.ts'
 import {
   machineAbsent,
@@ -27,8 +27,10 @@ import { readMemory, readMemoryFromEngine } from './memory.ts'
 import type { EngineConfig } from './engine-config.ts'
 import { checkPool, prepareEngine } from './prepare.ts'
 import { measureCapacity } from './disks/capacity.ts'
+import { closeAddresses } from './network.ts'
 import { storageName } from './disks/host-pool.ts'
 import { sweepEngine } from './sweep.ts'
+import { receiveCapture, sendCapture } from './transfer.ts'
 
 export type IncusOptions = { readonly access: EngineAccess } & Partial<EngineConfig> & {
     /** The host's folder with the guest agent. Without it machines get none. */
@@ -73,9 +75,11 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
       await prepareEngine(client, config)
       engine.invalidate()
     },
+    closeAddresses: (addresses) => closeAddresses(client, config, addresses),
     ping: () => checkPool(client, config.pool),
     hasImage: (id) => isImageReady(client, config.pool, id),
     addImage: (id, files) => importImage(client, config, id, files),
+    readImage: (id, file) => readImageFile(client, config, id, file),
     create: (spec) => createMachine(engine, spec),
     resize: (spec) => resizeMachine(engine, limits, spec),
     start: (ref) => startMachine(engine, ref),
@@ -83,6 +87,8 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     destroy: async (ref) => removeInstance(engine, nameOf(ref)),
     capture: (ref, id) => captureMachine(engine, ref, id),
     removeCapture: (id) => limits.removeCapture(captureNameOf(id)),
+    sendCapture: (id, transfer) => sendCapture(engine, id, transfer),
+    receiveCapture: (id, transfer, stream) => receiveCapture(engine, id, transfer, stream),
     listCaptures: () => listCaptures(engine),
     freeze: (ref) => explainAbsent(ref, freezeMachine(engine, ref)),
     wake: (spec) => wakeMachine(engine, limits, spec),

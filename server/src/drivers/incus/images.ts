@@ -1,8 +1,9 @@
 import type { ImageId } from '@computer/contract'
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
-import type { ImageFiles } from '../machine-driver.ts'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { fingerprintOf } from '../image-fingerprint.ts'
+import { ImageMissing, type ImageFile, type ImageFiles } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import type { EngineConfig } from './engine-config.ts'
 import { aliasOf } from './instance.ts'
@@ -41,6 +42,24 @@ export async function importImage(
   await client.change('PATCH', `/1.0/images/${fingerprint}`, {
     body: { properties: { ...properties, [unpackedIn(config.pool)]: 'true' } },
   })
+}
+
+/** The engine keeps the files that it was given, on its own host. */
+export async function readImageFile(
+  client: IncusClient,
+  { engineDir }: Pick<EngineConfig, 'engineDir'>,
+  id: ImageId,
+  file: ImageFile,
+): Promise<Readable> {
+  const fingerprint = await findImage(client, id)
+  if (fingerprint === undefined || engineDir === undefined) throw new ImageMissing(id)
+  const name = file === 'metadata' ? fingerprint : `${fingerprint}.rootfs`
+  try {
+    const handle = await open(join(engineDir, 'images', name))
+    return handle.createReadStream()
+  } catch (cause) {
+    throw new ImageMissing(id, { cause })
+  }
 }
 
 /** A seed is an instance that exists only while its image is being unpacked. */
@@ -82,15 +101,6 @@ async function upload(client: IncusClient, id: ImageId, files: ImageFiles): Prom
   const body = { name: aliasOf(id), target: fingerprint }
   await client.change('POST', '/1.0/images/aliases', { body })
   return fingerprint
-}
-
-/** The engine identifies an image by the digest of both files. */
-async function fingerprintOf(files: ImageFiles): Promise<string> {
-  const hash = createHash('sha256')
-  for (const path of [files.metadataPath, files.rootfsPath]) {
-    await pipeline(createReadStream(path), hash, { end: false })
-  }
-  return hash.digest('hex')
 }
 
 /** The engine unpacks an image for the first instance that is made from it. */

@@ -34,6 +34,11 @@ export function captureNameOf(id: CaptureId): string {
   return `cap-${rest}`
 }
 
+/** The name of a capture's instance until all of its disk is there. */
+export function receivedNameOf(id: CaptureId): string {
+  return `received-${captureNameOf(id)}`
+}
+
 export function captureIdOf(name: string): CaptureId | undefined {
   const rest = captureName.exec(name)?.[1]
   return rest === undefined ? undefined : `cap_${rest}`

@@ -1,7 +1,8 @@
 import { DriverError } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import { ensure, type EngineConfig } from './engine-config.ts'
-import { chooseSubnet, overlap, parseSubnet, readHostRoutes, type Subnet } from './subnet.ts'
+import { ensureGuestRules, rulesNameOf } from './guest-rules.ts'
+import { chooseSubnet, parseSubnet, readHostRoutes, type Subnet } from './subnet.ts'
 import { removeUnusedBridge } from './sweep-host.ts'
 
 /**
@@ -10,21 +11,12 @@ import { removeUnusedBridge } from './sweep-host.ts'
  * and DNS to the bridge before these rules. Resolves to the address of the gateway.
  */
 export async function ensureNetwork(client: IncusClient, config: EngineConfig): Promise<string> {
-  const acl = `${config.network}-guests`
   const host = await readHostNetworks(client)
-  const rules = guestRules(host.map((network) => network.address))
-  const path = `/1.0/network-acls/${acl}`
-  await ensure(client, path, '/1.0/network-acls', { name: acl, description: '', ...rules })
-  const current = await client.get<typeof rules & { description: string; config: object }>(path)
-  if (summary(current.egress) !== summary(rules.egress) || current.ingress.length > 0) {
-    await client.change('PUT', path, {
-      body: { ...rules, description: '', config: current.config },
-    })
-  }
+  await ensureGuestRules(client, config.network, addressesOf(host))
 
   const network = `/1.0/networks/${config.network}`
   const settings = {
-    'security.acls': acl,
+    'security.acls': rulesNameOf(config.network),
     'ipv6.address': 'none',
     'dns.mode': 'none',
     'raw.dnsmasq': dnsmasqOptions.join('\n'),
@@ -36,6 +28,16 @@ export async function ensureNetwork(client: IncusClient, config: EngineConfig): 
     await client.change('PATCH', network, { body: { config: settings } })
   }
   return bridge.config['ipv4.address']!.split('/')[0]!
+}
+
+/** Closes addresses of other hosts to the guests, and opens those that an earlier call closed. */
+export async function closeAddresses(
+  client: IncusClient,
+  { network }: Pick<EngineConfig, 'network'>,
+  addresses: readonly string[],
+): Promise<void> {
+  const host = await readHostNetworks(client)
+  await ensureGuestRules(client, network, [...addressesOf(host), ...addresses])
 }
 
 /**
@@ -86,48 +88,8 @@ async function ensureBridge(
 }
 
 type HostNetwork = { readonly address: string; readonly subnet: Subnet }
-type Rule = { readonly action: string; readonly state: string; readonly destination: string }
-
-/**
- * What is not on the internet: private use, loopback, link-local, carrier NAT, protocol assignments,
- * benchmarks, multicast, reserved (IANA's special-purpose registry). Metadata services of clouds are in
- * link-local, 192.0.0.0/24 (Oracle) and at 168.63.129.16 (Azure). Ranges for documentation stay open:
- * nothing of a cloud or a host is there, and closed networks use them for what stands for the internet.
- */
-const closedRanges = [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '168.63.129.16/32',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.88.99.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-]
-
-function guestRules(hostAddresses: readonly string[]) {
-  const ranges = closedRanges.map((range) => parseSubnet(range)!)
-  const outside = hostAddresses.filter((address) => {
-    const subnet = parseSubnet(`${address}/32`)!
-    return !ranges.some((range) => overlap(range, subnet))
-  })
-  const closed = [...closedRanges, ...outside.map((address) => `${address}/32`).sort()].join(',')
-  const egress: Rule[] = [
-    { action: 'reject', state: 'enabled', destination: closed },
-    { action: 'allow', state: 'enabled', destination: '0.0.0.0/0' },
-  ]
-  return { egress, ingress: [] as Rule[] }
-}
-
-function summary(rules: readonly Rule[]): string {
-  return JSON.stringify(
-    rules.map(({ action, state, destination }) => [action, state, destination]).sort(),
-  )
+function addressesOf(networks: readonly HostNetwork[]): readonly string[] {
+  return networks.map(({ address }) => address)
 }
 
 /** Every IPv4 address of the engine's host, including that of our bridge. */

@@ -10,17 +10,17 @@ const largestLogBytes = 8 * 2 ** 20
 
 /**
  * Removes link pairs that a start or a stop has left, both ends on the host and one of them down. The other is
- * on our bridge, or has been taken from it already; then the filters of a stopped machine name it. A start in
- * progress looks the same, so a pair is removed only if it looks so both before and after a moment without
- * any start in progress.
+ * on our bridge, or has been taken from it already; then the filters of a machine name it that is stopped or
+ * deleted. A start in progress looks the same, so a pair is removed only if it looks so both before and after a
+ * moment without any start in progress.
  */
 export async function sweepLinks(
   { network, project }: { readonly network: string; readonly project: string },
-  engine: { isBusy(): Promise<boolean>; listStopped(): Promise<ReadonlySet<string>> },
+  engine: { isBusy(): Promise<boolean>; listDown(): Promise<ReadonlySet<string>> },
 ): Promise<void> {
   const listLeaked = async () => {
-    const [stopped, filters] = await Promise.all([engine.listStopped(), listFilters(project)])
-    const owned = filters.filter(({ name }) => stopped.has(name)).map(({ link }) => link)
+    const [down, filters] = await Promise.all([engine.listDown(), listFilters(project)])
+    const owned = filters.filter(({ name }) => down.has(name)).map(({ link }) => link)
     return findLeaked(await listLinks(), network, new Set(owned))
   }
   const before = await listLeaked()
@@ -73,13 +73,14 @@ async function listFilters(project: string): Promise<readonly Filter[]> {
   })
 }
 
-/** Removes the two folders that the engine keeps of every instance that it ever ran. */
-export async function sweepFolders(
+type InstanceFolder = { readonly path: string; readonly name: string }
+
+/** The two folders that the engine keeps of every instance that it ever ran. */
+export async function listFolders(
   engineDir: string,
   project: string,
-  listNames: () => Promise<ReadonlySet<string>>,
-): Promise<void> {
-  const folders: { path: string; name: string }[] = []
+): Promise<readonly InstanceFolder[]> {
+  const folders: InstanceFolder[] = []
   for (const parent of ['logs', 'run']) {
     for (const entry of await readdir(join(engineDir, parent)).catch(() => [])) {
       if (!entry.startsWith(`${project}_`)) continue
@@ -88,11 +89,18 @@ export async function sweepFolders(
         folders.push({ path: join(engineDir, parent, entry), name })
     }
   }
-  if (folders.length === 0) return
-  // Listed after the folders, so that the folders of a new machine are not taken for leftovers.
-  const names = await listNames()
-  for (const { path, name } of folders) {
-    if (!names.has(name)) await rm(path, { recursive: true, force: true })
+  return folders
+}
+
+/** Removes the folders of deleted instances. Those of a machine with filters stay: they show that it was ours. */
+export async function sweepFolders(
+  project: string,
+  deleted: readonly InstanceFolder[],
+): Promise<void> {
+  if (deleted.length === 0) return
+  const filtered = new Set((await listFilters(project)).map(({ name }) => name))
+  for (const { path, name } of deleted) {
+    if (!filtered.has(name)) await rm(path, { recursive: true, force: true })
   }
 }
 

@@ -11,7 +11,8 @@ import {
   type Instances,
 } from './instances.ts'
 import { dropStaleQuotas } from './disks/quotas.ts'
-import { sweepFilters, sweepFolders, sweepLinks, trimLogs } from './sweep-host.ts'
+import { sweepTransfers } from './transfer.ts'
+import { listFolders, sweepFilters, sweepFolders, sweepLinks, trimLogs } from './sweep-host.ts'
 
 /** Removes what the engine leaves behind, on the host only if it runs a private engine. */
 export async function sweepEngine(engine: Engine): Promise<void> {
@@ -22,19 +23,28 @@ export async function sweepEngine(engine: Engine): Promise<void> {
     { network, project: engine.project },
     {
       isBusy: async () => (await runningOperations(engine)).length > 0,
-      listStopped: async () => {
+      async listDown() {
+        const deleted = await listDeleted(engine, engineDir)
         const stopped = (await listInstances(engine)).filter(({ status }) => status === 'Stopped')
-        return new Set(stopped.map(({ name }) => name))
+        return new Set([...stopped, ...deleted].map(({ name }) => name))
       },
     },
   )
   await sweepFilters(engine.project)
-  await sweepFolders(engineDir, engine.project, async () => {
-    return new Set((await listInstances(engine)).map(({ name }) => name))
-  })
+  await sweepFolders(engine.project, await listDeleted(engine, engineDir))
   await trimLogs(engineDir)
   const pool = await engine.openPool()
-  if (pool) await dropStaleQuotas(pool)
+  if (!pool) return
+  await dropStaleQuotas(pool)
+  await sweepTransfers(engine, pool)
+}
+
+/** The folders of instances that are no more. */
+async function listDeleted(engine: Engine, engineDir: string) {
+  // Before the instances, so that the folders of a new one are not taken for leftovers.
+  const folders = await listFolders(engineDir, engine.project)
+  const names = new Set((await listInstances(engine)).map(({ name }) => name))
+  return folders.filter(({ name }) => !names.has(name))
 }
 
 /** Removes instances without a disk, and seeds of imports that broke off. */

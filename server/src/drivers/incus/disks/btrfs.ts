@@ -90,6 +90,16 @@ export async function commit(folder: string): Promise<void> {
   await run('perl', [script, 'commit', folder])
 }
 
+/** Gives a subvolume the received UUID that the other end of a transfer finds it by. */
+export async function identify(folder: string, uuid: string): Promise<void> {
+  await run('perl', [script, 'identify', folder, uuid])
+}
+
+/** Read-only subvolumes can be sent. */
+export async function setProtected(folder: string, isProtected: boolean): Promise<void> {
+  await run('perl', [script, isProtected ? 'protect' : 'unprotect', folder])
+}
+
 const ownTree = 0
 const rootTree = 1
 const keyTypes = { extentData: 108, rootItem: 132, rootBackref: 144 }
