@@ -7,6 +7,7 @@ import type { MachineDriver } from './drivers/machine-driver.ts'
 import type { GuestClient } from './guest/client.ts'
 import type { PrincipalCache } from './http/principal-cache.ts'
 import type { PaymentProvider } from './payments/provider.ts'
+import type { Hosts } from './peers/hosts.ts'
 import type { Timing } from './timing.ts'
 
 /** The dependencies of a process, created in its main and passed down explicitly. */
@@ -20,8 +21,10 @@ export type App = {
   readonly principals: PrincipalCache
   /** The agents inside the machines. */
   readonly guests: GuestClient
-  /** Used by the worker. The API only measures disks, and reaches machines through `guests`. */
+  /** The engine of this host, used by its worker. */
   readonly driver: MachineDriver
+  /** The hosts of machines, as this process reaches them. */
+  readonly hosts: Hosts
   readonly payments: PaymentProvider
   readonly activity: ActivityRecorder
 }

@@ -42,8 +42,22 @@ export function illegalMove(from: MachineState, to: MachineState): ApiError {
   return conflict(`a machine cannot go from ${from} to ${to}`)
 }
 
-/** The call needs a running machine. It can be retried while the machine boots. */
-export function notRunning(state: MachineState): ApiError {
+/** The host of a machine does not answer, and what is asked would have to wait for it. */
+export function hostAway(): ApiError {
+  return new ApiError(
+    'compute_unavailable',
+    'the host of the machine does not answer; a machine that ran there starts again once it does',
+    { retryAfter: 10 },
+  )
+}
+
+/** The call needs a running machine. It can be retried while the machine boots, or while its host is away. */
+export function notRunning(machine: {
+  readonly state: MachineState
+  readonly awaits_host: boolean
+}): ApiError {
+  const { state, awaits_host: awaitsHost } = machine
+  if (awaitsHost) return hostAway()
   return state === 'creating' || state === 'starting'
     ? new ApiError('compute_unavailable', `the machine is ${state}; try again shortly`, {
         retryAfter: 1,

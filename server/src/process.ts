@@ -2,17 +2,21 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import pino, { type Logger } from 'pino'
 import type { App } from './app.ts'
+import { TtlCache } from './cache.ts'
 import { guestDir, readConfig, type Config } from './config.ts'
 import { Changes } from './db/changes.ts'
-import { openDatabase } from './db/database.ts'
+import { openDatabase, type Database } from './db/database.ts'
 import { ActivityRecorder } from './domain/activity/recorder.ts'
 import { createIncusDriver } from './drivers/incus/driver.ts'
 import type { MachineDriver } from './drivers/machine-driver.ts'
+import { findKnownHost } from './domain/hosts/hosts.ts'
+import { proveTo } from './domain/secrets/host-proofs.ts'
 import { createGuestClient } from './guest/client.ts'
 import { engineDirectory, engineSocketPath } from './host/engine.ts'
 import { configuredDatabaseUrl } from './host/postgres.ts'
 import { createPrincipalCache } from './http/principal-cache.ts'
 import { createPayments } from './payments/payments.ts'
+import { Hosts, type KnownHost } from './peers/hosts.ts'
 import { timing } from './timing.ts'
 import { traceDriver } from './trace/driver.ts'
 import { writeSpans } from './trace/lines.ts'
@@ -52,18 +56,31 @@ async function createApp(config: Config, log: Logger): Promise<App> {
   await changes.listen()
   const driver = traceDriver(await createDriver(config, log))
   const principals = createPrincipalCache(changes)
-  const guests = createGuestClient(driver)
+  const hosts = createHosts(config, db, driver)
+  const guests = createGuestClient(hosts)
   const payments = createPayments(config)
   const activity = new ActivityRecorder({ db, changes, log })
-  return { config, timing, db, changes, log, principals, driver, guests, payments, activity }
+  const services = { principals, driver, hosts, guests, payments, activity }
+  return { config, timing, db, changes, log, ...services }
 }
 
 async function closeApp(app: App): Promise<void> {
   await app.guests[Symbol.asyncDispose]()
+  app.hosts[Symbol.dispose]()
   await app.driver[Symbol.asyncDispose]()
   await app.activity[Symbol.asyncDispose]()
   await app.changes[Symbol.asyncDispose]()
   await app.db.destroy()
+}
+
+function createHosts(config: Config, db: Database, driver: MachineDriver): Hosts {
+  const known = new TtlCache<KnownHost | null>()
+  return new Hosts({
+    own: config.host,
+    driver,
+    findHost: (host) => known.get(host, () => findKnownHost(db, host)),
+    proofFor: (host) => proveTo(config.keyringPath, host),
+  })
 }
 
 export async function createDriver(config: Config, log: Logger): Promise<MachineDriver> {

@@ -19,6 +19,16 @@ export type Timing = {
   readonly enginePollMs: number
   /** The engine is checked this often for the default image. */
   readonly imagePollMs: number
+  /** The worker of a host gives a sign of life this often. */
+  readonly hostSeenMs: number
+  /** A host whose worker is silent for this long is unhealthy. */
+  readonly hostSilenceMs: number
+  /** What ran on a host whose worker is silent for this long is in error until the host is back. */
+  readonly hostGoneMs: number
+  /** A host looks this often whether its machines can go on to another one. */
+  readonly relocationPollMs: number
+  /** A relocation that failed is begun again after this long. */
+  readonly relocationRetryMs: number
   /** The engine is checked this often, and its host is unhealthy once it failed for this long. */
   readonly hostPollMs: number
   readonly hostPatienceMs: number
@@ -65,7 +75,12 @@ export const timing: Timing = {
   flushTimeoutMs: 5_000,
   enginePollMs: 1_000,
   imagePollMs: 5_000,
+  hostSeenMs: 2_000,
+  hostSilenceMs: 15_000,
+  hostGoneMs: 25_000,
   hostPollMs: 5_000,
+  relocationPollMs: 1_000,
+  relocationRetryMs: 30_000,
   hostPatienceMs: 15_000,
   sweepMs: 2_000,
   tickMs: 5_000,

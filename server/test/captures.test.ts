@@ -161,7 +161,7 @@ test('while the pool is full nothing new is started, and deletions work', async 
   full.engine.controls.setFreeBytes(2 ** 30)
   full.startWorker()
   await eventually(async () => {
-    const pool = await full.app.db.selectFrom('pool_status').selectAll().executeTakeFirst()
+    const pool = await full.app.db.selectFrom('hosts').selectAll().executeTakeFirst()
     return pool?.free_bytes === 2 ** 30 || undefined
   })
   for (const [path, body] of [

@@ -19,7 +19,7 @@ import { startTestServer } from './harness.ts'
 const rowsOfEach = 6
 const server = await startTestServer({ after }, { worker: false, plan: 'startup' })
 const db = openNestingDatabase()
-const app = { db, timing: server.app.timing }
+const app = { ...server.app, db }
 after(() => db.destroy())
 await insertDueRows()
 

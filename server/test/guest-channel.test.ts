@@ -15,7 +15,12 @@ import { GuestUnavailable } from '../src/guest/errors.ts'
 import { attachTerminal } from '../src/guest/terminals.ts'
 import { until } from './fake-machine.ts'
 
-const ref: GuestRef = { id: 'mch_00000000000000000000000001', generation: 1, run: 'first' }
+const ref: GuestRef = {
+  id: 'mch_00000000000000000000000001',
+  generation: 1,
+  host: 'local',
+  run: 'first',
+}
 const healthy = '{"version":"1","boot_id":"b","fence":null}'
 
 test('a call to an agent that never responds fails as not sent', async (t) => {

@@ -237,5 +237,10 @@ async function running(
   const spec = machineSpec(1)
   await driver.create(spec)
   await driver.start(spec)
-  return { engine, driver, guests, ref: { id: spec.id, generation: 1, run: 'first' } }
+  return {
+    engine,
+    driver,
+    guests,
+    ref: { id: spec.id, generation: 1, host: 'local', run: 'first' },
+  }
 }

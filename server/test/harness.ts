@@ -1,10 +1,6 @@
 import { ApiKeyScope, endpoints, type MachineId, type Role } from '@computer/contract'
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import pino from 'pino'
 import type { Actor } from '../src/actor.ts'
 import { createApi } from '../src/api/server.ts'
@@ -14,23 +10,27 @@ import { Changes } from '../src/db/changes.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { insertApiKey, findByKey } from '../src/domain/accounts/api-keys.ts'
 import { openAuthSession } from '../src/domain/accounts/auth-sessions.ts'
+import { findKnownHost } from '../src/domain/hosts/hosts.ts'
 import { openAccount } from '../src/domain/accounts/periods.ts'
 import { ActivityRecorder } from '../src/domain/activity/recorder.ts'
 import { ensureOwner } from '../src/domain/operator/bootstrap.ts'
 import { registerImage } from '../src/domain/disks/images.ts'
+import type { MachineDriver } from '../src/drivers/machine-driver.ts'
 import { createFakeEngine } from './fake-engine/engine.ts'
 import type { GuestChannelOptions } from '../src/guest/channels.ts'
 import { createGuestClient } from '../src/guest/client.ts'
 import { newId } from '../src/ids.ts'
-import { addKey } from '../src/domain/secrets/keyring-file.ts'
+import { proveTo } from '../src/domain/secrets/host-proofs.ts'
 import { createPrincipalCache } from '../src/http/principal-cache.ts'
 import { createPayments } from '../src/payments/payments.ts'
+import { Hosts } from '../src/peers/hosts.ts'
 import type { Timing } from '../src/timing.ts'
 import { runWorker } from '../src/worker/loop.ts'
 import { signUp } from './browser.ts'
 import { callWith, type Answer, type Call } from './call.ts'
 import { givePlan } from './plans.ts'
 import { startTestPostgres, type TestPostgres } from './postgres.ts'
+import { keyringPath, makeFolder, testImage } from './process-files.ts'
 import { ensureTemplate } from './template-database.ts'
 import { testTiming } from './timing.ts'
 
@@ -55,6 +55,8 @@ export async function startTestServer(
     readonly connections?: number
     /** Times that the test depends on. */
     readonly timing?: Partial<Timing>
+    /** Hosts beside that of the server, each with an engine and a worker of its own. */
+    readonly otherHosts?: readonly string[]
     /** Settings that differ from the defaults. */
     readonly env?: Readonly<Record<string, string>>
     /** Changes the new database before anything connects to it. */
@@ -81,30 +83,43 @@ export async function startTestServer(
   await changes.listen()
   const engine = createFakeEngine()
   const driver = engine.driver()
-  const guests = createGuestClient(driver, { openings: anyNumber, ...options.guests })
+  const others = new Map(options.otherHosts?.map((name) => [name, createFakeEngine()]))
+  const seenFrom = (own: string, ownDriver: MachineDriver) =>
+    new Hosts({
+      own,
+      driver: ownDriver,
+      findHost: (host) => findKnownHost(db, host),
+      proofFor: (host) => proveTo(config.keyringPath, host),
+    })
+  const hosts = seenFrom(config.host, driver)
+  const guests = createGuestClient(hosts, { openings: anyNumber, ...options.guests })
   const principals = createPrincipalCache(changes)
   // A poll of the pool of warm machines takes six statements, and most servers keep no machine warm.
   const isPoolless = env.COMPUTER_WARM_MACHINES === '0'
   const timing = { ...testTiming, ...(isPoolless && { warmPollMs: 2_000 }), ...options.timing }
   const payments = createPayments(config)
   const activity = new ActivityRecorder({ db, changes, log })
-  const services = { principals, driver, guests, payments, activity }
+  const services = { principals, driver, hosts, guests, payments, activity }
   const app: App = { config, timing, db, changes, log, ...services }
 
-  const imageId = await registerImage(db, {
-    recipeHash: 'test',
-    name: 'Test',
-    description: 'A test image.',
-    metadataPath: '/nonexistent/metadata.tar',
-    rootfsPath: '/nonexistent/rootfs.tar.zst',
-  })
+  const imageId = await registerImage(db, config.host, await testImage())
   const { key } = await ensureOwner(db)
   if (options.plan) await givePlan(db, { planId: options.plan })
   const http = createApi(app)
 
-  const startWorker = (through: App['driver'] = driver) => {
+  const ofSeveral = others.size > 0 && {
+    hostAddress: { address: '127.0.0.1', port: 0 },
+    dataDir: await makeFolder('data'),
+  }
+  const startWorker = (through: App['driver'] = driver, host = config.host) => {
     const stopping = new AbortController()
-    const working = runWorker({ ...app, driver: through }, stopping.signal)
+    const ofHost = {
+      ...app,
+      config: { ...config, host, ...ofSeveral },
+      driver: through,
+      hosts: seenFrom(host, through),
+    }
+    const working = runWorker(ofHost, stopping.signal)
     const stop = () => {
       stopping.abort()
       return working
@@ -114,15 +129,20 @@ export async function startTestServer(
   }
   const stopWorkers = () => Promise.all(workers.splice(0).map((stop) => stop()))
   const workers: (() => Promise<void>)[] = []
-  if (options.worker !== false) startWorker()
+  const startOther = (host: string) => startWorker(others.get(host)!.driver(), host)
+  if (options.worker !== false) {
+    startWorker()
+    for (const host of others.keys()) startOther(host)
+  }
   t.after(async () => {
     await stopWorkers()
     await http.close()
     await guests[Symbol.asyncDispose]()
+    hosts[Symbol.dispose]()
     await activity[Symbol.asyncDispose]()
     await changes[Symbol.asyncDispose]()
     await db.destroy()
-    await engine[Symbol.asyncDispose]()
+    for (const one of [engine, ...others.values()]) await one[Symbol.asyncDispose]()
     await server.dropDatabase(name)
   })
 
@@ -132,11 +152,15 @@ export async function startTestServer(
     app,
     databaseUrl: url,
     engine,
+    /** The engine of another host. */
+    engineOf: (host: string) => others.get(host)!,
     http,
     imageId,
     call,
     /** Starts another worker, over an engine that the test may choose; `stop` waits for its work. */
     startWorker,
+    /** Starts the worker of another host. */
+    startOther,
     stopWorkers,
     key: key!,
     /** Creates a machine through the API and waits until it is at rest. */
@@ -194,19 +218,6 @@ const previewEnv = {
   COMPUTER_PREVIEW_PUBLIC_PORT: '443',
   COMPUTER_PREVIEW_CERT: '/nonexistent/cert.pem',
   COMPUTER_PREVIEW_KEY: '/nonexistent/key.pem',
-}
-
-/** One for all servers of the file. */
-let keyring: Promise<string> | undefined
-function keyringPath(): Promise<string> {
-  return (keyring ??= makeKeyring())
-}
-
-async function makeKeyring(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'computer-keyring-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  await addKey(join(folder, 'keyring'))
-  return join(folder, 'keyring')
 }
 
 /** A Postgres whose new databases are clones of a migrated one. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { onDisksOf } from './disks.ts'
 import { startTestGateway } from './gateway.ts'
+import { listHosts } from '../src/domain/hosts/hosts.ts'
 import { startTestServer } from './harness.ts'
 import { eventually } from './settled.ts'
 
@@ -56,7 +57,8 @@ test('a failure that ends in time is no event', async (t) => {
 })
 
 async function isHealthy(): Promise<boolean> {
-  return (await server.app.db.selectFrom('host_health').selectAll().execute()).length === 0
+  const [host] = await listHosts(server.app.db)
+  return host!.unhealthy_reason === null
 }
 
 /** Waits until the workers have checked the engine that many times more. */

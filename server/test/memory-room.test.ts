@@ -17,7 +17,7 @@ async function startServer(t: TestContext) {
     server.engine.controls.setAvailableMemory(bytes)
     server.startWorker()
     await eventually('the worker has measured', async () => {
-      const seen = await server.app.db.selectFrom('pool_status').selectAll().executeTakeFirst()
+      const seen = await server.app.db.selectFrom('hosts').selectAll().executeTakeFirst()
       return seen?.memory_available_bytes === bytes || undefined
     })
     await server.stopWorkers()
@@ -75,7 +75,7 @@ test('what the cache has of the programs of machines that run is not available',
   const needed = (256 + 21 * 64) * mebibyte
   const setAvailable = async (bytes: number) => {
     const memory = { memory_total_bytes: 8 * gibibyte, memory_available_bytes: bytes }
-    await db.updateTable('pool_status').set(memory).execute()
+    await db.updateTable('hosts').set(memory).execute()
   }
   await setAvailable(needed - 1)
   await assert.rejects(create(), { code: 'compute_unavailable' })

@@ -155,10 +155,10 @@ test('a first start creates a keyring, and does not replace a lost one', async (
   const [path, other] = [join(folder, 'first'), join(folder, 'other')]
   const configOf = (env: Record<string, string>) => readConfig({ COMPUTER_DATA: folder, ...env })
   const own = configOf({ COMPUTER_SECRETS_KEYRING: path })
-  const shared = configOf({ COMPUTER_SECRETS_KEYRING: other, DATABASE_URL: server.databaseUrl })
+  const second = configOf({ COMPUTER_SECRETS_KEYRING: other, COMPUTER_HOST: 'second' })
   assert.match((await ensureKeyring(db, own)) ?? '', /is missing, .* restore it from a copy/)
   await db.deleteFrom('machine_secrets').execute()
-  assert.match((await ensureKeyring(db, shared)) ?? '', /servers that share a database/)
+  assert.match((await ensureKeyring(db, second)) ?? '', /copy it from another host/)
   assert.deepEqual([existsSync(path), existsSync(other)], [false, false])
   assert.equal(await ensureKeyring(db, own), null)
   const made = await readFile(path, 'utf8')

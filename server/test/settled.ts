@@ -1,8 +1,11 @@
 import type { TestServer } from './harness.ts'
 
-/** Polls until there is a result; fails after ten seconds. */
-export async function eventually<T>(poll: () => Promise<T | undefined>): Promise<T> {
-  const deadline = Date.now() + 10_000
+/** Polls until there is a result; fails after ten seconds, unless it is known to take many steps. */
+export async function eventually<T>(
+  poll: () => Promise<T | undefined>,
+  withinMs = 10_000,
+): Promise<T> {
+  const deadline = Date.now() + withinMs
   for (;;) {
     const seen = await poll()
     if (seen !== undefined) return seen

@@ -174,12 +174,13 @@ test('machines that wait are thawed from time to time, and then wait again', asy
 
 test('a new image replaces the machines that wait', async (t) => {
   const { server, warm } = await startWithPool(t)
-  const imageId = await registerImage(server.app.db, {
+  const imageId = await registerImage(server.app.db, server.app.config.host, {
     recipeHash: 'newer',
     name: 'Newer',
     description: 'Another image.',
     metadataPath: '/nonexistent/metadata.tar',
     rootfsPath: '/nonexistent/rootfs.tar.zst',
+    fingerprint: 'new',
   })
   await eventually(async () => {
     const [row, ...others] = await listWarm(server.app.db)

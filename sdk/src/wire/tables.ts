@@ -39,7 +39,7 @@ export const machineTransitions: Readonly<Record<MachineState, readonly MachineS
   creating: ['running', 'stopped', 'error', 'deleting'],
   running: ['stopping', 'stopped', 'error', 'deleting'],
   stopping: ['stopped', 'running', 'error', 'deleting'],
-  stopped: ['starting', 'deleting'],
+  stopped: ['starting', 'error', 'deleting'],
   starting: ['running', 'stopped', 'error', 'deleting'],
   error: ['starting', 'stopped', 'deleting'],
   deleting: [],

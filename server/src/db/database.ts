@@ -9,6 +9,7 @@ import type { BudgetsTables } from './tables/budgets.ts'
 import type { CatalogTables } from './tables/catalog.ts'
 import type { DisksTables } from './tables/disks.ts'
 import type { HelpTables } from './tables/help.ts'
+import type { HostsTables } from './tables/hosts.ts'
 import type { MachinesTables } from './tables/machines.ts'
 import type { SecretsTables } from './tables/secrets.ts'
 import type { PreviewsTables } from './tables/previews.ts'
@@ -22,6 +23,7 @@ export type Schema = CatalogTables &
   MachinesTables &
   DisksTables &
   HelpTables &
+  HostsTables &
   PreviewsTables &
   WebhookTables &
   SecretsTables
@@ -34,6 +36,8 @@ export type MachineRow = Selectable<Schema['machines']>
 export type WarmMachineRow = Selectable<Schema['warm_machines']>
 export type EventRow = Selectable<Schema['machine_events']>
 export type ActivityRow = Selectable<Schema['activity']>
+export type HostRow = Selectable<Schema['hosts']>
+export type RelocationRow = Selectable<Schema['relocations']>
 export type HelpRow = Selectable<Schema['help_requests']>
 export type WebhookRow = Selectable<Schema['webhooks']>
 export type WebhookDeliveryRow = Selectable<Schema['webhook_deliveries']>
@@ -45,6 +49,7 @@ export type InvitationRow = Selectable<Schema['invitations']>
 export type MailRow = Selectable<Schema['mails']>
 export type AuditEventRow = Selectable<Schema['audit_events']>
 export type CaptureRow = Selectable<Schema['captures']>
+export type CaptureCopyRow = Selectable<Schema['capture_copies']>
 export type SnapshotRow = Selectable<Schema['snapshots']>
 export type SecretRow = Selectable<Schema['machine_secrets']>
 export type TemplateRow = Selectable<Schema['templates']>

@@ -15,6 +15,7 @@ type ClaimedTables = {
   readonly captures: CaptureId
   readonly secret_deliveries: MachineId
   readonly warm_machines: MachineId
+  readonly capture_copies: string
 }
 
 /** A query for the ids of rows that are due; it may join what decides that. */

@@ -15,7 +15,7 @@ export async function getMachine(db: Database, actor: Actor, id: MachineId): Pro
 /** Reads a machine and throws unless it is running. */
 export async function getRunningMachine(db: Database, actor: Actor, id: MachineId) {
   const machine = await getMachine(db, actor, id)
-  if (machine.state !== 'running') throw notRunning(machine.state)
+  if (machine.state !== 'running') throw notRunning(machine)
   return machine
 }
 

@@ -1,4 +1,5 @@
-import type { MachineDriver, MachineRef } from '../drivers/machine-driver.ts'
+import type { Duplex } from 'node:stream'
+import { DriverError, type MachineRef } from '../drivers/machine-driver.ts'
 import { GuestChannel, type GuestAnswer, type GuestRequest } from './channel.ts'
 import { span } from '../trace/span.ts'
 import { GuestUnavailable } from './errors.ts'
@@ -8,7 +9,10 @@ import { Openings, type OpeningLimit } from './openings.ts'
  * One boot of a machine. `run` changes whenever the machine is started (the row counts its boots), so
  * that a session of an earlier boot is never used for a restarted machine.
  */
-export type GuestRef = MachineRef & { readonly run: string }
+export type GuestRef = MachineRef & { readonly host: string; readonly run: string }
+
+/** Opens byte streams to the agents in running machines. */
+export type AgentConnector = { connect(ref: GuestRef): Promise<Duplex> }
 
 export type GuestChannelOptions = {
   /** How long an unused channel stays open. */
@@ -30,7 +34,7 @@ export type GuestChannelOptions = {
  * again waits for new ones, because the host pays for each.
  */
 export class GuestChannels implements AsyncDisposable {
-  readonly #driver: Pick<MachineDriver, 'connect'>
+  readonly #connector: AgentConnector
   readonly #idleMs: number
   readonly #openTimeoutMs: number
   readonly #streamWindowBytes: number | undefined
@@ -38,8 +42,8 @@ export class GuestChannels implements AsyncDisposable {
   readonly #openings: Openings
   #disposed = false
 
-  constructor(driver: Pick<MachineDriver, 'connect'>, options: GuestChannelOptions = {}) {
-    this.#driver = driver
+  constructor(connector: AgentConnector, options: GuestChannelOptions = {}) {
+    this.#connector = connector
     this.#idleMs = options.idleMs ?? 60_000
     this.#openings = new Openings(options.openings)
     this.#openTimeoutMs = options.openTimeoutMs ?? 10_000
@@ -142,9 +146,13 @@ export class GuestChannels implements AsyncDisposable {
 
   async #connect(ref: GuestRef) {
     try {
-      return await this.#driver.connect({ id: ref.id, generation: ref.generation })
+      return await this.#connector.connect(ref)
     } catch (cause) {
-      throw new GuestUnavailable('the machine cannot be reached', { sent: false, cause })
+      const isHostGone = cause instanceof DriverError && cause.ofEngine
+      const message = isHostGone
+        ? 'the host of the machine does not answer'
+        : 'the machine cannot be reached'
+      throw new GuestUnavailable(message, { sent: false, cause })
     }
   }
 }

@@ -31,11 +31,15 @@ import {
 } from '@computer/contract'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
-import type { MachineDriver } from '../drivers/machine-driver.ts'
 import { parseFileHeaders, parseScreenshotHeaders } from './answer.ts'
 import { streamBody, useBody } from './body.ts'
 import { answerTimeoutMs, createCalls, maxJsonBytes, type CallOptions } from './call.ts'
-import { GuestChannels, type GuestChannelOptions, type GuestRef } from './channels.ts'
+import {
+  GuestChannels,
+  type AgentConnector,
+  type GuestChannelOptions,
+  type GuestRef,
+} from './channels.ts'
 import { GuestRefusal, GuestUnavailable } from './errors.ts'
 import { processCalls } from './processes.ts'
 import { secretCalls } from './secrets.ts'
@@ -75,11 +79,8 @@ function screenshotRequest(query: ScreenshotOptions, signal: AbortSignal | undef
  */
 export type GuestClient = ReturnType<typeof createGuestClient>
 
-export function createGuestClient(
-  driver: Pick<MachineDriver, 'connect'>,
-  options: GuestChannelOptions = {},
-) {
-  const channels = new GuestChannels(driver, options)
+export function createGuestClient(connector: AgentConnector, options: GuestChannelOptions = {}) {
+  const channels = new GuestChannels(connector, options)
 
   const { call, callJson } = createCalls(channels)
 

@@ -1,29 +1,44 @@
-import { recordHealthy, recordUnhealthy } from '../domain/machines/host-health.ts'
+import { hostSilent, recordHealthy, recordUnhealthy } from '../domain/hosts/health.ts'
+import { listSilentHosts } from '../domain/hosts/hosts.ts'
+import { endSilentRuns } from '../domain/machines/host-loss.ts'
 import { pause } from '../pace.ts'
 import { logFailure } from './queue.ts'
+import { reconcileAll } from './reconcile.ts'
 import type { WorkerApp } from './worker-app.ts'
 
-/** Checks the engine until the signal is aborted. A short failure, such as a restart, is no event. */
-export async function watchHost(app: WorkerApp, signal: AbortSignal): Promise<void> {
+/** Checks the engine of this host until the signal is aborted. A short failure, such as a restart, is no event. */
+export async function watchEngineHealth(app: WorkerApp, signal: AbortSignal): Promise<void> {
   const { hostPollMs, hostPatienceMs } = app.timing
   let failingSinceMs: number | null = null
-  // An earlier worker may have left the host unhealthy.
-  let isHealthy = false
   while (!signal.aborted) {
     if (await answers(app, signal)) {
       failingSinceMs = null
-      const record = async () => {
-        await recordHealthy(app)
-        isHealthy = true
-      }
-      if (!isHealthy) await logFailure(app, record)
+      // Another worker may have missed this one's signs of life, and have ended what runs here.
+      await logFailure(app, async () => {
+        if (await recordHealthy(app, app.config.host)) await reconcileAll(app)
+      })
     } else if (!signal.aborted) {
       failingSinceMs ??= performance.now()
-      isHealthy = false
       if (performance.now() - failingSinceMs >= hostPatienceMs) {
-        await logFailure(app, () => recordUnhealthy(app, 'the engine of the host does not answer'))
+        await logFailure(app, () =>
+          recordUnhealthy(app, app.config.host, 'the engine of the host does not answer'),
+        )
       }
     }
+    await pause(hostPollMs, signal)
+  }
+}
+
+/** Checks the workers of all hosts until the signal is aborted. A worker that is back records its host as healthy. */
+export async function watchHosts(app: WorkerApp, signal: AbortSignal): Promise<void> {
+  const { hostPollMs, hostSilenceMs } = app.timing
+  while (!signal.aborted) {
+    await logFailure(app, async () => {
+      for (const host of await listSilentHosts(app.db, hostSilenceMs)) {
+        await recordUnhealthy(app, host, hostSilent)
+        await endSilentRuns(app, host)
+      }
+    })
     await pause(hostPollMs, signal)
   }
 }

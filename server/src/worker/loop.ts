@@ -1,96 +1,60 @@
-import { measureEveryMs, recordPool } from '../domain/disks/pool.ts'
-import { rollPeriods } from '../domain/accounts/periods.ts'
-import { sweepActivity } from '../domain/activity/activity.ts'
-import { sweepAccounts } from '../domain/accounts/sweep.ts'
-import { closePeriods } from '../domain/billing/closing.ts'
-import { relabelMachines } from '../domain/billing/labels.ts'
-import { advanceStandings } from '../domain/billing/standings.ts'
-import { sweepWebhooks } from '../domain/webhooks/messages.ts'
-import { sweepHelp, tendHelp } from '../domain/help/tending.ts'
-import { stopUsedUp } from '../domain/machines/used-up.ts'
-import { forgetOldEvents } from '../domain/billing/provider-events.ts'
-import { compactEgress } from '../domain/previews/egress.ts'
-import { forgetGatewayTokens } from '../domain/accounts/gateway-tokens.ts'
-import { deleteExpiredPreviewCredentials } from '../domain/previews/credentials.ts'
-import { forgetOldKeys } from '../domain/idempotency.ts'
-import { expireLeases } from '../domain/control/leases.ts'
-import { closeAbandonedSessions, closeRevokedSessions } from '../domain/control/session-closing.ts'
-import { forgetUnseenSockets } from '../domain/control/session-sockets.ts'
+import { readFile } from 'node:fs/promises'
+import { measureEveryMs, recordCapacity } from '../domain/hosts/capacity.ts'
+import { recordHost, recordSeen } from '../domain/hosts/hosts.ts'
+import { endRuns } from '../domain/machines/host-loss.ts'
+import { pause } from '../pace.ts'
+import type { PeerListener } from '../peers/listener.ts'
 import { removalQueue } from './captures.ts'
-import { chargePeriods } from './charges.ts'
-import { coalesce, pause } from '../pace.ts'
-import { watchBudgets } from './budgets.ts'
-import { watchHost } from './host-health.ts'
+import { copyQueue } from './copies.ts'
+import { runDuties } from './duties.ts'
+import { closeOtherHosts } from './host-addresses.ts'
+import { watchEngineHealth } from './host-health.ts'
 import { prepareImages } from './images.ts'
-import { deliverMails } from './mails.ts'
 import { machineQueue } from './machines.ts'
-import { placeNew } from './outbox.ts'
-import { cancelOrphaned, rereadSubscriptions, workOnEvents } from './payments.ts'
+import { startPeerListener } from './peers.ts'
 import { redeliverSecrets, reconcileAll, reconcileMachine } from './reconcile.ts'
 import { logFailure, runQueue } from './queue.ts'
+import { relocateMachines } from './relocations.ts'
 import { secretQueue } from './secrets.ts'
 import { keepWarm } from './warm/pool.ts'
 import { warmQueue } from './warm/queue.ts'
-import { deliverWebhooks } from './webhooks.ts'
 import type { WorkerApp } from './worker-app.ts'
 
 const watchAgainMs = 1_000
 const reconcileEveryMs = 60_000
-const tendEveryMs = 2_000
+const adjustEveryMs = 2_000
 const graceMs = 5_000
 
 /**
- * Runs every reconciler until the signal is aborted, and resolves when no work is in flight or a short
- * grace period is over. `onReconciled` is called once all rows have been compared with the engine.
+ * Runs every reconciler of this host until the signal is aborted, and the duties of all hosts while it has them.
+ * Resolves when no work is in flight or a short grace period is over. `onReconciled` is called once all rows of the
+ * host have been compared with its engine.
  */
 export async function runWorker(
   app: WorkerApp,
   signal: AbortSignal,
   onReconciled?: () => Promise<void>,
 ): Promise<void> {
-  const { sweepMs } = app.timing
   const every = (ms: number, pass: () => Promise<void>) =>
     setInterval(() => void logFailure(app, pass), ms)
-  const measure = () => recordPool(app, app.driver)
-  const closeRevoked = coalesce(() => logFailure(app, () => closeRevokedSessions(app)))
-  const unsubscribe = app.changes.subscribe(closeRevoked, 'principals')
+  const measure = () => recordCapacity(app)
+  await using peers = await startPeerListener(app)
+  // All other rows of the host refer to this one.
+  await recordUntilDone(app, peers, signal)
   const timers = [
     every(reconcileEveryMs, () => reconcileAll(app)),
     every(measureEveryMs, measure),
-    every(tendEveryMs, () => app.driver.adjustDiskLimits()),
-    every(sweepMs, () => expireLeases(app)),
-    every(sweepMs, () => forgetUnseenSockets(app)),
-    every(sweepMs, () => tendHelp(app)),
-    every(reconcileEveryMs, () => closeAbandonedSessions(app)),
-    every(reconcileEveryMs, async () => closeRevoked()),
-    every(reconcileEveryMs, () => forgetOldKeys(app.db)),
-    every(reconcileEveryMs, () => forgetGatewayTokens(app.db)),
-    every(reconcileEveryMs, () => deleteExpiredPreviewCredentials(app.db)),
-    every(reconcileEveryMs, () => compactEgress(app.db)),
-    every(reconcileEveryMs, () => sweepAccounts(app.db)),
-    every(reconcileEveryMs, () => sweepActivity(app.db)),
-    every(reconcileEveryMs, () => sweepWebhooks(app.db)),
-    every(reconcileEveryMs, () => sweepHelp(app.db)),
-    every(tendEveryMs, () => rollPeriods(app.db)),
-    every(tendEveryMs, () => relabelMachines(app)),
-    every(reconcileEveryMs, () => closePeriods(app.db)),
-    every(tendEveryMs, () => advanceStandings(app)),
-    every(tendEveryMs, () => stopUsedUp(app)),
-    every(reconcileEveryMs, () => rereadSubscriptions(app)),
-    every(reconcileEveryMs, () => cancelOrphaned(app)),
-    every(reconcileEveryMs, () => forgetOldEvents(app.db)),
+    every(app.timing.hostSeenMs, () => recordSeen(app)),
+    every(adjustEveryMs, () => app.driver.adjustDiskLimits()),
   ]
   const others = [
+    closeOtherHosts(app, signal),
+    runDuties(app, signal),
     prepareImages(app, signal),
-    deliverMails(app, signal),
-    workOnEvents(app, signal),
-    chargePeriods(app, signal),
-    placeNew(app, signal),
-    deliverWebhooks(app, signal),
-    watchBudgets(app, signal),
     watchEngine(app, signal),
-    watchHost(app, signal),
+    watchEngineHealth(app, signal),
     keepWarm(app, signal),
+    relocateMachines(app, signal),
   ]
   void logFailure(app, measure)
   await logFailure(app, () => reconcileAll(app))
@@ -100,6 +64,7 @@ export async function runWorker(
   const queues = [
     runQueue(app, machineQueue(app), signal),
     runQueue(app, removalQueue(app), signal),
+    runQueue(app, copyQueue(app), signal),
     runQueue(app, secretQueue(app), signal),
     runQueue(app, warmQueue(app), signal),
   ]
@@ -108,10 +73,26 @@ export async function runWorker(
     else signal.addEventListener('abort', resolve, { once: true })
   })
   for (const timer of timers) clearInterval(timer)
-  unsubscribe()
   const finished = Promise.all([...queues, ...others])
   // A longer step is abandoned halfway; the worker that claims the row next repeats it.
   await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
+}
+
+/** Writes the row of this host, however long the database takes to answer. */
+async function recordUntilDone(
+  app: WorkerApp,
+  peers: PeerListener | null,
+  signal: AbortSignal,
+): Promise<void> {
+  const record = async () => {
+    const bootId = await readBootId()
+    await app.db.transaction().execute(async (tx) => {
+      const isRestarted = await recordHost(tx, app.config, { bootId, peer: peers })
+      if (isRestarted) await endRuns(tx, app.config.host, 'the host of the machine was restarted')
+    })
+    return true
+  }
+  while (!signal.aborted && !(await logFailure(app, record))) await pause(watchAgainMs, signal)
 }
 
 async function watchEngine(app: WorkerApp, signal: AbortSignal): Promise<void> {
@@ -123,4 +104,10 @@ async function watchEngine(app: WorkerApp, signal: AbortSignal): Promise<void> {
     })
     await pause(watchAgainMs, signal)
   }
+}
+
+/** Null where the kernel names none. */
+async function readBootId(): Promise<string | null> {
+  const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
+  return text.trim() || null
 }

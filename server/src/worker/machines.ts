@@ -8,6 +8,7 @@ import { finishCreation, giveUpFrozen } from '../domain/machines/base.ts'
 import { finishDeletion } from '../domain/machines/deletion.ts'
 import { moveMachine } from '../domain/events/machine-states.ts'
 import { claimMachines, postponeStep, recordReady } from '../domain/machines/work-queue.ts'
+import { captureStopped } from '../domain/disks/relocations.ts'
 import { enterStopped } from '../domain/disks/stop-snapshots.ts'
 import { DriverError, ImageMissing } from '../drivers/machine-driver.ts'
 import { ApiError } from '../errors.ts'
@@ -49,7 +50,8 @@ export function machineQueue(app: WorkerApp): Queue<MachineRow> {
 }
 
 async function advance(app: WorkerApp, machine: MachineRow, slot: Slot): Promise<void> {
-  const capture = await findNextCapture(app, machine.id)
+  // The disk to capture is on the former host until the machine has its next one.
+  const capture = machine.moved_from ? undefined : await findNextCapture(app, machine.id)
   if (capture?.isDue) {
     return span('capture', {}, () => takeCapture(app, machine, capture, slot))
   }
@@ -158,12 +160,18 @@ async function finish(
 }
 
 async function finishStop(app: WorkerApp, machine: MachineRow): Promise<void> {
-  await app.db.transaction().execute(async (tx) => {
-    if (machine.wanted === 'stopped') return enterStopped(tx, machine)
+  const isRelocating = await app.db.transaction().execute(async (tx) => {
+    if (await captureStopped(tx, machine)) return true
+    if (machine.wanted === 'stopped') {
+      await enterStopped(tx, machine)
+      return false
+    }
     // A restart passes through `stopped` within one transaction, so no reader sees it at rest.
     await moveMachine(tx, await moveMachine(tx, machine, 'stopped'), 'starting')
+    return false
   })
   app.changes.publish(machine.id)
+  if (isRelocating) await postponeStep(app, machine, app.timing.relocationPollMs)
 }
 
 async function move(

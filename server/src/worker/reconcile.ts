@@ -6,7 +6,7 @@ import { hasPendingCapture, listCapturesToKeep } from '../domain/disks/capture-w
 import { enterStopped } from '../domain/disks/stop-snapshots.ts'
 import { moveMachine } from '../domain/events/machine-states.ts'
 import { guestRef } from '../domain/guests/calls.ts'
-import { findByRef, listAllMachines } from '../domain/machines/work-queue.ts'
+import { findByRef, listHostMachines } from '../domain/machines/work-queue.ts'
 import { listDelivered } from '../domain/secrets/deliveries.ts'
 import { listWarm, makeAgain } from '../domain/machines/warm-machines.ts'
 import type { EngineMachine, EngineState, MachineRef } from '../drivers/machine-driver.ts'
@@ -67,11 +67,11 @@ async function isReleased(app: WorkerApp, machine: MachineRow): Promise<boolean>
   )
 }
 
-/** Reconciles all rows with all instances and captures, and removes those that no row knows. */
+/** Reconciles the rows of this host with its instances and captures, and removes those that no row knows. */
 export async function reconcileAll(app: WorkerApp, now = Date.now()): Promise<void> {
   // Read first: a warm machine that is taken meanwhile is then known as either.
-  const warm = await listWarm(app.db)
-  const rows = await listAllMachines(app)
+  const warm = await listWarm(app.db, app.config.host)
+  const rows = await listHostMachines(app)
   const instances = await app.driver.list()
   const states = new Map(instances.map(({ ref, state }) => [keyOf(ref), state]))
   // Concurrently, because a guest may take its time to go down or to come back.
@@ -143,6 +143,7 @@ async function reconcileResting(
 ): Promise<void> {
   if (machine.restore_capture_id !== null) return
   try {
+    if (machine.awaits_host) return await goOn(app, machine, seen)
     if (machine.state === 'running' && seen !== 'running') await recordExit(app, machine, seen)
     if ((machine.state === 'stopped' || machine.state === 'error') && seen === 'running') {
       const fields = { machine_id: machine.id, state: machine.state }
@@ -156,6 +157,20 @@ async function reconcileResting(
       'could not reconcile a machine; will retry',
     )
   }
+}
+
+/** The host is back: what ran on it runs again, unless it went down in order meanwhile. */
+async function goOn(app: WorkerApp, machine: MachineRow, seen: EngineState): Promise<void> {
+  const isDown = seen === 'stopped' && (await app.driver.lastExit(machine)).kind === 'poweroff'
+  await app.db.transaction().execute(async (tx) => {
+    if (isDown) {
+      const message = 'the machine was shut down while its host was away'
+      return enterStopped(tx, machine, { wanted: 'stopped', message })
+    }
+    const message = 'the host of the machine is back'
+    await moveMachine(tx, machine, 'starting', { wanted: 'running', message })
+  })
+  app.changes.publish(machine.id)
 }
 
 async function recordExit(app: WorkerApp, machine: MachineRow, seen: EngineState): Promise<void> {

@@ -51,7 +51,8 @@ export async function setStage(t: Lifetime) {
   }
 
   function machineRow(id: MachineId, index: number) {
-    const of = { organization_id: organizationId, image_id: server.imageId, region: 'local' }
+    const of = { organization_id: organizationId, image_id: server.imageId }
+    const place = { region: 'local', host: 'local' }
     const size = { size: 'small', cpu: 1, memory_mb: 2_048, disk_gb: 10 } as const
     const state = { state: 'stopped', wanted: 'stopped', metadata: '{}' as never } as const
     return {
@@ -60,6 +61,7 @@ export async function setStage(t: Lifetime) {
       os: 'linux' as const,
       uid_slot: index,
       ...of,
+      ...place,
       ...size,
       ...state,
     }

@@ -15,7 +15,7 @@ export type MortalWorker = ReturnType<typeof startMortalWorker>
 
 /** Calls of periodic work, which are not steps of a machine or a capture. */
 const background =
-  /^(prepare|ping|hasImage|addImage|connect|list|listCaptures|sweep|measurePool|measureMemory|adjustDiskLimits)$/
+  /^(prepare|ping|hasImage|addImage|connect|list|listCaptures|sweep|measurePool|measureMemory|adjustDiskLimits|closeAddresses)$/
 /** The tables that steps write. */
 const stepped =
   /^(machines|warm_machines|machine_events|meter_intervals|captures|snapshots|uid_slots|sessions|input_leases)$/

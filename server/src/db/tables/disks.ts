@@ -9,7 +9,7 @@ import type {
   SnapshotState,
   TemplateId,
 } from '@computer/contract'
-import type { Generated } from 'kysely'
+import type { Generated, GeneratedAlways } from 'kysely'
 import type { At } from './at.ts'
 import type { ActorType, Labels } from './attribution.ts'
 
@@ -72,13 +72,14 @@ export type DisksTables = {
     actor_id: string | null
     labels: Generated<Labels>
   }
-  pool_status: {
-    only_row: Generated<boolean>
-    total_bytes: number
-    free_bytes: number
-    memory_total_bytes: number | null
-    memory_available_bytes: number | null
-    measured_at: At
+  capture_copies: {
+    id: GeneratedAlways<string>
+    capture_id: CaptureId
+    host: string
+    state: Generated<'wanted' | 'ready'>
+    attempts: Generated<number>
+    next_attempt_at: At
+    claimed_by: string | null
+    claimed_until: Date | null
   }
-  host_health: { only_row: Generated<boolean>; reason: string; since: At }
 }

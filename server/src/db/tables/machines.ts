@@ -26,6 +26,7 @@ export type MachinesTables = {
     is_default: boolean
     metadata_path: string
     rootfs_path: string
+    fingerprint: string | null
     created_at: At
   }
   machines: {
@@ -41,6 +42,8 @@ export type MachinesTables = {
     memory_mb: number
     disk_gb: number
     region: string
+    host: string
+    moved_from: string | null
     metadata: Record<string, string>
     created_at: At
     started_at: Date | null
@@ -70,9 +73,11 @@ export type MachinesTables = {
     labels: Generated<Labels>
     requested_id: MachineId | null
     is_frozen: Generated<boolean>
+    awaits_host: Generated<boolean>
   }
   warm_machines: {
     id: MachineId
+    host: string
     state: Generated<'making' | 'ready' | 'ending'>
     image_id: ImageId
     base_capture_id: CaptureId | null

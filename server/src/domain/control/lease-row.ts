@@ -31,7 +31,7 @@ export async function readLease(db: Database, machineId: MachineId): Promise<Lea
 }
 
 /** The boot that input goes to. */
-export type InputMachine = Pick<MachineRow, 'id' | 'generation' | 'boots'>
+export type InputMachine = Pick<MachineRow, 'id' | 'host' | 'generation' | 'boots'>
 
 /**
  * A running machine and its lease, in one statement, because every input begins with it. Throws unless the
@@ -43,15 +43,15 @@ export async function readInputTarget(
   id: MachineId,
 ): Promise<{ readonly machine: InputMachine; readonly lease: Lease }> {
   const row = await selectLease(db)
-    .select(['m.generation', 'm.boots', 'm.state'])
+    .select(['m.host', 'm.generation', 'm.boots', 'm.state', 'm.awaits_host'])
     .where('m.id', '=', id)
     .where('m.organization_id', '=', actor.organizationId)
     .where('m.deleted_at', 'is', null)
     .executeTakeFirst()
   if (!row) throw notFound(`machine ${id}`)
-  if (row.state !== 'running') throw notRunning(row.state)
-  const { generation, boots } = row
-  return { machine: { id, generation, boots }, lease: toLease(row) }
+  if (row.state !== 'running') throw notRunning(row)
+  const { host, generation, boots } = row
+  return { machine: { id, host, generation, boots }, lease: toLease(row) }
 }
 
 function selectLease(db: Database) {

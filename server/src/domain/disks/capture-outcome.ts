@@ -4,6 +4,7 @@ import type { App } from '../../app.ts'
 import type { CaptureRow, MachineRow, SnapshotRow, Tx } from '../../db/database.ts'
 import { dropEarlierRestores } from './before-restore.ts'
 import { releaseCapture } from './captures.ts'
+import { forgetCopies, recordCopy } from './copies.ts'
 import { appendEvent } from '../events/events.ts'
 import { lockAnyMachine } from '../find-machine.ts'
 import { abandonRestore } from './restores.ts'
@@ -11,9 +12,9 @@ import { describeSnapshot } from './snapshots.ts'
 import { replaceEarlierStops } from './stop-snapshots.ts'
 import { describeTemplate } from './templates.ts'
 
-/** Records a finished copy. `writtenBytes` is what the machine wrote since its disk was made. */
+/** Records a finished copy on this host. `writtenBytes` is what the machine wrote since its disk was made. */
 export async function completeCapture(
-  app: Pick<App, 'db' | 'changes'>,
+  app: Pick<App, 'db' | 'changes' | 'config'>,
   capture: CaptureRow,
   writtenBytes: number,
 ): Promise<void> {
@@ -30,6 +31,7 @@ export async function completeCapture(
       .returningAll()
       .executeTakeFirst()
     if (!done) return false
+    await recordCopy(tx, done.id, app.config.host)
     const snapshot = await findSnapshotOf(tx, capture.id)
     const message = await describeKeeper(tx, capture.id, snapshot)
     if (message === null) return true
@@ -58,6 +60,7 @@ export async function failCapture(
       .returning('before_restore')
       .executeTakeFirst()
     if (!failed) return false
+    await forgetCopies(tx, capture.id)
     const snapshot = await findSnapshotOf(tx, capture.id)
     const name = await describeKeeper(tx, capture.id, snapshot)
     if (name !== null) {
@@ -70,6 +73,30 @@ export async function failCapture(
       const reason = `the current disk could not be kept: ${failure.reason}`
       await abandonRestore(tx, machine, { reason, isRunning: machine.state === 'stopping' })
     }
+    return true
+  })
+}
+
+/** Records that the only copy of a complete capture is gone. What was made from it goes on. */
+export async function loseCapture(
+  app: Pick<App, 'db' | 'changes'>,
+  capture: CaptureRow,
+  reason: string,
+): Promise<void> {
+  await finishCapture(app, capture, async (tx, machine) => {
+    const lost = await tx
+      .updateTable('captures')
+      .set({ state: 'error', error: reason })
+      .where('id', '=', capture.id)
+      .where('state', '=', 'ready')
+      .returningAll()
+      .executeTakeFirst()
+    if (!lost) return false
+    await forgetCopies(tx, capture.id)
+    const name = await describeKeeper(tx, capture.id, await findSnapshotOf(tx, capture.id))
+    if (name === null) return true
+    const message = `${name}: ${reason}`
+    await appendEvent(tx, machine.id, { type: 'snapshot.failed', message, capture: lost })
     return true
   })
 }

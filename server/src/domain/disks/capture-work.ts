@@ -57,9 +57,9 @@ export async function postponeCapture(
     .execute()
 }
 
-/** Claims up to `limit` captures that no row names any more. */
+/** Claims up to `limit` captures that no row names any more and that this host has a copy of. */
 export async function claimReleasedCaptures(
-  app: Pick<App, 'db' | 'timing'>,
+  app: Pick<App, 'db' | 'timing' | 'config'>,
   workerId: string,
   limit: number,
 ): Promise<CaptureRow[]> {
@@ -68,24 +68,51 @@ export async function claimReleasedCaptures(
     .select('id')
     .where('state', '=', 'deleting')
     .where('next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
+    .where(isHere(app.config.host))
     .orderBy('next_attempt_at')
   return claimDue(app, 'captures', due, { workerId, limit })
 }
 
-/** Deletes a capture whose copy in the engine is gone, with the snapshots that were deleted with it. */
-export async function finishRemoval(app: Pick<App, 'db'>, id: CaptureId): Promise<void> {
+/** Deletes a capture whose last copy is gone, with the snapshots that were deleted with it. */
+export async function finishRemoval(app: Pick<App, 'db' | 'config'>, id: CaptureId): Promise<void> {
   await app.db.transaction().execute(async (tx) => {
+    await tx.selectFrom('captures').select('id').where('id', '=', id).forUpdate().execute()
+    await tx
+      .deleteFrom('capture_copies')
+      .where('capture_id', '=', id)
+      .where('host', '=', app.config.host)
+      .execute()
+    const other = await tx
+      .selectFrom('capture_copies')
+      .select('host')
+      .where('capture_id', '=', id)
+      .executeTakeFirst()
+    if (other) return
     await tx.deleteFrom('snapshots').where('capture_id', '=', id).execute()
     await tx.deleteFrom('captures').where('id', '=', id).where('state', '=', 'deleting').execute()
   })
 }
 
-/** The captures of all organizations whose copies the engine must keep. */
-export async function listCapturesToKeep(app: Pick<App, 'db'>): Promise<ReadonlySet<CaptureId>> {
+/** The captures of all organizations whose copies this host must keep. */
+export async function listCapturesToKeep(
+  app: Pick<App, 'db' | 'config'>,
+): Promise<ReadonlySet<CaptureId>> {
   const rows = await app.db
     .selectFrom('captures')
     .select('id')
     .where('state', 'in', ['pending', 'ready', 'deleting'])
+    .where(isHere(app.config.host))
     .execute()
   return new Set(rows.map(({ id }) => id))
+}
+
+/** A capture that has no copy yet is made, or given up, on the host of its machine. */
+function isHere(host: string) {
+  return sql<boolean>`(
+    exists (select from capture_copies c where c.capture_id = captures.id and c.host = ${host})
+    or (
+      not exists (select from capture_copies c where c.capture_id = captures.id)
+      and exists (select from machines m where m.id = captures.machine_id and m.host = ${host})
+    )
+  )`
 }

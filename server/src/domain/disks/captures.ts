@@ -90,6 +90,8 @@ async function findNames(tx: Tx, id: CaptureId) {
     exists (
       select from machines
       where (base_capture_id = ${id} or restore_capture_id = ${id}) and deleted_at is null
+    ) or exists (
+      select from relocations where capture_id = ${id} or earlier_capture_id = ${id}
     ) as "isUsed"`.execute(tx)
   return rows[0]!
 }

@@ -1,5 +1,6 @@
 import type { ImageId } from '@computer/contract'
-import type { Database } from '../../db/database.ts'
+import { sql } from 'kysely'
+import type { Database, Tx } from '../../db/database.ts'
 import { ApiError, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
@@ -10,17 +11,31 @@ export type BuiltImage = {
   readonly description: string
   readonly metadataPath: string
   readonly rootfsPath: string
+  readonly fingerprint: string
 }
 
-/** Makes a built image the default. The same recipe keeps its id; older images stay for their machines. */
-export async function registerImage(db: Database, image: BuiltImage): Promise<ImageId> {
+/**
+ * Makes a built image the default. The same recipe keeps its id; older images stay for their machines. Two builds of a
+ * recipe differ, and disks are sent between hosts as what differs from the image, so all hosts use the files of the
+ * first one. They are replaced only if no other host has them.
+ */
+export async function registerImage(
+  db: Database,
+  host: string,
+  image: BuiltImage,
+): Promise<ImageId> {
   return db.transaction().execute(async (tx) => {
     await tx
       .updateTable('images')
       .set({ is_default: false })
       .where('is_default', '=', true)
       .execute()
-    const { id } = await tx
+    const files = {
+      metadata_path: image.metadataPath,
+      rootfs_path: image.rootfsPath,
+      fingerprint: image.fingerprint,
+    }
+    const { id, fingerprint } = await tx
       .insertInto('images')
       .values({
         id: newId('img'),
@@ -29,20 +44,41 @@ export async function registerImage(db: Database, image: BuiltImage): Promise<Im
         os: 'linux',
         description: image.description,
         is_default: true,
-        metadata_path: image.metadataPath,
-        rootfs_path: image.rootfsPath,
+        ...files,
       })
-      .onConflict((conflict) =>
-        conflict.column('recipe_hash').doUpdateSet({
-          is_default: true,
-          metadata_path: image.metadataPath,
-          rootfs_path: image.rootfsPath,
-        }),
-      )
-      .returning('id')
+      .onConflict((known) => known.column('recipe_hash').doUpdateSet({ is_default: true }))
+      .returning(['id', 'fingerprint'])
       .executeTakeFirstOrThrow()
+    if (fingerprint === null || !(await hasAnyOther(tx, host, id)))
+      await tx.updateTable('images').set(files).where('id', '=', id).execute()
     return id
   })
+}
+
+async function hasAnyOther(tx: Tx, host: string, image: ImageId): Promise<boolean> {
+  const other = await tx
+    .selectFrom('hosts')
+    .select('name')
+    .where('name', '!=', host)
+    .where('state', '!=', 'lost')
+    .where(sql<boolean>`${image} = any(images)`)
+    .limit(1)
+    .executeTakeFirst()
+  return other !== undefined
+}
+
+/** The digest of the files at these paths, if they were registered with it. */
+export async function findFingerprint(
+  db: Database,
+  { recipeHash, rootfsPath }: Pick<BuiltImage, 'recipeHash' | 'rootfsPath'>,
+): Promise<string | null> {
+  const image = await db
+    .selectFrom('images')
+    .select('fingerprint')
+    .where('recipe_hash', '=', recipeHash)
+    .where('rootfs_path', '=', rootfsPath)
+    .executeTakeFirst()
+  return image?.fingerprint ?? null
 }
 
 /** Whether any image was ever registered on this server. */
@@ -74,4 +110,9 @@ export async function resolveImage(db: Database, id: ImageId | undefined) {
 /** The image of new machines, with its files; undefined on a server that has none yet. */
 export async function getDefaultImage(db: Database) {
   return db.selectFrom('images').selectAll().where('is_default', '=', true).executeTakeFirst()
+}
+
+/** An image with its files, also one that is no longer the default. */
+export async function getImage(db: Database, id: ImageId) {
+  return db.selectFrom('images').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }

@@ -5,11 +5,14 @@ import type { App } from '../../app.ts'
 import type { MachineRow, Tx } from '../../db/database.ts'
 import { conflict, illegalMove } from '../../errors.ts'
 import { getCapture, releaseCapture } from './captures.ts'
+import { wantCopy } from './copies.ts'
 import { appendEvent } from '../events/events.ts'
 import { getMachine, lockAnyMachine, lockMachine, requireUndeleted } from '../find-machine.ts'
 import { requireNoHolder } from '../control/grants.ts'
 import { moveMachine } from '../events/machine-states.ts'
-import { requireDiskRoom } from './pool.ts'
+import { requireDiskRoom } from '../hosts/capacity.ts'
+import { requireAnswer } from '../hosts/health.ts'
+import { findRelocation, recordMoved, revertRelocation } from './relocations.ts'
 import { describeSnapshot, findSnapshot, holdSnapshotOf, insertSnapshot } from './snapshots.ts'
 
 /*
@@ -34,7 +37,9 @@ export async function restoreMachine(
     const current = await lockMachine(tx, actor, id)
     requireRestorable(current)
     const snapshot = await holdSnapshotOf(tx, actor, id, snapshotId)
-    await requireDiskRoom(tx)
+    await requireAnswer(tx, current.host)
+    await requireDiskRoom(tx, current.host)
+    await wantCopy(tx, snapshot.capture_id, current.host)
     const message = `to ${describeSnapshot(snapshot)}`
     await appendEvent(tx, id, { type: 'machine.restore_started', message })
     const kept = { id: keptId, name: 'Before restore', origin: 'manual', actor } as const
@@ -71,16 +76,22 @@ export async function completeRestore(
         generation: current.last_generation,
         base_bytes: bytes ?? 0,
         restore_capture_id: null,
+        moved_from: null,
         last_error: null,
       })
       .where('id', '=', current.id)
       .execute()
-    await releaseCapture(tx, captureId)
-    await appendEvent(tx, current.id, { type: 'machine.restore_completed' })
+    if (current.moved_from !== null) await recordMoved(tx, current)
+    else await recordRestored(tx, current)
     if (current.state === 'stopping') await restart(tx, current)
-    if (current.state === 'error') await moveMachine(tx, current, 'stopped', { wanted: 'stopped' })
   })
   app.changes.publish(machine.id)
+}
+
+async function recordRestored(tx: Tx, machine: MachineRow): Promise<void> {
+  await releaseCapture(tx, machine.restore_capture_id!)
+  await appendEvent(tx, machine.id, { type: 'machine.restore_completed' })
+  if (machine.state === 'error') await moveMachine(tx, machine, 'stopped', { wanted: 'stopped' })
 }
 
 /** Ends a restore whose new disk cannot be made: the machine keeps its current disk. */
@@ -109,6 +120,8 @@ export async function abandonRestore(
 ): Promise<void> {
   const captureId = machine.restore_capture_id
   if (!captureId) return
+  const relocation = machine.moved_from === null ? undefined : await findRelocation(tx, machine.id)
+  if (relocation) return revertRelocation(tx, machine, relocation)
   await tx
     .updateTable('machines')
     .set({ restore_capture_id: null, attempts: 0, last_error: null })

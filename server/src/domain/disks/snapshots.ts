@@ -11,7 +11,8 @@ import { lockMachine } from '../find-machine.ts'
 import { generateSnapshotName } from '../names.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
-import { requireDiskRoom } from './pool.ts'
+import { requireDiskRoom } from '../hosts/capacity.ts'
+import { requireAnswer } from '../hosts/health.ts'
 
 export type SnapshotWithState = SnapshotRow &
   Pick<CaptureRow, 'image_id' | 'size_bytes' | 'completed_at' | 'error' | 'disk_gb'> & {
@@ -33,8 +34,9 @@ export async function createSnapshot(
     const existing = await findSnapshot(tx, actor, id)
     if (existing) return existing
     const machine = await lockMachine(tx, actor, input.machine_id)
-    if (machine.state !== 'running') throw notRunning(machine.state)
-    await requireDiskRoom(tx)
+    if (machine.state !== 'running') throw notRunning(machine)
+    await requireAnswer(tx, machine.host)
+    await requireDiskRoom(tx, machine.host)
     await requireRoomForSnapshot(tx, actor, machine.id)
     const name = input.name ?? generateSnapshotName('snapshot')
     await insertSnapshot(tx, machine, { id, name, origin: 'manual', actor })

@@ -15,7 +15,8 @@ import {
 import { lockMachine } from '../find-machine.ts'
 import { resolveImage } from './images.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
-import { requireDiskRoom } from './pool.ts'
+import { requireDiskRoom } from '../hosts/capacity.ts'
+import { requireAnswer } from '../hosts/health.ts'
 import { holdSnapshot, insertSnapshot } from './snapshots.ts'
 import { asNameTaken, findTemplate, getTemplate, type TemplateWithState } from './templates.ts'
 
@@ -104,8 +105,9 @@ async function captureNow(
   input: CreateTemplate,
   machine: MachineRow,
 ): Promise<Source> {
-  if (machine.state !== 'running') throw notRunning(machine.state)
-  await requireDiskRoom(tx)
+  if (machine.state !== 'running') throw notRunning(machine)
+  await requireAnswer(tx, machine.host)
+  await requireDiskRoom(tx, machine.host)
   const size = await requireFittingSize(tx, actor, input.size ?? machine.size, machine.disk_gb)
   const snapshot = { id: newId('snp'), name: input.name, origin: 'template', actor } as const
   const capture = await insertSnapshot(tx, machine, snapshot)

@@ -98,11 +98,14 @@ export async function updateTemplate(
 }
 
 /** The templates whose machines an operator keeps warm, and whose disk is there. */
-export async function listWarmTemplates(db: Database) {
+export async function listWarmTemplates(db: Database, host: string) {
   return db
     .selectFrom('templates as t')
     .innerJoin('captures as c', 'c.id', 't.capture_id')
-    .select(['t.warm', 't.size', 't.image_id', 't.capture_id as base_capture_id'])
+    .leftJoin('capture_copies as copy', (join) =>
+      join.onRef('copy.capture_id', '=', 'c.id').on('copy.host', '=', host),
+    )
+    .select(['t.warm', 't.size', 't.image_id', 'c.id as base_capture_id', 'copy.state as copy'])
     .where('t.warm', '>', 0)
     .where('c.state', '=', 'ready')
     .orderBy('t.id')

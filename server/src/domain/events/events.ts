@@ -21,7 +21,7 @@ export type EventDetail = {
   readonly relabeled?: boolean
   /**
    * With snapshot.completed: a capture that is kept from now on. With snapshot.deleted: a capture that
-   * no snapshot and no template names any more.
+   * no snapshot and no template names any more. With snapshot.failed: one that is lost.
    */
   readonly capture?: MeteredCapture
 }

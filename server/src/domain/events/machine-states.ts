@@ -47,6 +47,7 @@ export async function moveMachine(
       attempts: 0,
       next_attempt_at: sql`now()`,
       last_error: null,
+      awaits_host: false,
       ...(boots && { started_at: sql`now()`, ready_at: null }),
       ...(to === 'starting' && { boots: sql`boots + 1` }),
       ...(to === 'stopped' && { stopped_at: sql`now()` }),

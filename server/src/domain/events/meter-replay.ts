@@ -11,7 +11,7 @@ import type { ActorRef, Labels } from '../../db/tables/attribution.ts'
  * - compute: while the machine is running or stopping. Its guest works until it has stopped.
  * - hot storage: a disk that can be used, from the first time the machine runs or rests stopped until
  *   it is being deleted. A machine that could not be created costs nothing.
- * - cold storage: a capture that is complete, for as long as a snapshot or a template names it. It keeps
+ * - cold storage: a capture that is complete, for as long as a snapshot or a template names it and it is not lost. It keeps
  *   the labels that its machine had when it was complete.
  */
 
@@ -58,7 +58,7 @@ export function meterSteps(event: MeteredEvent): MeterStep[] {
       if (captureId && event.type === 'snapshot.completed') {
         return [openStep({ ...cold(captureId), bytes, labels, ...actorOf(facts.captured_by) })]
       }
-      if (captureId && event.type === 'snapshot.deleted') return [{ close: cold(captureId) }]
+      if (captureId) return [{ close: cold(captureId) }]
       // A resize.
       return diskBytes ? [{ close: hotStorage }, ...openDisk] : []
     default:

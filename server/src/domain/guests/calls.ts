@@ -8,9 +8,12 @@ import { staleScreenField, type MachineId } from '@computer/contract'
 import { getRunningMachine } from '../find-machine.ts'
 
 /** The current boot of a machine, as the guest channel names it; known before the guest is up. */
-export function guestRef(machine: Pick<MachineRow, 'id' | 'generation' | 'boots'>): GuestRef {
+export function guestRef(
+  machine: Pick<MachineRow, 'id' | 'host' | 'generation' | 'boots'>,
+): GuestRef {
   return {
     id: machine.id,
+    host: machine.host,
     generation: machine.generation,
     run: String(machine.boots),
   }

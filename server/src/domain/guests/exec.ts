@@ -1,8 +1,8 @@
 import type { MachineId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
-import type { MachineRef } from '../../drivers/machine-driver.ts'
 import type { CallOptions } from '../../guest/call.ts'
+import type { GuestRef } from '../../guest/channels.ts'
 import type { GuestClient } from '../../guest/client.ts'
 import { askGuest } from './calls.ts'
 
@@ -23,7 +23,7 @@ const diskTimeoutMs = 2_000
 
 /** The resources that a running machine uses: its agent measures them, and the engine the disk. */
 export async function readUsage(
-  app: Guests & Pick<App, 'driver' | 'log'>,
+  app: Guests & Pick<App, 'hosts' | 'log'>,
   actor: Actor,
   id: MachineId,
 ) {
@@ -34,13 +34,10 @@ export async function readUsage(
 }
 
 /** Null if the engine cannot measure the disk, or not in time. */
-async function measureDisk(
-  app: Pick<App, 'driver' | 'log'>,
-  ref: MachineRef,
-): Promise<number | null> {
+async function measureDisk(app: Pick<App, 'hosts' | 'log'>, ref: GuestRef): Promise<number | null> {
   const { promise: late, resolve } = Promise.withResolvers<null>()
   const timer = setTimeout(() => resolve(null), diskTimeoutMs)
-  const measured = app.driver.measureDisk(ref).catch((error: unknown) => {
+  const measured = app.hosts.measureDisk(ref).catch((error: unknown) => {
     app.log.warn({ err: error, machine_id: ref.id }, 'could not measure a disk')
     return null
   })

@@ -22,7 +22,7 @@ type Brief = { readonly brief: HelpBrief; readonly picture: Buffer | null }
 
 export async function lookBefore(
   app: Pick<App, 'guests' | 'log'>,
-  machine: Pick<MachineRow, 'id' | 'generation' | 'boots'>,
+  machine: Pick<MachineRow, 'id' | 'host' | 'generation' | 'boots'>,
 ): Promise<Before> {
   return look(app, machine, {})
 }
@@ -84,7 +84,7 @@ export async function storeBrief(tx: Tx, help: HelpRow, { brief, picture }: Brie
 
 async function look(
   app: Pick<App, 'guests' | 'log'>,
-  machine: Pick<MachineRow, 'id' | 'generation' | 'boots'>,
+  machine: Pick<MachineRow, 'id' | 'host' | 'generation' | 'boots'>,
   {
     sinceMs,
     viewer,

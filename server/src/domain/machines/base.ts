@@ -6,7 +6,7 @@ import { inMs } from '../claims.ts'
 import { getCapture, insertCapture, releaseCapture } from '../disks/captures.ts'
 import { lockAnyMachine } from '../find-machine.ts'
 import { moveMachine } from '../events/machine-states.ts'
-import { requireDiskRoom } from '../disks/pool.ts'
+import { requireDiskRoom } from '../hosts/capacity.ts'
 
 /** Moves a machine whose disk is made to its wanted state, and detaches the capture it was made from. */
 export async function finishCreation(
@@ -61,7 +61,7 @@ export async function retryBaseCapture(tx: Tx, machine: MachineRow): Promise<voi
         'one runs, or delete this one and fork a snapshot',
     )
   }
-  await requireDiskRoom(tx)
+  await requireDiskRoom(tx, source.host)
   const { id } = await insertCapture(tx, source)
   await tx
     .updateTable('machines')

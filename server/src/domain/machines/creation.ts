@@ -11,12 +11,11 @@ import { requireBudgets } from '../budgets/start-check.ts'
 import { insertEvent } from '../events/events.ts'
 import { getMachine } from '../find-machine.ts'
 import { resolveImage } from '../disks/images.ts'
-import { requireMemoryRoom } from './memory-room.ts'
 import { requireRoomForMachine } from './quota.ts'
 import { nameTaken } from './machines.ts'
+import { place } from './place.ts'
 import { generateMachineName } from '../names.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
-import { requireDiskRoom } from '../disks/pool.ts'
 import { holdTemplate } from '../disks/templates.ts'
 import { takeWarm, type Taken } from './warm-machines.ts'
 import { takeUidSlot } from './uid-slots.ts'
@@ -101,10 +100,8 @@ export async function insertMachine(
   await requireRoomForMachine(tx, actor, plan)
   const labels = labelsFrom(actor.organizationId, plan.metadata)
   if (plan.wanted === 'running') await requireBudgets(tx, actor, { ...plan, labels })
-  await requireDiskRoom(tx)
 
   const warm = isFromPool(plan) ? await takeWarm(tx, plan) : undefined
-  if (!warm && plan.wanted === 'running') await requireMemoryRoom(tx)
   const machine = await tx
     .insertInto('machines')
     .values({
@@ -116,7 +113,9 @@ export async function insertMachine(
       ...createdBy(actor),
       ...runBy(actor),
       labels,
-      ...(warm ? takenColumns(plan.id, warm) : { uid_slot: await takeUidSlot(tx, plan.id) }),
+      ...(warm
+        ? takenColumns(plan.id, warm)
+        : { host: await place(tx, plan), uid_slot: await takeUidSlot(tx, plan.id) }),
     })
     .returningAll()
     .executeTakeFirstOrThrow()

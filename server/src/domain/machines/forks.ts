@@ -7,6 +7,7 @@ import { insertCapture } from '../disks/captures.ts'
 import { lockMachine, requireUndeleted } from '../find-machine.ts'
 import { insertMachine, insertNamed } from './creation.ts'
 import { describeSnapshot, holdSnapshotOf } from '../disks/snapshots.ts'
+import { requireAnswer } from '../hosts/health.ts'
 
 /**
  * Creates a machine from another one's snapshot, or from its current disk, which is captured first. A
@@ -58,7 +59,8 @@ async function findBase(
     const snapshot = await holdSnapshotOf(tx, actor, source.id, snapshotId)
     return { captureId: snapshot.capture_id, name: describeSnapshot(snapshot) }
   }
-  if (source.state !== 'running') throw notRunning(source.state)
+  if (source.state !== 'running') throw notRunning(source)
+  await requireAnswer(tx, source.host)
   const { id } = await insertCapture(tx, source)
   return { captureId: id, name: `machine ${source.id}` }
 }

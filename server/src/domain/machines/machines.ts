@@ -14,7 +14,8 @@ import { appendEvent } from '../events/events.ts'
 import { getMachine, lockMachine } from '../find-machine.ts'
 import { dropSnapshotsOf } from '../disks/snapshot-deletion.ts'
 import { retryBaseCapture } from './base.ts'
-import { requireMemoryRoom } from './memory-room.ts'
+import { requireMemoryRoom } from '../hosts/capacity.ts'
+import { requireAnswer } from '../hosts/health.ts'
 import { requireRoomToRun } from './quota.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
@@ -109,10 +110,11 @@ export async function startMachine(app: Changing, actor: Actor, id: MachineId) {
         `the machine is ${machine.state} and a restore of it is under way; it cannot go to starting before that is done`,
       )
     }
+    await requireAnswer(tx, machine.host)
     await requireRoomToRun(tx, actor)
     const labels = sql<Labels>`${JSON.stringify(machine.labels)}::jsonb`
     await requireBudgets(tx, actor, { ...machine, labels })
-    await requireMemoryRoom(tx)
+    await requireMemoryRoom(tx, machine.host)
     await retryBaseCapture(tx, machine)
     return moveMachine(tx, machine, 'starting', { wanted: 'running', ...runBy(actor) })
   }
@@ -126,16 +128,21 @@ export async function stopMachine(
   id: MachineId,
   options: { readonly force: boolean },
 ) {
-  return change(app, actor, id, (tx, machine) =>
-    moveMachine(tx, machine, 'stopping', { wanted: 'stopped', stop_by_force: options.force }),
-  )
+  return change(app, actor, id, async (tx, machine) => {
+    await requireAnswer(tx, machine.host)
+    return moveMachine(tx, machine, 'stopping', {
+      wanted: 'stopped',
+      stop_by_force: options.force,
+    })
+  })
 }
 
 /** A stop followed by a start (specification, States, rule 1). */
 export async function restartMachine(app: Changing, actor: Actor, id: MachineId) {
-  return change(app, actor, id, (tx, machine) =>
-    moveMachine(tx, machine, 'stopping', { wanted: 'running', stop_by_force: false }),
-  )
+  return change(app, actor, id, async (tx, machine) => {
+    await requireAnswer(tx, machine.host)
+    return moveMachine(tx, machine, 'stopping', { wanted: 'running', stop_by_force: false })
+  })
 }
 
 /** Requests the deletion of a machine and its disk, and of its snapshots. Repeating it is no error. */

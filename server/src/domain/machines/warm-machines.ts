@@ -5,6 +5,7 @@ import type { Database, MachineRow, Tx, WarmMachineRow } from '../../db/database
 import type { MachineRef } from '../../drivers/machine-driver.ts'
 import { newId } from '../../ids.ts'
 import { anyLocked, claimDue, inMs } from '../claims.ts'
+import { hasDiskRoom } from '../hosts/capacity.ts'
 import { freeUidSlot, takeUidSlot } from './uid-slots.ts'
 
 /*
@@ -14,9 +15,9 @@ import { freeUidSlot, takeUidSlot } from './uid-slots.ts'
  */
 
 /** The base that a warm machine must have to be taken. Its limits are set when it is woken. */
-export type WarmPlan = Pick<MachineRow, 'image_id' | 'base_capture_id' | 'disk_gb'>
+export type WarmPlan = Pick<MachineRow, 'image_id' | 'base_capture_id' | 'disk_gb' | 'region'>
 
-export type Taken = Pick<WarmMachineRow, 'id' | 'uid_slot' | 'generation'>
+export type Taken = Pick<WarmMachineRow, 'id' | 'host' | 'uid_slot' | 'generation'>
 
 /**
  * Takes a warm machine for a create: from the commit on, it is that of a machine with its id, its uid slot
@@ -25,17 +26,22 @@ export type Taken = Pick<WarmMachineRow, 'id' | 'uid_slot' | 'generation'>
 export async function takeWarm(tx: Tx, plan: WarmPlan): Promise<Taken | undefined> {
   const ready = tx
     .selectFrom('warm_machines')
-    .select('id')
-    .where('state', '=', 'ready')
+    .innerJoin('hosts', 'hosts.name', 'warm_machines.host')
+    .select('warm_machines.id')
+    .where('warm_machines.state', '=', 'ready')
     .where('image_id', '=', plan.image_id)
     .where('base_capture_id', 'is not distinct from', plan.base_capture_id)
     // A disk never shrinks.
     .where('disk_gb', '<=', plan.disk_gb)
+    .where('hosts.state', '=', 'ready')
+    .where('unhealthy_reason', 'is', null)
+    .where(hasDiskRoom)
+    .orderBy(sql`region = ${plan.region}`, 'desc')
     .orderBy('ready_at')
   return tx
     .deleteFrom('warm_machines')
     .where('id', '=', anyLocked(ready, 'warm_machines', 1))
-    .returning(['id', 'uid_slot', 'generation'])
+    .returning(['id', 'host', 'uid_slot', 'generation'])
     .executeTakeFirst()
 }
 
@@ -47,34 +53,37 @@ export type WarmSpec = Pick<
 export type Wanted = { readonly spec: WarmSpec; readonly count: number }
 
 /**
- * Brings the pool to what is wanted: ends others and, if it may, adds what is missing. Nothing is added
- * before the pool has room beside those that end. Several workers that do this at once end with the same.
+ * Brings the pool of this host to what is wanted: ends others and, if it may, adds what is missing. Nothing is
+ * added before the pool has room beside those that end. Several workers that do this at once end with the same.
  */
 export async function fitPool(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'config'>,
   imageId: ImageId,
   wanted: readonly Wanted[],
   mayAdd: () => Promise<boolean>,
 ): Promise<void> {
   // Most of the time nothing is to be done, which must not cost a write.
-  const { missing, surplus } = await comparePool(app.db, wanted)
+  const { host } = app.config
+  const { missing, surplus } = await comparePool(app.db, host, wanted)
   const adds = missing.length > surplus.length && (await mayAdd())
   if (!adds && surplus.length === 0) return
   await app.db.transaction().execute(async (tx) => {
     await lockPool(tx, imageId)
-    const now = await comparePool(tx, wanted)
-    if (adds) for (const spec of now.missing) await insertWarm(tx, spec)
+    const now = await comparePool(tx, host, wanted)
+    if (adds) for (const spec of now.missing) await insertWarm(tx, host, spec)
     if (now.surplus.length > 0) await endWarm(tx, now.surplus)
   })
 }
 
 async function comparePool(
   db: Database,
+  host: string,
   wanted: readonly Wanted[],
 ): Promise<{ readonly missing: readonly WarmSpec[]; readonly surplus: readonly MachineId[] }> {
   const rows = await db
     .selectFrom('warm_machines')
     .selectAll()
+    .where('host', '=', host)
     .where('state', '!=', 'ending')
     // A machine that is ready is worth more than one that is still made.
     .orderBy(sql`ready_at nulls last`)
@@ -98,12 +107,12 @@ async function lockPool(tx: Tx, id: ImageId): Promise<void> {
   await tx.selectFrom('images').select('id').where('id', '=', id).forNoKeyUpdate().execute()
 }
 
-async function insertWarm(tx: Tx, spec: WarmSpec): Promise<void> {
+async function insertWarm(tx: Tx, host: string, spec: WarmSpec): Promise<void> {
   const id = newId('mch')
   const slot = await takeUidSlot(tx, id)
   await tx
     .insertInto('warm_machines')
-    .values({ id, uid_slot: slot, ...spec })
+    .values({ id, host, uid_slot: slot, ...spec })
     .execute()
 }
 
@@ -117,13 +126,14 @@ async function endWarm(tx: Tx, ids: readonly MachineId[]): Promise<void> {
 
 /** Warm machines that are due to be made or ended, as claimed by this worker. */
 export async function claimWarm(
-  app: Pick<App, 'db' | 'timing'>,
+  app: Pick<App, 'db' | 'timing' | 'config'>,
   workerId: string,
   limit: number,
 ): Promise<WarmMachineRow[]> {
   const due = app.db
     .selectFrom('warm_machines')
     .select('id')
+    .where('host', '=', app.config.host)
     .where('state', '!=', 'ready')
     .where('next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
     .orderBy('next_attempt_at')
@@ -174,9 +184,9 @@ export async function makeAgain(
 }
 
 /** Takes machines out of the pool for a moment that have waited frozen for longer than that. */
-export async function refreshWarm(app: Pick<App, 'db'>, ms: number): Promise<void> {
+export async function refreshWarm(app: Pick<App, 'db' | 'config'>, ms: number): Promise<void> {
   const since = sql<Date>`clock_timestamp() - make_interval(secs => ${ms / 1000})`
-  await withdraw(app).where('ready_at', '<', since).execute()
+  await withdraw(app).where('host', '=', app.config.host).where('ready_at', '<', since).execute()
 }
 
 function withdraw(app: Pick<App, 'db'>) {
@@ -232,8 +242,13 @@ export async function forgetWarm(app: Pick<App, 'db'>, id: MachineId): Promise<v
   })
 }
 
-export async function listWarm(db: Database): Promise<WarmMachineRow[]> {
-  return db.selectFrom('warm_machines').selectAll().execute()
+/** Those of one host, or of all. */
+export async function listWarm(db: Database, host?: string): Promise<WarmMachineRow[]> {
+  return db
+    .selectFrom('warm_machines')
+    .selectAll()
+    .$if(host !== undefined, (rows) => rows.where('host', '=', host!))
+    .execute()
 }
 
 /** The machines of the last 24 hours, and how many of them were taken warm. */

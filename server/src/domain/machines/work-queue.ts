@@ -1,7 +1,7 @@
 import type { MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
-import type { Database, MachineRow } from '../../db/database.ts'
+import type { MachineRow } from '../../db/database.ts'
 import type { MachineRef } from '../../drivers/machine-driver.ts'
 import { claimDue, inMs } from '../claims.ts'
 import { appendEvent } from '../events/events.ts'
@@ -13,11 +13,11 @@ import { appendEvent } from '../events/events.ts'
  */
 
 /**
- * Claims up to `limit` machines that are due. A machine's pending captures come before its own next
- * step, and a machine that is made from a capture waits for it, so neither is claimed in vain.
+ * Claims up to `limit` machines of this host that are due. A machine's pending captures come before its own next
+ * step, and a machine that is made from a capture waits for it and for its copy, so neither is claimed in vain.
  */
 export async function claimMachines(
-  app: Pick<App, 'db' | 'timing'>,
+  app: Pick<App, 'db' | 'timing' | 'config'>,
   workerId: string,
   limit: number,
 ): Promise<MachineRow[]> {
@@ -25,9 +25,18 @@ export async function claimMachines(
     .selectFrom('machines')
     .select('id')
     .where('deleted_at', 'is', null)
+    .where('host', '=', app.config.host)
     .where('id', '=', sql<MachineId>`any(array(${dueMachines}))`)
     .orderBy('next_attempt_at')
   return claimDue(app, 'machines', due, { workerId, limit })
+}
+
+/** The host is to get the capture from another one first. */
+function isComing(column: 'base_capture_id' | 'restore_capture_id') {
+  return sql`exists (
+    select from capture_copies copy
+    where copy.capture_id = m.${sql.ref(column)} and copy.host = m.host and copy.state = 'wanted'
+  )`
 }
 
 /** For an array, which Postgres computes once. A join may compute them again for each machine at rest. */
@@ -38,9 +47,12 @@ const dueMachines = sql`
     and state in ('creating', 'stopping', 'starting', 'deleting')
     and not exists (
       select from captures c where c.state = 'pending' and (
-        c.machine_id = m.id or (c.id = m.base_capture_id and m.state in ('creating', 'starting'))
+        (c.machine_id = m.id and m.moved_from is null)
+        or (c.id = m.base_capture_id and m.state in ('creating', 'starting'))
       )
     )
+    and not (m.state in ('creating', 'starting') and ${isComing('base_capture_id')})
+    and not (m.state in ('starting', 'stopping') and ${isComing('restore_capture_id')})
   union all
   select id from machines
   where deleted_at is null
@@ -53,10 +65,16 @@ const dueMachines = sql`
     and next_attempt_at <= clock_timestamp()
     and state in ('stopped', 'error')
     and restore_capture_id is not null
-    and not exists (select from captures c where c.state = 'pending' and c.machine_id = m.id)
+    and not ${isComing('restore_capture_id')}
+    and (
+      m.moved_from is not null
+      or not exists (select from captures c where c.state = 'pending' and c.machine_id = m.id)
+    )
   union all
-  select machine_id from captures
-  where state = 'pending' and next_attempt_at <= clock_timestamp()
+  select machine_id from captures c
+  where state = 'pending'
+    and next_attempt_at <= clock_timestamp()
+    and not exists (select from machines m where m.id = c.machine_id and m.moved_from is not null)
 `
 
 /** Schedules the next try of a step that failed, or that found nothing to do yet. */
@@ -105,9 +123,9 @@ export async function hasNotMoved(app: Pick<App, 'db'>, machine: MachineRow): Pr
   return now?.moves === machine.moves
 }
 
-/** The row of an engine instance, whatever its organization. */
+/** The row of an instance of this host, whatever its organization. */
 export async function findByRef(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'config'>,
   ref: MachineRef,
 ): Promise<MachineRow | undefined> {
   return app.db
@@ -115,20 +133,29 @@ export async function findByRef(
     .selectAll()
     .where('id', '=', ref.id)
     .where('generation', '=', ref.generation)
+    .where('host', '=', app.config.host)
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
 }
 
-/** The machines of all organizations. */
-export async function listAllMachines(app: Pick<App, 'db'>): Promise<MachineRow[]> {
-  return app.db.selectFrom('machines').selectAll().where('deleted_at', 'is', null).execute()
+/** The machines of this host, and those whose disk it still has, of all organizations. */
+export async function listHostMachines(app: Pick<App, 'db' | 'config'>): Promise<MachineRow[]> {
+  return app.db
+    .selectFrom('machines')
+    .selectAll()
+    .where((eb) =>
+      eb.or([eb('host', '=', app.config.host), eb('moved_from', '=', app.config.host)]),
+    )
+    .where('deleted_at', 'is', null)
+    .execute()
 }
 
-/** Whether any machine is on its way to running. */
-export async function isAnyStarting(db: Database): Promise<boolean> {
-  const starting = await db
+/** Whether any machine of this host is on its way to running. */
+export async function isAnyStarting(app: Pick<App, 'db' | 'config'>): Promise<boolean> {
+  const starting = await app.db
     .selectFrom('machines')
     .select('id')
+    .where('host', '=', app.config.host)
     .where('deleted_at', 'is', null)
     .where('state', 'in', ['creating', 'starting'])
     .limit(1)

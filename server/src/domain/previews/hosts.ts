@@ -80,7 +80,7 @@ export type PreviewTarget = Pick<
   PreviewRow,
   'id' | 'organization_id' | 'machine_id' | 'port' | 'access' | 'label' | 'secret_hash'
 > &
-  Pick<MachineRow, 'state' | 'generation' | 'boots'>
+  Pick<MachineRow, 'state' | 'host' | 'generation' | 'boots'>
 
 /** Excludes machines that are being deleted. */
 export async function findTarget(db: Database, label: string): Promise<PreviewTarget | undefined> {
@@ -88,7 +88,7 @@ export async function findTarget(db: Database, label: string): Promise<PreviewTa
     .selectFrom('previews as p')
     .innerJoin('machines as m', 'm.id', 'p.machine_id')
     .select(['p.id', 'p.organization_id', 'p.machine_id', 'p.port', 'p.access', 'p.label'])
-    .select(['p.secret_hash', 'm.state', 'm.generation', 'm.boots'])
+    .select(['p.secret_hash', 'm.state', 'm.host', 'm.generation', 'm.boots'])
     .where('p.label', '=', label)
     .where('m.deleted_at', 'is', null)
     .where('m.state', '!=', 'deleting')

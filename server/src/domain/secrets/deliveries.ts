@@ -4,12 +4,12 @@ import type { App } from '../../app.ts'
 import type { MachineRow } from '../../db/database.ts'
 import { claimDue, inMs } from '../claims.ts'
 
-/* Machines whose secrets have to be delivered. Workers claim them separately from the machines. */
+/* Machines whose secrets have to be delivered. Each host's worker claims them separately from the machines. */
 
 export type Delivery = { readonly id: MachineId; readonly attempts: number }
 
 export async function claimDeliveries(
-  app: Pick<App, 'db' | 'timing'>,
+  app: Pick<App, 'db' | 'timing' | 'config'>,
   workerId: string,
   limit: number,
 ): Promise<Delivery[]> {
@@ -17,6 +17,7 @@ export async function claimDeliveries(
     .selectFrom('secret_deliveries')
     .innerJoin('machines as m', 'm.id', 'secret_deliveries.id')
     .select('secret_deliveries.id')
+    .where('m.host', '=', app.config.host)
     .where('m.state', '=', 'running')
     .where('m.deleted_at', 'is', null)
     .where('secret_deliveries.next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
@@ -68,12 +69,13 @@ export async function findRunning(
     .executeTakeFirst()
 }
 
-/** The running machines of all organizations that hold a delivered set. */
-export async function listDelivered(app: Pick<App, 'db'>): Promise<MachineRow[]> {
+/** The running machines of this host that hold a delivered set, of all organizations. */
+export async function listDelivered(app: Pick<App, 'db' | 'config'>): Promise<MachineRow[]> {
   return app.db
     .selectFrom('machines as m')
     .innerJoin('secret_deliveries as d', 'd.id', 'm.id')
     .selectAll('m')
+    .where('m.host', '=', app.config.host)
     .where('m.state', '=', 'running')
     .where('m.deleted_at', 'is', null)
     .where('d.delivered_run', 'is not', null)

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
 
 /*
  * Encryption of values in the database: AES-256-GCM with the keys of a keyring, which is stored apart from
@@ -27,6 +27,11 @@ export class Key {
   /** Only for the keyring's file. */
   export(): string {
     return this.#bytes.toString('base64')
+  }
+
+  /** Other bytes for each purpose, from which the key cannot be computed. */
+  derive(purpose: string): Buffer {
+    return createHmac('sha256', this.#bytes).update('derive\0').update(purpose).digest()
   }
 
   seal(plain: Buffer, context: readonly string[]): Buffer {

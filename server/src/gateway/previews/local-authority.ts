@@ -1,9 +1,8 @@
 import forge from 'node-forge'
-import { generateKeyPair, randomBytes } from 'node:crypto'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { promisify } from 'node:util'
+import { createKeyPair, signCertificate } from '../../certificates.ts'
 import { replaceFile } from '../../replace-file.ts'
 
 /*
@@ -13,7 +12,6 @@ import { replaceFile } from '../../replace-file.ts'
  * domain.
  */
 
-const makeKeyPair = promisify(generateKeyPair)
 const dayMs = 24 * 3600 * 1000
 const authorityDays = 10 * 365
 const leafDays = 30
@@ -31,7 +29,7 @@ export async function openLocalAuthority(dataDir: string): Promise<LocalAuthorit
   const folder = join(dataDir, 'previews')
   const certPath = join(folder, 'authority.crt')
   const authority = (await readAuthority(folder)) ?? (await makeAuthority(folder))
-  const leafKey = await createKey()
+  const leafKey = await createKeyPair()
   const contexts = new Map<string, { readonly madeAt: number; readonly context: SecureContext }>()
   return {
     certPath,
@@ -65,9 +63,9 @@ async function readAuthority(folder: string): Promise<Authority | null> {
 }
 
 async function makeAuthority(folder: string): Promise<Authority> {
-  const { publicPem, privatePem } = await createKey()
+  const { publicPem, privatePem } = await createKeyPair()
   const subject = [{ name: 'commonName', value: 'Computer previews on this host' }]
-  const certPem = sign(
+  const certPem = signCertificate(
     { publicPem, days: authorityDays, subject, issuer: subject },
     [
       { name: 'basicConstraints', cA: true, pathLenConstraint: 0, critical: true },
@@ -87,7 +85,7 @@ async function makeAuthority(folder: string): Promise<Authority> {
 function signLeaf({ certPem, keyPem }: Authority, publicPem: string, hostname: string): string {
   const issuer = forge.pki.certificateFromPem(certPem).subject.attributes
   const subject = [{ name: 'commonName', value: 'Computer preview' }]
-  return sign(
+  return signCertificate(
     { publicPem, days: leafDays, subject, issuer },
     [
       { name: 'basicConstraints', cA: false, critical: true },
@@ -97,32 +95,6 @@ function signLeaf({ certPem, keyPem }: Authority, publicPem: string, hostname: s
     ],
     keyPem,
   )
-}
-
-type CertificateOptions = {
-  readonly publicPem: string
-  readonly days: number
-  readonly subject: forge.pki.CertificateField[]
-  readonly issuer: forge.pki.CertificateField[]
-}
-
-function sign(
-  options: CertificateOptions,
-  extensions: readonly object[],
-  signerPem: string,
-): string {
-  const cert = forge.pki.createCertificate()
-  cert.publicKey = forge.pki.publicKeyFromPem(options.publicPem)
-  // Must be positive: the first hex digit is 4.
-  cert.serialNumber = `4${randomBytes(16).toString('hex').slice(1)}`
-  // The client's clock may be behind.
-  cert.validity.notBefore = new Date(Date.now() - dayMs)
-  cert.validity.notAfter = new Date(Date.now() + options.days * dayMs)
-  cert.setSubject(options.subject)
-  cert.setIssuer(options.issuer)
-  cert.setExtensions([...extensions])
-  cert.sign(forge.pki.privateKeyFromPem(signerPem), forge.md.sha256.create())
-  return forge.pki.certificateToPem(cert)
 }
 
 /** Name constraints (RFC 5280, 4.2.1.10): DNS names below localhost and no IP addresses. */
@@ -141,13 +113,4 @@ function onlyLocalhost(): string {
   const everyAddress = [8, 32].map((bytes) => name(7, '\0'.repeat(bytes)))
   const constraints = [subtrees(0, [name(2, 'localhost')]), subtrees(1, everyAddress)]
   return asn1.toDer(asn1.create(Class.UNIVERSAL, Type.SEQUENCE, true, constraints)).getBytes()
-}
-
-async function createKey(): Promise<{ publicPem: string; privatePem: string }> {
-  const { publicKey, privateKey } = await makeKeyPair('rsa', {
-    modulusLength: 2048,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
-  })
-  return { publicPem: publicKey, privatePem: privateKey }
 }

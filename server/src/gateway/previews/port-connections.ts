@@ -39,6 +39,7 @@ export class PortConnections {
   open(target: PreviewTarget): Promise<ClientHttp2Stream> {
     const ref: GuestRef = {
       id: target.machine_id,
+      host: target.host,
       generation: target.generation,
       run: String(target.boots),
     }

@@ -28,11 +28,11 @@ type PreviewServer = {
 const streamWindowBytes = 256 * 1024
 
 export async function startPreviewServer(
-  app: Pick<App, 'config' | 'db' | 'changes' | 'log' | 'driver'>,
+  app: Pick<App, 'config' | 'db' | 'changes' | 'log' | 'hosts'>,
   domain: PreviewDomain,
 ): Promise<PreviewServer> {
   // Separate channels, so that preview traffic never delays calls to the machine.
-  const channels = new GuestChannels(app.driver, { streamWindowBytes })
+  const channels = new GuestChannels(app.hosts, { streamWindowBytes })
   const context: PreviewContext = {
     domain,
     targets: new TargetCache(app),

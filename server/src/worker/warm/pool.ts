@@ -6,6 +6,8 @@ import { guestDir } from '../../config.ts'
 import type { MachineRow, WarmMachineRow } from '../../db/database.ts'
 import { getSize } from '../../domain/accounts/plans.ts'
 import { getDefaultImage } from '../../domain/disks/images.ts'
+import { wantCopy } from '../../domain/disks/copies.ts'
+import { isReady } from '../../domain/hosts/hosts.ts'
 import { isAnyStarting } from '../../domain/machines/work-queue.ts'
 import { listWarmTemplates } from '../../domain/disks/templates.ts'
 import {
@@ -41,8 +43,11 @@ export async function keepWarm(app: WorkerApp, signal: AbortSignal): Promise<voi
 }
 
 async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
+  const { host } = app.config
   const image = await getDefaultImage(app.db)
   if (!image) return
+  // A host that gets no machines keeps none warm.
+  if (!(await isReady(app.db, host))) return fitPool(app, image.id, [], async () => false)
   const describe = async (
     size: MachineRow['size'],
     base: Pick<WarmSpec, 'image_id' | 'base_capture_id'>,
@@ -52,8 +57,10 @@ async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
   }
   const ofImage = await describe(defaultSize, { image_id: image.id, base_capture_id: null })
   const wanted: Wanted[] = [{ spec: ofImage, count: app.config.warmMachines }]
-  for (const { warm: count, size, ...base } of await listWarmTemplates(app.db)) {
-    wanted.push({ spec: await describe(size, base), count })
+  for (const { copy, ...template } of await listWarmTemplates(app.db, host)) {
+    const { warm: count, size, ...base } = template
+    if (copy === 'ready') wanted.push({ spec: await describe(size, base), count })
+    else if (copy === null) await wantCopy(app.db, base.base_capture_id, host)
   }
   await fitPool(app, image.id, wanted, () => mayAdd(app, image.id))
   await refreshWarm(app, app.timing.warmFreshMs)
@@ -63,7 +70,7 @@ async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
 async function mayAdd(app: WorkerApp, imageId: ImageId): Promise<boolean> {
   const { availableBytes } = await app.driver.measureMemory()
   if (availableBytes < leastFreeBytes) return false
-  return !(await isAnyStarting(app.db)) && app.driver.hasImage(imageId)
+  return !(await isAnyStarting(app)) && app.driver.hasImage(imageId)
 }
 
 /** Ready machines that went down, or that run although they should wait frozen, are made again. */

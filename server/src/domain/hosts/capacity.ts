@@ -1,0 +1,90 @@
+import { sql } from 'kysely'
+import type { App } from '../../app.ts'
+import type { Database } from '../../db/database.ts'
+import { ApiError } from '../../errors.ts'
+
+const mebibyte = 2 ** 20
+const gibibyte = 2 ** 30
+/** The worker of a host measures this often; retry-after of a full host waits for the next measurement. */
+export const measureEveryMs = 10_000
+
+/** Records the free space and memory of this host for processes that do not call its engine. */
+export async function recordCapacity(app: Pick<App, 'db' | 'config' | 'driver'>): Promise<void> {
+  const [pool, memory] = await Promise.all([app.driver.measurePool(), app.driver.measureMemory()])
+  await app.db
+    .updateTable('hosts')
+    .set({
+      total_bytes: pool.totalBytes,
+      free_bytes: pool.freeBytes,
+      memory_total_bytes: memory.totalBytes,
+      memory_available_bytes: memory.availableBytes,
+    })
+    .where('name', '=', app.config.host)
+    .execute()
+}
+
+/** Throws while the pool of the host is too full for another disk. Before the first measurement it never throws. */
+export async function requireDiskRoom(db: Database, host: string): Promise<void> {
+  const { rows } = await sql`select from hosts where name = ${host} and not ${hasDiskRoom}`.execute(
+    db,
+  )
+  if (rows.length > 0) throw diskFull()
+}
+
+/**
+ * Throws while the host has too little memory for another machine: the kernel of a full host kills programs of any of
+ * them.
+ */
+export async function requireMemoryRoom(db: Database, host: string): Promise<void> {
+  const { rows } = await sql`
+    select from hosts, lateral ${machinesOfHost} as machines
+    where name = ${host} and not ${hasMemoryRoom}`.execute(db)
+  if (rows.length > 0) throw memoryFull()
+}
+
+/** Of a row of `hosts`. */
+export const hasDiskRoom = sql<boolean>`
+  coalesce(free_bytes >= greatest(total_bytes * 0.02, ${sql.lit(gibibyte)}), true)`
+
+/** The memory of a machine with its desktop before its user has opened anything. */
+const bootBytes = 256 * mebibyte
+/**
+ * The host's cache keeps this much of an idle machine's programs. The kernel counts it as available, but without it
+ * every program waits for the disk. Machines do not share it, because each has a disk of its own.
+ */
+const cachedBytes = 64 * mebibyte
+
+/** How many machines of a row of `hosts` run, or are on their way and have not taken their memory yet. */
+export const machinesOfHost = sql`(
+  select
+    count(*) filter (where state in ('creating', 'starting')) as starting,
+    count(*) filter (where state = 'running') as running,
+    coalesce(sum(memory_mb) filter (where state in ('creating', 'starting', 'running')), 0) as memory_mb
+  from machines where host = hosts.name and deleted_at is null
+)`
+
+/** Of a row of `hosts` beside its `machines`: room for one more. */
+export const hasMemoryRoom = sql<boolean>`
+  coalesce(
+    memory_available_bytes - (machines.starting + 1) * ${sql.lit(bootBytes)}
+      >= greatest(
+        memory_total_bytes * 0.05,
+        ${sql.lit(512 * mebibyte)},
+        (machines.starting + 1 + machines.running) * ${sql.lit(cachedBytes)}
+      ),
+    true
+  )`
+
+export function diskFull(): ApiError {
+  return full(
+    'the disk of this server is full: delete snapshots or machines that are no longer needed',
+  )
+}
+
+export function memoryFull(): ApiError {
+  return full('the memory of this server is full: stop machines that are not needed now')
+}
+
+function full(message: string): ApiError {
+  return new ApiError('compute_unavailable', message, { retryAfter: measureEveryMs / 1000 })
+}

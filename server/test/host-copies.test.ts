@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { onDisksOf } from './disks.ts'
+import { startTestServer } from './harness.ts'
+import { bothReady, hostOf, setHost } from './hosts.ts'
+import { eventually, gone } from './settled.ts'
+
+/* Disks that are needed on a host that has no copy of them. */
+
+const other = 'host-2'
+const server = await startTestServer({ after }, { otherHosts: [other], plan: 'startup' })
+const { call } = server
+const { db } = server.app
+const disks = onDisksOf(server)
+await bothReady(server)
+
+test('a fork of a machine whose host is full is made on another host, from a copy', async () => {
+  const id = await createOn('local')
+  await run(id, 'echo kept > mark')
+  const fork = await onlyOn(other, () => call('POST', `/v1/machines/${id}/fork`, {}))
+  assert.equal(fork.status, 201)
+  await disks.machineIn(fork.body.id, 'running')
+  assert.equal(await hostOf(server, fork.body.id), other)
+  assert.equal(await run(fork.body.id, 'cat mark'), 'kept\n')
+  // Nothing names the capture any more, so both copies go.
+  await eventually(async () => (await copies()).length === 0 || undefined)
+  for (const host of ['local', other]) assert.deepEqual(await driverOf(host).listCaptures(), [])
+  for (const made of [id, fork.body.id]) await remove(made)
+})
+
+test('machines of a template are made on every host, and its second copy is made once', async () => {
+  const id = await createOn('local')
+  await run(id, 'echo kept > mark')
+  const snapshot = await disks.snapshot(id)
+  const { body: template } = await call('POST', '/v1/templates', {
+    name: 'everywhere',
+    snapshot_id: snapshot.id,
+  })
+  const made = await onlyOn(other, () =>
+    Promise.all([1, 2].map(() => call('POST', '/v1/machines', { template: template.id }))),
+  )
+  for (const { body } of made) {
+    await disks.machineIn(body.id, 'running')
+    assert.equal(await run(body.id, 'cat mark'), 'kept\n')
+  }
+  assert.equal(server.engineOf(other).controls.calls('receiveCapture'), 2)
+  assert.deepEqual((await copies()).map(({ host, state }) => [host, state]).sort(), [
+    [other, 'ready'],
+    ['local', 'ready'],
+  ])
+  for (const { body } of made) await remove(body.id)
+  await remove(id)
+  await call('DELETE', `/v1/templates/${template.id}`)
+  await call('DELETE', `/v1/snapshots/${snapshot.id}`)
+  await eventually(async () => (await copies()).length === 0 || undefined)
+})
+
+test('a copy waits while no host that has the capture answers', async () => {
+  const id = await createOn('local')
+  const snapshot = await disks.snapshot(id)
+  await setHost(server, 'local', { unhealthy_reason: 'gone' })
+  server.engine.controls.failNext('ping', { times: 1_000_000, ofEngine: true })
+  const { status, body } = await call('POST', `/v1/machines/${id}/fork`, {
+    snapshot_id: snapshot.id,
+  })
+  assert.equal(status, 201, JSON.stringify(body))
+  assert.equal(await hostOf(server, body.id), other)
+  await eventually(async () => (await copies()).some(({ attempts }) => attempts > 1) || undefined)
+  assert.equal((await call('GET', `/v1/machines/${body.id}`)).body.state, 'creating')
+  server.engine.controls.recover('ping')
+  await disks.machineIn(body.id, 'running')
+  for (const made of [id, body.id]) await remove(made)
+  await call('DELETE', `/v1/snapshots/${snapshot.id}`)
+})
+
+test('a machine whose copy cannot be made fails; what interrupts a copy does not', async () => {
+  const id = await createOn('local')
+  const { controls } = server.engineOf(other)
+  controls.failNext('receiveCapture', { times: 2 })
+  const late = await onlyOn(other, () => call('POST', `/v1/machines/${id}/fork`, {}))
+  await disks.machineIn(late.body.id, 'running')
+  controls.failNext('receiveCapture', { retryable: false })
+  const never = await onlyOn(other, () => call('POST', `/v1/machines/${id}/fork`, {}))
+  await disks.machineIn(never.body.id, 'error')
+  for (const made of [id, late.body.id, never.body.id]) await remove(made)
+})
+
+test('a machine that is deleted while its copy is made leaves none', async () => {
+  const id = await createOn('local')
+  const { controls } = server.engineOf(other)
+  const hold = controls.hangNext('receiveCapture')
+  const fork = await onlyOn(other, () => call('POST', `/v1/machines/${id}/fork`, {}))
+  await hold.reached
+  await remove(fork.body.id)
+  await eventually(async () => (await copies()).length === 0 || undefined)
+  hold.release()
+  await eventually(async () => controls.calls('removeCapture') > 0 || undefined)
+  await eventually(async () => (await driverOf(other).listCaptures()).length === 0 || undefined)
+  await remove(id)
+})
+
+function driverOf(host: string) {
+  return host === other ? server.engineOf(other).driver() : server.engine.driver()
+}
+
+async function copies() {
+  return db.selectFrom('capture_copies').selectAll().execute()
+}
+
+/** Calls while the other hosts get no machines; those that they have stay there. */
+async function onlyOn<T>(host: string, work: () => Promise<T>): Promise<T> {
+  const drained = { state: 'drained' } as const
+  await db.updateTable('hosts').set(drained).where('name', '!=', host).execute()
+  try {
+    return await work()
+  } finally {
+    await db.updateTable('hosts').set({ state: 'ready' }).execute()
+  }
+}
+
+async function createOn(host: string): Promise<string> {
+  const { id } = await onlyOn(host, () => server.machine())
+  assert.equal(await hostOf(server, id), host)
+  return id
+}
+
+async function run(id: string, command: string): Promise<string> {
+  const { body } = await call('POST', `/v1/machines/${id}/exec`, { command: ['sh', '-c', command] })
+  assert.equal(body.exit_code, 0, JSON.stringify(body))
+  return body.stdout
+}
+
+async function remove(id: string): Promise<void> {
+  await call('DELETE', `/v1/machines/${id}`)
+  await gone(server, id)
+}
