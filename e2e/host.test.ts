@@ -1,15 +1,22 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { networkName } from '../server/src/process.ts'
-import { createApiClient, type ApiClient } from './harness/api.ts'
+import type { ApiClient } from './harness/api.ts'
 import { findHostNode } from '../server/test/nodes.ts'
 import { openTerminal, readGuide } from './harness/guide.ts'
 import { eventually } from './harness/polling.ts'
+import {
+  endHostServer,
+  ownerClient,
+  runComputer,
+  startHostServer,
+  type HostServer,
+} from './harness/host-server.ts'
 import { removeEngine } from './harness/engine-daemon.ts'
 import { prepareServer } from './harness/server-folder.ts'
 import { readServerPid } from './harness/processes.ts'
@@ -18,16 +25,13 @@ import { readServerPid } from './harness/processes.ts'
  * Start, stop and crash of a server on its host, and their effect on a machine. The tests share one data
  * folder and one machine, so each builds on those before it.
  */
-const main = join(import.meta.dirname, '..', 'cli', 'src', 'main.ts')
 const run = promisify(execFile)
-/** The first start unpacks the image. */
-const startBoundMs = 300_000
 let dataDir = ''
 let env: NodeJS.ProcessEnv = {}
 let server: Running
 let id = ''
 
-type Running = { readonly child: ChildProcess; readonly api: ApiClient; output(): string }
+type Running = HostServer & { readonly api: ApiClient }
 
 before(async () => {
   ;({ dataDir, env } = await prepareServer('host'))
@@ -48,7 +52,7 @@ test('a second start reports that a server is running', async () => {
 
 test('Ctrl-C stops the processes in order and leaves the machine running', async () => {
   const started = await initStart()
-  await end(server, 'SIGINT')
+  await endHostServer(server, 'SIGINT')
   const stopped = server.output().slice(server.output().indexOf('stopping;'))
   const order = [...stopped.matchAll(/stopping (\w+)$/gm)].map(([, name]) => name)
   assert.deepEqual(order, ['gateway', 'api', 'worker', 'engine', 'postgres'])
@@ -127,7 +131,7 @@ test('a start prints the command for a sign-in link, which leads to the first ac
   assert.deepEqual([answer.status, user?.name, organization?.name], [200, 'Ada', 'Home'])
   assert.equal((await server.api.ok('GET', '/v1/auth/me')).organization.name, 'Home')
 
-  await end(server, 'SIGINT')
+  await endHostServer(server, 'SIGINT')
   server = await up()
   assert.doesNotMatch(server.output(), /Nobody has an account/)
 })
@@ -190,34 +194,10 @@ async function initStart(): Promise<string> {
 }
 
 async function up(): Promise<Running> {
-  const { child, output } = launch('up')
-  const isUp = async () => {
-    if (child.exitCode !== null) throw new Error(`the server ended:\n${output()}`)
-    return output().includes('Press Ctrl-C to stop')
-  }
-  await eventually('the server is up', isUp, { withinMs: startBoundMs })
-  const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
-  const api = createApiClient(`http://127.0.0.1:${env['COMPUTER_API_PORT']}`, key)
-  return { child, api, output }
+  const started = await startHostServer(env)
+  return { ...started, api: await ownerClient(env, dataDir) }
 }
 
-async function end({ child }: Running, signal: NodeJS.Signals): Promise<void> {
-  const ended = once(child, 'exit')
-  child.kill(signal)
-  await ended
-}
-
-async function computer(...args: string[]): Promise<{ code: number | null; output: string }> {
-  const { child, output } = launch(...args)
-  await once(child, 'close')
-  return { code: child.exitCode, output: output() }
-}
-
-function launch(...args: string[]) {
-  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let text = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (part: string) => (text += part))
-  }
-  return { child, output: () => text }
+function computer(...args: string[]) {
+  return runComputer(env, ...args)
 }

@@ -15,9 +15,11 @@ import { down } from './commands/down.ts'
 import { events } from './commands/events.ts'
 import { exec } from './commands/exec/exec.ts'
 import { helpRequests } from './commands/help-requests/help-requests.ts'
+import { hosts } from './commands/hosts.ts'
 import { click } from './commands/input/click.ts'
 import { key } from './commands/input/key.ts'
 import { type } from './commands/input/type.ts'
+import { join } from './commands/join.ts'
 import { keys } from './commands/keys/keys.ts'
 import { login } from './commands/login.ts'
 import { logout } from './commands/logout.ts'
@@ -103,6 +105,8 @@ export function createProgram({
     .addCommand(up)
     .addCommand(down)
     .addCommand(doctor)
+    .addCommand(hosts)
+    .addCommand(join)
     .addCommand(admin)
     .commandsGroup('Other:')
     .helpCommand('help [command]', 'Show help for a command.')

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
  * it. The server is found by its place in this repository: the published CLI does not include it.
  */
 export function becomeServerProgram(
-  name: 'main-up.ts' | 'main-down.ts' | 'main-doctor.ts' | 'main-admin.ts',
+  name: 'main-up.ts' | 'main-down.ts' | 'main-doctor.ts' | 'main-admin.ts' | 'main-join.ts',
   args: readonly string[] = [],
 ): never {
   const path = fileURLToPath(new URL(`../../server/src/${name}`, import.meta.url))

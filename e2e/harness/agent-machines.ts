@@ -35,7 +35,7 @@ export async function startAgentMachines(project: string): Promise<AgentMachines
 
   const boots = new Map<string, number>()
   const refOf = ({ id, generation }: MachineSpec) => {
-    return { id, generation, run: String(boots.get(id)) }
+    return { id, generation, host: 'local', run: String(boots.get(id)) }
   }
   const kept = started.move()
   return {

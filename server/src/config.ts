@@ -30,6 +30,10 @@ export type Config = {
   readonly previews: PreviewConfig | null
   /** Null: no payments are collected. */
   readonly stripe: StripeConfig | null
+  /** The name of this host, which its machines are recorded under. */
+  readonly host: string
+  /** Where the worker listens for processes of other hosts. Null: the server has one host. */
+  readonly hostAddress: { readonly address: string; readonly port: number } | null
   readonly region: string
   /** The first host uid for machines. Machine number n starts at 65,536 × n above it. */
   readonly uidBase: number
@@ -111,6 +115,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       trustsProxy: (values.COMPUTER_TRUST_PROXY ?? []).length > 0,
     }),
     stripe: readStripeConfig(values),
+    host: values.COMPUTER_HOST,
+    hostAddress: readHostAddress(values),
     region: values.COMPUTER_REGION,
     uidBase: values.COMPUTER_UID_BASE,
     engine:
@@ -147,6 +153,16 @@ function readPreviewConfig(
   const tls = chooseTls(values, domain, trustsProxy)
   const publicPort = values.COMPUTER_PREVIEW_PUBLIC_PORT ?? (tls.by === 'proxy' ? 443 : port)
   return { domain, port, publicPort, tls }
+}
+
+/** Checked by the schema. */
+function readHostAddress({ COMPUTER_HOST_ADDRESS: text }: Values): Config['hostAddress'] {
+  if (text === undefined) return null
+  const colon = text.lastIndexOf(':')
+  return {
+    address: text.slice(0, colon).replace(/[[\]]/g, ''),
+    port: Number(text.slice(colon + 1)),
+  }
 }
 
 function readStripeConfig(values: Values): StripeConfig | null {

@@ -12,6 +12,16 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or http
 const port = z.coerce.number().int().min(0).max(65535)
 const path = z.string().startsWith('/')
 
+export const HostName = z
+  .string()
+  .regex(
+    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+    'must be letters in lower case, digits and hyphens, such as host-2',
+  )
+export const HostAddress = z
+  .string()
+  .refine(isAddressAndPort, 'must be an address and a port, such as 10.0.0.1:7083')
+
 /**
  * The environment variables of the server. The table in docs/self-hosting.md is generated from their
  * descriptions. `unset` describes the effect of a variable that has no constant default.
@@ -133,6 +143,14 @@ export const environment = z.object({
     description: 'Another address of the API of Stripe, for tests',
     unset: "Stripe's own",
   }),
+  COMPUTER_HOST: HostName.default('local').meta({
+    description: 'The name under which the machines of this host are recorded. It never changes',
+  }),
+  COMPUTER_HOST_ADDRESS: HostAddress.optional().meta({
+    description:
+      'The address and port of this host that the processes of other hosts reach its machines at',
+    unset: 'none: the server has one host',
+  }),
   COMPUTER_REGION: z
     .string()
     .min(1)
@@ -201,6 +219,11 @@ export const environment = z.object({
 /** Whether the text is exactly an Origin as browsers send it: no path, no default port, lower case. */
 function isOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+}
+
+function isAddressAndPort(text: string): boolean {
+  const [, address = '', port = ''] = /^\[?([^[\]]*)\]?:(\d{1,5})$/.exec(text) ?? []
+  return isIP(address) !== 0 && Number(port) <= 65_535
 }
 
 function isAddressOrNetwork(text: string): boolean {

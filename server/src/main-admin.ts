@@ -8,6 +8,7 @@ import { runAdminCommand } from './host/admin/commands.ts'
 import { readRequest, type AdminAnswer, type AdminRequest } from './host/admin/request.ts'
 import { readOperator } from './host/operator.ts'
 import { configuredDatabaseUrl } from './host/postgres.ts'
+import { withSettings } from './host/settings.ts'
 
 /*
  * `computer admin …`: runs one command on the database of a server, which may be running.
@@ -22,7 +23,7 @@ try {
 }
 
 async function main(request: AdminRequest): Promise<number> {
-  const config = readConfig(process.env)
+  const config = readConfig(withSettings(process.env))
   const url = configuredDatabaseUrl(config)
   const reason = await findDatabaseDelay(url)
   if (reason !== null) {
@@ -37,7 +38,12 @@ async function main(request: AdminRequest): Promise<number> {
   const db = openDatabase(url, { log, maxConnections: 2 })
   try {
     await using changes = new Changes({ db, databaseUrl: url, log })
-    const answer = await runAdminCommand({ db, config }, readOperator(), request, process.stdin)
+    const answer = await runAdminCommand(
+      { db, config, changes },
+      readOperator(),
+      request,
+      process.stdin,
+    )
     if (!request.command.endsWith('list')) changes.publish('any', 'principals')
     print(answer)
     return 0

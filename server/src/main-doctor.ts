@@ -1,8 +1,9 @@
 import { readConfig } from './config.ts'
+import { withSettings } from './host/settings.ts'
 import { describe, diagnose, isHealthy } from './host/doctor/diagnose.ts'
 
 /** `computer doctor`. Exit code 0 means that this host can run the server. */
-const diagnoses = await diagnose(readConfig(process.env))
+const diagnoses = await diagnose(readConfig(withSettings(process.env)))
 const healthy = isHealthy(diagnoses)
 if (process.argv.includes('--json')) {
   console.log(JSON.stringify({ healthy, checks: diagnoses }, null, 2))

@@ -8,6 +8,7 @@ import { engineDirectory } from './host/engine.ts'
 import { endLeftovers } from './host/leftovers.ts'
 import { sendSignal } from './host/process-record.ts'
 import { engineProgram } from './host/programs.ts'
+import { withSettings } from './host/settings.ts'
 import { findServer, isDataDirLocked, lockDataDir } from './host/server-lock.ts'
 import { stopAllMachines } from './host/stop-machines.ts'
 import { Supervisor } from './host/supervisor.ts'
@@ -22,7 +23,7 @@ import { createDriver } from './process.ts'
 const stopTimeoutMs = 120_000
 const terminal = openTerminal()
 try {
-  process.exitCode = await stopEverything(readConfig(process.env), terminal)
+  process.exitCode = await stopEverything(readConfig(withSettings(process.env)), terminal)
 } catch (error) {
   terminal.say(`computer: ${(error as Error).message}`)
   process.exitCode = 1

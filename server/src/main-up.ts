@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { readConfig, type Config } from './config.ts'
 import { withDatabase, type Database } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
+import { findRefusal } from './domain/hosts/states.ts'
 import { describe, diagnose, isHealthy } from './host/doctor/diagnose.ts'
 import {
   buildGuestBundle,
@@ -17,6 +18,7 @@ import { readOperator } from './host/operator.ts'
 import { configuredDatabaseUrl } from './host/postgres.ts'
 import { engineProgram, postgresProgram, serverPrograms } from './host/programs.ts'
 import { lockDataDir, ServerRunsError } from './host/server-lock.ts'
+import { withSettings } from './host/settings.ts'
 import { watchStopSignals } from './host/stop-signals.ts'
 import { Supervisor } from './host/supervisor.ts'
 import { openTerminal, type Terminal } from './host/terminal.ts'
@@ -25,7 +27,7 @@ import { describeServer } from './host/welcome.ts'
 /** `computer up`: runs the whole server on this host until it is stopped. */
 const terminal = openTerminal()
 try {
-  await runServer(readConfig(process.env), terminal)
+  await runServer(readConfig(withSettings(process.env)), terminal)
 } catch (error) {
   terminal.say(`computer: ${(error as Error).message}`)
   const { cause } = error as Error
@@ -89,6 +91,8 @@ async function prepareServer(
   terminal: Terminal,
 ): Promise<void> {
   await migrate(url)
+  const refusal = await findRefusal(db, config.host)
+  if (refusal !== null) throw new Error(refusal)
   await ensureOwnerKey(db, config)
   const keyringProblem = await ensureKeyring(db, config)
   if (keyringProblem !== null) terminal.say(keyringProblem)

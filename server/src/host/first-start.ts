@@ -8,9 +8,11 @@ import { z } from 'zod'
 import { guestDir, type Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { ensureOwner } from '../domain/operator/bootstrap.ts'
-import { hasImages, registerImage } from '../domain/disks/images.ts'
+import { hasOtherHost } from '../domain/hosts/hosts.ts'
+import { findFingerprint, hasImages, registerImage } from '../domain/disks/images.ts'
 import { addKey, readKeyring } from '../domain/secrets/keyring-file.ts'
 import { hasSecrets } from '../domain/secrets/secrets.ts'
+import { fingerprintOf } from '../drivers/image-fingerprint.ts'
 import { replaceFile } from '../replace-file.ts'
 
 const repoDir = fileURLToPath(new URL('../../../', import.meta.url))
@@ -34,16 +36,15 @@ export async function ensureOwnerKey(db: Database, { dataDir }: Config): Promise
 
 /**
  * Makes a keyring if the server has neither keyring nor secrets. Otherwise returns a message that says
- * what to do: lost keys must not be replaced by new ones, and servers that share a database share theirs.
+ * what to do: lost keys must not be replaced by new ones, and the hosts of a server share theirs.
  */
 export async function ensureKeyring(db: Database, config: Config): Promise<string | null> {
   const { keyringPath: path } = config
   if (await readKeyring(path)) return null
   if (await hasSecrets(db))
     return `the keyring ${path} is missing, so no secret of a machine can be decrypted: restore it from a copy`
-  if (config.databaseUrl !== null) {
-    return 'secrets of machines are disabled: see docs/secrets.md for the keyring of servers that share a database'
-  }
+  if (await hasOtherHost(db, config))
+    return `the keyring ${path} is missing: copy it from another host of this server`
   await addKey(path)
   return null
 }
@@ -63,13 +64,14 @@ export async function registerBuiltImage(db: Database, config: Config): Promise<
     throw new Error(`no machine image in ${folder}: run \`npm run setup\``)
   }
   const facts = ImageFacts.parse(JSON.parse(text))
-  await registerImage(db, {
-    recipeHash: facts.recipe_hash,
-    name: facts.name,
-    description: facts.description,
+  const files = {
     metadataPath: join(folder, 'metadata.tar'),
     rootfsPath: join(folder, 'rootfs.tar.zst'),
-  })
+  }
+  const built = { recipeHash: facts.recipe_hash, ...files }
+  const fingerprint = (await findFingerprint(db, built)) ?? (await fingerprintOf(files))
+  const { name, description } = facts
+  await registerImage(db, config.host, { ...built, name, description, fingerprint })
   return true
 }
 

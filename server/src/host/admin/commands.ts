@@ -13,6 +13,7 @@ import {
 } from '../../domain/operator/users.ts'
 import { adjust, verifyBilling } from './billing.ts'
 import { applyCatalog, showCatalog } from './catalog.ts'
+import { add, drain, giveUp, remove, showHosts, undrain } from './hosts.ts'
 import { rotate } from './secrets.ts'
 import { printLoginLink } from './login-link.ts'
 import { generatePassword, readPassword } from './password.ts'
@@ -21,7 +22,7 @@ import type { AdminAnswer, AdminRequest } from './request.ts'
 import { formatTable } from './table.ts'
 
 export async function runAdminCommand(
-  app: Pick<App, 'db' | 'config'>,
+  app: Pick<App, 'db' | 'config' | 'changes'>,
   operator: Operator,
   request: AdminRequest,
   stdin: NodeJS.ReadableStream,
@@ -85,6 +86,18 @@ export async function runAdminCommand(
         text: `kept warm of template ${name}: ${warm}`,
       }
     }
+    case 'host list':
+      return showHosts(app)
+    case 'host add':
+      return add(app, request.name)
+    case 'host drain':
+      return drain(app, request)
+    case 'host undrain':
+      return undrain(app, request.name)
+    case 'host remove':
+      return remove(app, request.name)
+    case 'host lost':
+      return giveUp(app, request.name)
     case 'login-link':
       return printLoginLink(app, operator, request.email)
     case 'secrets rotate':

@@ -10,6 +10,7 @@ import {
   text,
 } from '@computer/contract'
 import { z } from 'zod'
+import { HostName } from '../../environment.ts'
 import { CatalogFile } from '../../domain/billing/catalog-file.ts'
 
 const maxCents = 1_000_000_000
@@ -82,6 +83,16 @@ const requests = z.discriminatedUnion('command', [
     templateId: TemplateId,
     count: z.int().min(0).max(100),
   }),
+  z.strictObject({ command: z.literal('host list') }),
+  z.strictObject({ command: z.literal('host add'), name: HostName }),
+  z.strictObject({
+    command: z.literal('host drain'),
+    name: z.string(),
+    isWaiting: z.boolean().default(true),
+  }),
+  z.strictObject({ command: z.literal('host undrain'), name: z.string() }),
+  z.strictObject({ command: z.literal('host remove'), name: z.string() }),
+  z.strictObject({ command: z.literal('host lost'), name: z.string() }),
   z.strictObject({ command: z.literal('login-link'), email: z.string().nullable() }),
   z.strictObject({ command: z.literal('secrets rotate'), newKey: z.boolean() }),
 ])

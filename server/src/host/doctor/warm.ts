@@ -21,8 +21,8 @@ async function describe(config: Config): Promise<Finding> {
     return ok(`the server keeps ${warmMachines} (COMPUTER_WARM_MACHINES); it does not run`)
   }
   return withDatabase(url, pino({ level: 'silent' }), async (db) => {
-    const rows = await listWarm(db)
-    const templates = await listWarmTemplates(db)
+    const rows = await listWarm(db, config.host)
+    const templates = await listWarmTemplates(db, config.host)
     const wanted = templates.reduce((sum, { warm }) => sum + warm, warmMachines)
     if (wanted === 0) return ok('none are kept (COMPUTER_WARM_MACHINES)')
     const { created, taken } = await countTaken(db)

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { after, test, type TestContext } from 'node:test'
+import { networkName } from '../../server/src/process.ts'
+import { findHostNode } from '../../server/test/nodes.ts'
+import type { ApiClient } from '../harness/api.ts'
+import { removeEngine } from '../harness/engine-daemon.ts'
+import { openTerminal, readGuide } from '../harness/guide.ts'
+import { eventually } from '../harness/polling.ts'
+import { freePort } from '../harness/ports.ts'
+import { ownerClient, runComputer, startHostServer } from '../harness/host-server.ts'
+import { prepareServer } from '../harness/server-folder.ts'
+import { addHostAddresses } from './host-addresses.ts'
+import { startNetworkPostgres } from './network-postgres.ts'
+
+/*
+ * Two hosts of one server, as docs/cluster.md tells. Each has a data folder, an engine and an address of its own. The
+ * tests share both hosts, so each builds on those before it.
+ */
+
+const guide = 'docs/cluster.md'
+const [databaseAddress, firstAddress, secondAddress] = await addHostAddresses({ after }, 3)
+const first = await prepareHost('first', firstAddress!)
+const second = await prepareHost('second', secondAddress!)
+/** What a reader replaces by what is theirs. */
+let texts: readonly (readonly [string, string])[] = [
+  [
+    'postgresql://computer:PASSWORD@10.0.0.9/computer',
+    await startNetworkPostgres({ after }, databaseAddress!),
+  ],
+  ['10.0.0.1:7083', first.address],
+  ['10.0.0.2:7083', second.address],
+]
+let api: ApiClient
+let id = ''
+
+after(async () => {
+  for (const { env, dataDir } of [second, first]) {
+    await runComputer(env, 'down')
+    await removeEngine(dataDir, networkName(dataDir))
+  }
+})
+
+test('the first host of a server has the settings of its data folder', async (t) => {
+  await paste(t, first, '## The first host')
+  await startHostServer(first.env)
+  api = await ownerClient(first.env, first.dataDir)
+  assert.equal(existsSync(`${first.dataDir}/postgres`), false)
+  id = (await api.ok('POST', '/v1/machines', {})).id
+  await api.run(id, ['sh', '-c', 'echo kept > note; sync'])
+})
+
+test('another host joins with a token, which works once', async (t) => {
+  const added = await paste(t, first, '## Another host', 0)
+  const token = /^\S{100,}$/m.exec(added)![0]
+  texts = [...texts, ['TOKEN', token]]
+  assert.match(await paste(t, second, '## Another host', 1), /this host is second now/)
+  assert.equal(await keyringOf(second), await keyringOf(first))
+  const again = await runComputer(second.env, 'join', token, '--address', second.address)
+  assert.match(again.output, /this host has a server already/)
+  await startHostServer(second.env)
+  const listed = await paste(t, first, '## Another host', 2)
+  assert.match(listed, /^local +local +ready +1 /m)
+  assert.match(listed, /^second +local +ready +0 /m)
+})
+
+test('each API serves the machines of all hosts', async () => {
+  const there = await ownerClient(second.env, first.dataDir)
+  assert.equal(await there.run(id, ['cat', 'note']), 'kept\n')
+})
+
+test('a drained host is empty, and its machines go on elsewhere with their snapshots', async (t) => {
+  const snapshot = await api.ok('POST', '/v1/snapshots', { machine_id: id })
+  assert.match(await runOk(first, 'hosts', 'drain', 'local'), /local is drained/)
+  assert.match(await runOk(first, 'hosts', 'list'), /^second +local +ready +1 /m)
+  assert.equal(await api.run(id, ['cat', 'note']), 'kept\n')
+  await runOk(first, 'hosts', 'undrain', 'local')
+  assert.match(await paste(t, first, '## Maintenance of a host', 0), /second is drained/)
+  assert.match(await paste(t, second, '## Maintenance of a host', 1), /second is ready/)
+  const fork = await api.ok('POST', `/v1/machines/${id}/fork`, { snapshot_id: snapshot.id })
+  await eventually('the fork runs', async () => {
+    return (await api.ok('GET', `/v1/machines/${fork.id}`)).state === 'running'
+  })
+  assert.equal(await api.run(fork.id, ['cat', 'note']), 'kept\n')
+})
+
+test('a host that is silent can be given up, and a removed one starts no more', async (t) => {
+  await runOk(second, 'hosts', 'drain', 'second')
+  await runOk(second, 'down')
+  await eventually('the host is silent', async () => {
+    return /^second +local +drained, silent /m.test(await runOk(first, 'hosts', 'list'))
+  })
+  assert.match(await paste(t, first, '## When a host fails'), /second is lost/)
+  assert.match(await paste(t, first, '## Removing a host'), /second is removed/)
+  const { code, output } = await runComputer(second.env, 'up')
+  assert.equal(code, 1)
+  assert.match(output, /second was removed/)
+  assert.equal(await api.run(id, ['cat', 'note']), 'kept\n')
+  assert.doesNotMatch(await runOk(first, 'hosts', 'list'), /^second/m)
+})
+
+type Host = Awaited<ReturnType<typeof prepareHost>>
+
+async function prepareHost(name: string, ip: string) {
+  const host = await prepareServer(`cluster-${name}`)
+  // A warm machine would be sent about, too.
+  host.env['COMPUTER_WARM_MACHINES'] = '0'
+  return { ...host, address: `${ip}:${await freePort()}` }
+}
+
+async function runOk({ env }: Host, ...args: string[]): Promise<string> {
+  const { code, output } = await runComputer(env, ...args)
+  assert.equal(code, 0, output)
+  return output
+}
+
+function keyringOf({ dataDir }: Host): Promise<string> {
+  return readFile(`${dataDir}/secrets.keyring`, 'utf8')
+}
+
+/** The operator's terminal on a host pastes the blocks below a heading, or one of them. */
+async function paste(t: TestContext, { env }: Host, from: string, index?: number): Promise<string> {
+  const defined = Object.entries(env).filter(([name]) => name.startsWith('COMPUTER_'))
+  const nodeDir = (await findHostNode()) ?? dirname(process.execPath)
+  const terminal = await openTerminal(
+    t,
+    nodeDir,
+    Object.fromEntries(defined) as Record<string, string>,
+  )
+  const blocks = await readGuide(guide, { from })
+  const chosen = index === undefined ? blocks.slice(0, 1) : [blocks[index]!]
+  return terminal.paste(chosen.map(fillIn))
+}
+
+function fillIn(block: string): string {
+  return texts.reduce((text, [from, to]) => text.replaceAll(from, to), block)
+}

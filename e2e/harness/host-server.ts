@@ -1,0 +1,56 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createApiClient, type ApiClient } from './api.ts'
+import { eventually } from './polling.ts'
+
+/* A server that runs with `computer up`, as its operator starts it. */
+
+const main = join(import.meta.dirname, '..', '..', 'cli', 'src', 'main.ts')
+/** The first start unpacks the image. */
+const startBoundMs = 300_000
+
+export type HostServer = { readonly child: ChildProcess; output(): string }
+
+/** Runs `computer up` until the server is up. Throws with its output if it ends before. */
+export async function startHostServer(env: NodeJS.ProcessEnv): Promise<HostServer> {
+  const { child, output } = launch(env, ['up'])
+  const isUp = async () => {
+    if (child.exitCode !== null) throw new Error(`the server ended:\n${output()}`)
+    return output().includes('Press Ctrl-C to stop')
+  }
+  await eventually('the server is up', isUp, { withinMs: startBoundMs })
+  return { child, output }
+}
+
+/** Calls the server with the owner's key of a data folder. */
+export async function ownerClient(env: NodeJS.ProcessEnv, dataDir: string): Promise<ApiClient> {
+  const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
+  return createApiClient(`http://127.0.0.1:${env['COMPUTER_API_PORT']}`, key)
+}
+
+export async function endHostServer({ child }: HostServer, signal: NodeJS.Signals): Promise<void> {
+  const ended = once(child, 'exit')
+  child.kill(signal)
+  await ended
+}
+
+/** Runs a command of `computer` to its end. */
+export async function runComputer(
+  env: NodeJS.ProcessEnv,
+  ...args: readonly string[]
+): Promise<{ code: number | null; output: string }> {
+  const { child, output } = launch(env, args)
+  await once(child, 'close')
+  return { code: child.exitCode, output: output() }
+}
+
+function launch(env: NodeJS.ProcessEnv, args: readonly string[]) {
+  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (part: string) => (text += part))
+  }
+  return { child, output: () => text }
+}
