@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { onDisksOf } from './disks.ts'
 import { startTestServer } from './harness.ts'
-import { bothReady, hostOf, setHost } from './hosts.ts'
+import { bothReady, hostOf } from './hosts.ts'
 import { eventually, gone } from './settled.ts'
 
 /* Disks that are needed on a host that has no copy of them. */
@@ -58,16 +58,25 @@ test('machines of a template are made on every host, and its second copy is made
 test('a copy waits while no host that has the capture answers', async () => {
   const id = await createOn('local')
   const snapshot = await disks.snapshot(id)
-  await setHost(server, 'local', { unhealthy_reason: 'gone' })
-  server.engine.controls.failNext('ping', { times: 1_000_000, ofEngine: true })
-  const { status, body } = await call('POST', `/v1/machines/${id}/fork`, {
-    snapshot_id: snapshot.id,
-  })
+  const fork = () => call('POST', `/v1/machines/${id}/fork`, { snapshot_id: snapshot.id })
+  const { controls } = server.engine
+  controls.failNext('sendCapture', { times: 1_000_000 })
+  const { status, body } = await onlyOn(other, fork)
   assert.equal(status, 201, JSON.stringify(body))
-  assert.equal(await hostOf(server, body.id), other)
-  await eventually(async () => (await copies()).some(({ attempts }) => attempts > 1) || undefined)
+  controls.failNext('ping', { times: 1_000_000, ofEngine: true })
+  await eventually(async () => {
+    const local = db.selectFrom('hosts').select('unhealthy_reason').where('name', '=', 'local')
+    return (await local.executeTakeFirstOrThrow()).unhealthy_reason ?? undefined
+  })
+  controls.recover('sendCapture')
+  const triesOf = async () => Math.max(...(await copies()).map(({ attempts }) => attempts))
+  const tries = await triesOf()
+  await eventually(async () => (await triesOf()) > tries + 1 || undefined)
   assert.equal((await call('GET', `/v1/machines/${body.id}`)).body.state, 'creating')
-  server.engine.controls.recover('ping')
+  // Nobody can say when it would run.
+  const { body: refused } = await fork()
+  assert.equal(refused.error.code, 'compute_unavailable')
+  controls.recover('ping')
   await disks.machineIn(body.id, 'running')
   for (const made of [id, body.id]) await remove(made)
   await call('DELETE', `/v1/snapshots/${snapshot.id}`)
