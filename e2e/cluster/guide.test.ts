@@ -24,7 +24,7 @@ const guide = 'docs/cluster.md'
 const [databaseAddress, firstAddress, secondAddress] = await addHostAddresses({ after }, 3)
 const first = await prepareHost('first', firstAddress!)
 const second = await prepareHost('second', secondAddress!)
-/** What a reader replaces by what is theirs. */
+/** Texts of the guide, each with the text that a reader puts in its place. */
 let texts: readonly (readonly [string, string])[] = [
   [
     'postgresql://computer:PASSWORD@10.0.0.9/computer',

@@ -116,7 +116,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     }),
     stripe: readStripeConfig(values),
     host: values.COMPUTER_HOST,
-    hostAddress: readHostAddress(values),
+    hostAddress: values.COMPUTER_HOST_ADDRESS ?? null,
     region: values.COMPUTER_REGION,
     uidBase: values.COMPUTER_UID_BASE,
     engine:
@@ -153,16 +153,6 @@ function readPreviewConfig(
   const tls = chooseTls(values, domain, trustsProxy)
   const publicPort = values.COMPUTER_PREVIEW_PUBLIC_PORT ?? (tls.by === 'proxy' ? 443 : port)
   return { domain, port, publicPort, tls }
-}
-
-/** Checked by the schema. */
-function readHostAddress({ COMPUTER_HOST_ADDRESS: text }: Values): Config['hostAddress'] {
-  if (text === undefined) return null
-  const colon = text.lastIndexOf(':')
-  return {
-    address: text.slice(0, colon).replace(/[[\]]/g, ''),
-    port: Number(text.slice(colon + 1)),
-  }
 }
 
 function readStripeConfig(values: Values): StripeConfig | null {

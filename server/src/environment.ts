@@ -18,9 +18,12 @@ export const HostName = z
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
     'must be letters in lower case, digits and hyphens, such as host-2',
   )
-export const HostAddress = z
-  .string()
-  .refine(isAddressAndPort, 'must be an address and a port, such as 10.0.0.1:7083')
+export const HostAddress = z.string().transform((text, context) => {
+  const [, address = '', digits = ''] = /^\[?([^[\]]*)\]?:(\d{1,5})$/.exec(text) ?? []
+  if (isIP(address) !== 0 && Number(digits) <= 65_535) return { address, port: Number(digits) }
+  context.addIssue('must be an address and a port, such as 10.0.0.1:7083')
+  return z.NEVER
+})
 
 /**
  * The environment variables of the server. The table in docs/self-hosting.md is generated from their
@@ -219,11 +222,6 @@ export const environment = z.object({
 /** Whether the text is exactly an Origin as browsers send it: no path, no default port, lower case. */
 function isOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
-}
-
-function isAddressAndPort(text: string): boolean {
-  const [, address = '', port = ''] = /^\[?([^[\]]*)\]?:(\d{1,5})$/.exec(text) ?? []
-  return isIP(address) !== 0 && Number(port) <= 65_535
 }
 
 function isAddressOrNetwork(text: string): boolean {

@@ -42,6 +42,11 @@ export function illegalMove(from: MachineState, to: MachineState): ApiError {
   return conflict(`a machine cannot go from ${from} to ${to}`)
 }
 
+/** Whether the call may succeed later, as when a host is full or away. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'compute_unavailable'
+}
+
 /** The host of a machine does not answer, and what is asked would have to wait for it. */
 export function hostAway(): ApiError {
   return new ApiError(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { onDisksOf } from './disks.ts'
 import { startTestServer } from './harness.ts'
-import { bothReady, hostOf } from './hosts.ts'
+import { bothReady, createOn, hostOf, onlyOn, runIn } from './hosts.ts'
 import { eventually, gone } from './settled.ts'
 
 /* Disks that are needed on a host that has no copy of them. */
@@ -15,9 +15,9 @@ const disks = onDisksOf(server)
 await bothReady(server)
 
 test('a fork of a machine whose host is full is made on another host, from a copy', async () => {
-  const id = await createOn('local')
+  const id = await createOn(server, 'local')
   await run(id, 'echo kept > mark')
-  const fork = await onlyOn(other, () => call('POST', `/v1/machines/${id}/fork`, {}))
+  const fork = await onlyOn(server, other, () => call('POST', `/v1/machines/${id}/fork`, {}))
   assert.equal(fork.status, 201)
   await disks.machineIn(fork.body.id, 'running')
   assert.equal(await hostOf(server, fork.body.id), other)
@@ -29,14 +29,14 @@ test('a fork of a machine whose host is full is made on another host, from a cop
 })
 
 test('machines of a template are made on every host, and its second copy is made once', async () => {
-  const id = await createOn('local')
+  const id = await createOn(server, 'local')
   await run(id, 'echo kept > mark')
   const snapshot = await disks.snapshot(id)
   const { body: template } = await call('POST', '/v1/templates', {
     name: 'everywhere',
     snapshot_id: snapshot.id,
   })
-  const made = await onlyOn(other, () =>
+  const made = await onlyOn(server, other, () =>
     Promise.all([1, 2].map(() => call('POST', '/v1/machines', { template: template.id }))),
   )
   for (const { body } of made) {
@@ -56,12 +56,12 @@ test('machines of a template are made on every host, and its second copy is made
 })
 
 test('a copy waits while no host that has the capture answers', async () => {
-  const id = await createOn('local')
+  const id = await createOn(server, 'local')
   const snapshot = await disks.snapshot(id)
   const fork = () => call('POST', `/v1/machines/${id}/fork`, { snapshot_id: snapshot.id })
   const { controls } = server.engine
   controls.failNext('sendCapture', { times: 1_000_000 })
-  const { status, body } = await onlyOn(other, fork)
+  const { status, body } = await onlyOn(server, other, fork)
   assert.equal(status, 201, JSON.stringify(body))
   controls.failNext('ping', { times: 1_000_000, ofEngine: true })
   await eventually(async () => {
@@ -83,22 +83,22 @@ test('a copy waits while no host that has the capture answers', async () => {
 })
 
 test('a machine whose copy cannot be made fails; what interrupts a copy does not', async () => {
-  const id = await createOn('local')
+  const id = await createOn(server, 'local')
   const { controls } = server.engineOf(other)
   controls.failNext('receiveCapture', { times: 2 })
-  const late = await onlyOn(other, () => call('POST', `/v1/machines/${id}/fork`, {}))
+  const late = await onlyOn(server, other, () => call('POST', `/v1/machines/${id}/fork`, {}))
   await disks.machineIn(late.body.id, 'running')
   controls.failNext('receiveCapture', { retryable: false })
-  const never = await onlyOn(other, () => call('POST', `/v1/machines/${id}/fork`, {}))
+  const never = await onlyOn(server, other, () => call('POST', `/v1/machines/${id}/fork`, {}))
   await disks.machineIn(never.body.id, 'error')
   for (const made of [id, late.body.id, never.body.id]) await remove(made)
 })
 
 test('a machine that is deleted while its copy is made leaves none', async () => {
-  const id = await createOn('local')
+  const id = await createOn(server, 'local')
   const { controls } = server.engineOf(other)
   const hold = controls.hangNext('receiveCapture')
-  const fork = await onlyOn(other, () => call('POST', `/v1/machines/${id}/fork`, {}))
+  const fork = await onlyOn(server, other, () => call('POST', `/v1/machines/${id}/fork`, {}))
   await hold.reached
   await remove(fork.body.id)
   await eventually(async () => (await copies()).length === 0 || undefined)
@@ -116,28 +116,7 @@ async function copies() {
   return db.selectFrom('capture_copies').selectAll().execute()
 }
 
-/** Calls while the other hosts get no machines; those that they have stay there. */
-async function onlyOn<T>(host: string, work: () => Promise<T>): Promise<T> {
-  const drained = { state: 'drained' } as const
-  await db.updateTable('hosts').set(drained).where('name', '!=', host).execute()
-  try {
-    return await work()
-  } finally {
-    await db.updateTable('hosts').set({ state: 'ready' }).execute()
-  }
-}
-
-async function createOn(host: string): Promise<string> {
-  const { id } = await onlyOn(host, () => server.machine())
-  assert.equal(await hostOf(server, id), host)
-  return id
-}
-
-async function run(id: string, command: string): Promise<string> {
-  const { body } = await call('POST', `/v1/machines/${id}/exec`, { command: ['sh', '-c', command] })
-  assert.equal(body.exit_code, 0, JSON.stringify(body))
-  return body.stdout
-}
+const run = (id: string, command: string) => runIn(server, id, command)
 
 async function remove(id: string): Promise<void> {
   await call('DELETE', `/v1/machines/${id}`)

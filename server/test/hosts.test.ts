@@ -10,7 +10,13 @@ import { newId } from '../src/ids.ts'
 import { reconcileAll } from '../src/worker/reconcile.ts'
 import { onDisksOf } from './disks.ts'
 import { startTestServer } from './harness.ts'
-import { bothReady, hostOf as hostOfMachine, setHost } from './hosts.ts'
+import {
+  bothReady,
+  createOn as createOnHost,
+  hostOf as hostOfMachine,
+  runIn,
+  setHost,
+} from './hosts.ts'
 import { eventually, gone } from './settled.ts'
 
 /* One server on two hosts, each with an engine and a worker. */
@@ -230,22 +236,8 @@ async function create(input: Record<string, unknown> = {}): Promise<MachineId> {
   return (await server.machine(input)).id
 }
 
-async function run(id: string, command: string): Promise<string> {
-  const { body } = await call('POST', `/v1/machines/${id}/exec`, { command: ['sh', '-c', command] })
-  assert.equal(body.exit_code, 0, JSON.stringify(body))
-  return body.stdout
-}
-
-/** Creates a machine on a host of the test's choice, and moves none. */
-async function createOn(host: string): Promise<MachineId> {
-  const rest = await listHosts(db)
-  const others = rest.flatMap(({ name }) => (name === host ? [] : name))
-  await db.updateTable('hosts').set({ state: 'drained' }).where('name', 'in', others).execute()
-  const id = await create()
-  await db.updateTable('hosts').set({ state: 'ready' }).execute()
-  assert.equal(await hostOf(id), host)
-  return id
-}
+const run = (id: string, command: string) => runIn(server, id, command)
+const createOn = (host: string) => createOnHost(server, host)
 
 async function remove(id: string): Promise<void> {
   await call('DELETE', `/v1/machines/${id}`)

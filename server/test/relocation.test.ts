@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { onDisksOf } from './disks.ts'
 import { startTestServer } from './harness.ts'
-import { bothReady, hostOf, setHost } from './hosts.ts'
+import { bothReady, hostOf, setHost, runIn } from './hosts.ts'
 import { eventually, gone } from './settled.ts'
 
 /* A host is drained: its machines and captures go to another one. */
@@ -157,12 +157,7 @@ async function start(t: TestContext) {
       await setHost(server, other, { state: 'ready' })
       return id
     },
-    async run(id: string, command: string): Promise<string> {
-      const input = { command: ['sh', '-c', command] }
-      const { body } = await call('POST', `/v1/machines/${id}/exec`, input)
-      assert.equal(body.exit_code, 0, JSON.stringify(body))
-      return body.stdout
-    },
+    run: (id: string, command: string) => runIn(server, id, command),
     /** Resolves when nothing is left on the first host. */
     async drained() {
       await eventually(async () => {

@@ -1,9 +1,8 @@
 import type { MachineId } from '@computer/contract'
-import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { onDisksOf } from './disks.ts'
 import { startTestServer } from './harness.ts'
-import { bothReady, setHost } from './hosts.ts'
+import { bothReady, createOn, runIn } from './hosts.ts'
 
 export const other = 'host-2'
 
@@ -32,20 +31,8 @@ export async function startTwoHosts(
     server,
     call,
     disks,
-    async createOn(host: string): Promise<string> {
-      const rest = host === other ? 'local' : other
-      await setHost(server, rest, { state: 'drained' })
-      const { id } = await server.machine()
-      await setHost(server, rest, { state: 'ready' })
-      return id
-    },
-    async run(id: string, command: string): Promise<string> {
-      const { body } = await call('POST', `/v1/machines/${id}/exec`, {
-        command: ['sh', '-c', command],
-      })
-      assert.equal(body.exit_code, 0, JSON.stringify(body))
-      return body.stdout
-    },
+    createOn: (host: string) => createOn(server, host),
+    run: (id: string, command: string) => runIn(server, id, command),
     /** Ends the worker of the other host. Resolves to what starts it again. */
     async silence() {
       await worker.stop()

@@ -15,7 +15,7 @@ const add = new Command('add')
     'after',
     `
 The token is for one use within an hour, and for as long as the worker of this host runs.
-Whoever has it gets access to the whole server.`,
+The token gives access to the whole server.`,
   )
   .action((name, { json }) => runAdmin({ command: 'host add', name }, { json }))
 

@@ -1,6 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { readBootId } from '../boot-id.ts'
 import { replaceFile } from '../replace-file.ts'
 
 /*
@@ -16,8 +17,8 @@ export function identifyProcess(pid: number): ProcessRecord | null {
     // The name in parentheses may contain anything; the fields that we need follow it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     if (fields[0] === 'Z' || fields[0] === 'X') return null
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-    return { pid, startedAt: `${boot}:${fields[19]}` }
+    const boot = readBootId()
+    return boot === null ? null : { pid, startedAt: `${boot}:${fields[19]}` }
   } catch {
     return null
   }

@@ -9,7 +9,7 @@ import {
 import { createRemotePeer } from './client.ts'
 import type { Peer, PeerAddress } from './peer.ts'
 
-/** What a process needs to know of another host. */
+/** A host as processes of other hosts know it. */
 export type KnownHost = {
   /** Null for a host that only its own processes reach. */
   readonly peer: PeerAddress | null

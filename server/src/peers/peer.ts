@@ -2,7 +2,7 @@ import type { CaptureId, ImageId } from '@computer/contract'
 import type { Duplex, Readable } from 'node:stream'
 import type { ImageFile, MachineRef, Transfer } from '../drivers/machine-driver.ts'
 
-/** What processes on any host ask of the host that a machine is on. Its driver is one. */
+/** The calls that a host answers to processes of all hosts. The driver of its engine answers them as well. */
 export type Peer = {
   /** A byte stream to the agent of a running machine. The caller destroys it. */
   connect(ref: MachineRef): Promise<Duplex>
@@ -22,7 +22,7 @@ export type PeerAddress = {
   readonly certificate: string
 }
 
-/** What a new host needs to belong to the server. */
+/** The data that a new host needs to belong to the server. */
 export type JoinAnswer = {
   /** The name that it was invited under. */
   readonly host: string

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readBootId } from '../boot-id.ts'
 import { measureEveryMs, recordCapacity } from '../domain/hosts/capacity.ts'
 import { recordHost, recordSeen } from '../domain/hosts/hosts.ts'
 import { endRuns } from '../domain/machines/host-loss.ts'
@@ -85,7 +85,7 @@ async function recordUntilDone(
   signal: AbortSignal,
 ): Promise<void> {
   const record = async () => {
-    const bootId = await readBootId()
+    const bootId = readBootId()
     await app.db.transaction().execute(async (tx) => {
       const isRestarted = await recordHost(tx, app.config, { bootId, peer: peers })
       if (isRestarted) await endRuns(tx, app.config.host, 'the host of the machine was restarted')
@@ -104,10 +104,4 @@ async function watchEngine(app: WorkerApp, signal: AbortSignal): Promise<void> {
     })
     await pause(watchAgainMs, signal)
   }
-}
-
-/** Null where the kernel names none. */
-async function readBootId(): Promise<string | null> {
-  const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
-  return text.trim() || null
 }

@@ -1,9 +1,10 @@
 import type { CaptureId } from '@computer/contract'
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { App } from '../../app.ts'
 import type { CaptureCopyRow, Database, Tx } from '../../db/database.ts'
 import type { Transfer } from '../../drivers/machine-driver.ts'
 import { claimDue, inMs } from '../claims.ts'
+import { hasCapture } from '../hosts/placement.ts'
 
 /*
  * The copies of a capture, one for each host that has it. A machine is made from the copy of its host. Where there is
@@ -53,17 +54,21 @@ export async function claimWantedCopies(
 
 /** Whether a host that answers has the capture, or will have made it. */
 export async function isWithinReach(db: Database, id: CaptureId): Promise<boolean> {
-  const { rows } = await sql<{ isReached: boolean }>`
-    select exists (
-      select from capture_copies c join hosts on hosts.name = c.host
-      where c.capture_id = ${id} and c.state = 'ready' and hosts.unhealthy_reason is null
-    ) or exists (
-      select from captures c
-        join machines m on m.id = c.machine_id
-        join hosts on hosts.name = m.host
-      where c.id = ${id} and c.state = 'pending' and hosts.unhealthy_reason is null
-    ) as "isReached"`.execute(db)
-  return rows[0]!.isReached
+  const { rows } = await sql`
+    select from hosts where unhealthy_reason is null and ${hasCapture(id)} limit 1`.execute(db)
+  return rows.length > 0
+}
+
+/** A query for the ids of the complete captures that no other host has. */
+export function capturesOnlyOn(host: string): RawBuilder<{ readonly id: CaptureId }> {
+  return sql`
+    select c.id
+    from capture_copies own join captures c on c.id = own.capture_id
+    where own.host = ${host} and own.state = 'ready' and c.state = 'ready'
+      and not exists (
+        select from capture_copies other
+        where other.capture_id = c.id and other.host != ${host} and other.state = 'ready'
+      )`
 }
 
 export type CopySource = Transfer & { readonly host: string }

@@ -1,9 +1,10 @@
 import type { CaptureId, MachineId } from '@computer/contract'
 import { sql, type UpdateObject } from 'kysely'
 import type { App } from '../../app.ts'
-import type { Database, HostRow, MachineRow, RelocationRow, Schema, Tx } from '../../db/database.ts'
+import type { Database, MachineRow, RelocationRow, Schema, Tx } from '../../db/database.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { lockAnyMachine } from '../find-machine.ts'
+import { readHostState } from '../hosts/hosts.ts'
 import { getCapture, insertCapture, releaseCapture } from './captures.ts'
 import { wantCopy } from './copies.ts'
 
@@ -82,15 +83,10 @@ export async function captureStopped(tx: Tx, { id, moves }: MachineRow): Promise
 export async function recordMoved(tx: Tx, machine: MachineRow): Promise<void> {
   const relocation = await findRelocation(tx, machine.id)
   if (!relocation) return
-  if (await isLost(tx, relocation.from_host)) {
+  if ((await readHostState(tx, relocation.from_host)) === 'lost') {
     await endRelocation(tx, relocation)
   } else {
-    await setRelocation(tx, relocation, {
-      phase: 'moved',
-      capture_id: null,
-      earlier_capture_id: null,
-    })
-    await releaseAll(tx, relocation)
+    await leaveCaptures(tx, relocation, 'moved')
   }
   // Captures that were requested meanwhile are of the same disk.
   await tx
@@ -123,12 +119,7 @@ export async function revertRelocation(
     })
     .where('id', '=', machine.id)
     .execute()
-  await setRelocation(tx, relocation, {
-    phase: 'failed',
-    capture_id: null,
-    earlier_capture_id: null,
-  })
-  await releaseAll(tx, relocation)
+  await leaveCaptures(tx, relocation, 'failed')
   const isDown = relocation.phase === 'sending' || relocation.phase === 'switching'
   if (isDown && machine.state === 'stopping') {
     await moveMachine(tx, await moveMachine(tx, machine, 'stopped'), 'starting')
@@ -236,7 +227,7 @@ async function isPossible(tx: Tx, relocation: RelocationRow): Promise<boolean> {
     .executeTakeFirst()
   if (!target) return false
   if (phase === 'switching') return true
-  if (phase === 'copying' && !(await isDraining(tx, fromHost))) return false
+  if (phase === 'copying' && (await readHostState(tx, fromHost)) !== 'draining') return false
   const { state } = await getCapture(tx, id!)
   const copy = await tx
     .selectFrom('capture_copies')
@@ -245,23 +236,6 @@ async function isPossible(tx: Tx, relocation: RelocationRow): Promise<boolean> {
     .where('host', '=', toHost)
     .executeTakeFirst()
   return state !== 'error' && copy !== undefined
-}
-
-async function isDraining(tx: Tx, host: string): Promise<boolean> {
-  return (await stateOf(tx, host)) === 'draining'
-}
-
-async function isLost(tx: Tx, host: string): Promise<boolean> {
-  return (await stateOf(tx, host)) === 'lost'
-}
-
-async function stateOf(tx: Tx, name: string): Promise<HostRow['state']> {
-  const { state } = await tx
-    .selectFrom('hosts')
-    .select('state')
-    .where('name', '=', name)
-    .executeTakeFirstOrThrow()
-  return state
 }
 
 async function setRelocation(
@@ -274,6 +248,16 @@ async function setRelocation(
     .set({ ...change, phase_since: sql`clock_timestamp()` })
     .where('machine_id', '=', id)
     .execute()
+}
+
+/** Enters a phase that needs no captures. */
+async function leaveCaptures(
+  tx: Tx,
+  relocation: RelocationRow,
+  phase: 'moved' | 'failed',
+): Promise<void> {
+  await setRelocation(tx, relocation, { phase, capture_id: null, earlier_capture_id: null })
+  await releaseAll(tx, relocation)
 }
 
 async function releaseAll(tx: Tx, relocation: RelocationRow): Promise<void> {

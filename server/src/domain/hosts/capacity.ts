@@ -42,7 +42,7 @@ export async function requireMemoryRoom(db: Database, host: string): Promise<voi
   if (rows.length > 0) throw memoryFull()
 }
 
-/** Of a row of `hosts`. */
+/** Whether the pool of a row of `hosts` has room for another disk. */
 export const hasDiskRoom = sql<boolean>`
   coalesce(free_bytes >= greatest(total_bytes * 0.02, ${sql.lit(gibibyte)}), true)`
 
@@ -63,7 +63,7 @@ export const machinesOfHost = sql`(
   from machines where host = hosts.name and deleted_at is null
 )`
 
-/** Of a row of `hosts` beside its `machines`: room for one more. */
+/** Whether a row of `hosts`, beside its `machines`, has memory for one more. */
 export const hasMemoryRoom = sql<boolean>`
   coalesce(
     memory_available_bytes - (machines.starting + 1) * ${sql.lit(bootBytes)}

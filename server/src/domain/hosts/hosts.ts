@@ -4,6 +4,7 @@ import { isIPv4 } from 'node:net'
 import type { App } from '../../app.ts'
 import type { Config } from '../../config.ts'
 import type { Database, HostRow, Tx } from '../../db/database.ts'
+import { inMs } from '../claims.ts'
 import type { KnownHost } from '../../peers/hosts.ts'
 import type { PeerAddress } from '../../peers/peer.ts'
 
@@ -147,15 +148,17 @@ export async function findHostWith(
   return host?.name
 }
 
-/** Whether the host gets new machines, as far as an operator decides. */
-export async function isReady(db: Database, name: string): Promise<boolean> {
+/** The state that an operator decides; undefined for a host that has no row yet. */
+export async function readHostState(
+  db: Database,
+  name: string,
+): Promise<HostRow['state'] | undefined> {
   const host = await db
     .selectFrom('hosts')
-    .select('name')
+    .select('state')
     .where('name', '=', name)
-    .where('state', '=', 'ready')
     .executeTakeFirst()
-  return host !== undefined
+  return host?.state
 }
 
 /** The hosts whose workers have given no sign of life for that long. */
@@ -164,7 +167,7 @@ export async function listSilentHosts(db: Database, ms: number): Promise<string[
     .selectFrom('hosts')
     .select('name')
     .where('state', 'not in', ['removed', 'lost'])
-    .where('seen_at', '<', sql<Date>`clock_timestamp() - make_interval(secs => ${ms / 1000})`)
+    .where('seen_at', '<', inMs(-ms))
     .execute()
   return rows.map(({ name }) => name)
 }

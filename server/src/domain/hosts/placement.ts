@@ -1,5 +1,5 @@
 import type { CaptureId, ImageId } from '@computer/contract'
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Tx } from '../../db/database.ts'
 import { ApiError } from '../../errors.ts'
 import { diskFull, hasDiskRoom, hasMemoryRoom, machinesOfHost, memoryFull } from './capacity.ts'
@@ -27,7 +27,7 @@ const freshFor = sql`interval '10 seconds'`
 export async function placeMachine(tx: Tx, plan: Placing): Promise<Placed> {
   const { rows } = await sql<Candidate>`
     select name, ${hasDiskRoom} as "hasDiskRoom", ${hasMemoryRoom} as "hasMemoryRoom",
-      ${hasBase(plan.base_capture_id)} as "hasBase"
+      ${plan.base_capture_id === null ? sql`true` : hasCapture(plan.base_capture_id)} as "hasBase"
     from hosts, lateral ${machinesOfHost} as machines
     where hosts.state = 'ready' and unhealthy_reason is null
     order by
@@ -61,10 +61,9 @@ type Candidate = {
   readonly hasMemoryRoom: boolean
 }
 
-/** A capture that is still to be made will be on the host of its machine. */
-function hasBase(id: CaptureId | null) {
-  if (id === null) return sql`true`
-  return sql`(
+/** The host of a row of `hosts` has the capture, or it will be made there: on the host of its machine. */
+export function hasCapture(id: CaptureId): RawBuilder<boolean> {
+  return sql<boolean>`(
     exists (
       select from capture_copies c
       where c.capture_id = ${id} and c.host = hosts.name and c.state = 'ready'

@@ -1,6 +1,7 @@
 import type { Database, HostRow, Tx } from '../../db/database.ts'
 import { ApiError, notFound } from '../../errors.ts'
 import { hostSilent } from './health.ts'
+import { readHostState } from './hosts.ts'
 
 /* Whether a host gets machines, as an operator decides. */
 
@@ -49,13 +50,9 @@ export async function markLost(db: Database, name: string): Promise<HostRow> {
 
 /** Why this host may not run a worker; null if it may. */
 export async function findRefusal(db: Database, name: string): Promise<string | null> {
-  const host = await db
-    .selectFrom('hosts')
-    .select('state')
-    .where('name', '=', name)
-    .executeTakeFirst()
-  if (host?.state !== 'removed' && host?.state !== 'lost') return null
-  return `host ${name} was ${host.state === 'lost' ? 'given up as lost' : 'removed'}: empty its data folder and let it join again under another name`
+  const state = await readHostState(db, name)
+  if (state !== 'removed' && state !== 'lost') return null
+  return `host ${name} was ${state === 'lost' ? 'given up as lost' : 'removed'}: empty its data folder and let it join again under another name`
 }
 
 async function change(

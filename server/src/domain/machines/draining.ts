@@ -2,9 +2,10 @@ import type { CaptureId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Database, MachineRow, Tx } from '../../db/database.ts'
-import { ApiError } from '../../errors.ts'
-import { wantCopy } from '../disks/copies.ts'
+import { isUnavailable } from '../../errors.ts'
+import { capturesOnlyOn, wantCopy } from '../disks/copies.ts'
 import { beginRelocation } from '../disks/relocations.ts'
+import { readHostState } from '../hosts/hosts.ts'
 import { placeMachine } from '../hosts/placement.ts'
 
 /*
@@ -15,7 +16,7 @@ import { placeMachine } from '../hosts/placement.ts'
 const machinesAtOnce = 2
 const copiesAtOnce = 4
 
-/** What is left on a host. */
+/** Rows that keep a host from being drained. */
 export type Remainder = {
   readonly machines: number
   readonly warmMachines: number
@@ -27,16 +28,16 @@ export type Remainder = {
 export async function drain(app: Pick<App, 'db' | 'config' | 'changes'>): Promise<void> {
   const { host } = app.config
   // Most of the time nothing is to be done, which must not cost a lock.
-  if (!(await isDraining(app.db, host))) return
+  if ((await readHostState(app.db, host)) !== 'draining') return
   await app.db.transaction().execute(async (tx) => {
     await tx.selectFrom('hosts').select('name').where('name', '=', host).forUpdate().execute()
-    if (!(await isDraining(tx, host))) return
+    if ((await readHostState(tx, host)) !== 'draining') return
     try {
       await beginRelocations(tx, host)
       await beginCopies(tx, host)
     } catch (error) {
       // No other host has room: it may have some later.
-      if (!(error instanceof ApiError && error.code === 'compute_unavailable')) throw error
+      if (!isUnavailable(error)) throw error
     }
     const { machines, warmMachines, captures } = await countRemainder(tx, host)
     if (machines + warmMachines + captures > 0) return
@@ -52,16 +53,6 @@ export async function countRemainder(db: Database, host: string): Promise<Remain
       (select count(*) from warm_machines where host = ${host}) as "warmMachines",
       (select count(*) from (${capturesOnlyOn(host)}) as captures) as captures`.execute(db)
   return rows[0]!
-}
-
-async function isDraining(db: Database, name: string): Promise<boolean> {
-  const host = await db
-    .selectFrom('hosts')
-    .select('name')
-    .where('name', '=', name)
-    .where('state', '=', 'draining')
-    .executeTakeFirst()
-  return host !== undefined
 }
 
 async function beginRelocations(tx: Tx, host: string): Promise<void> {
@@ -133,15 +124,4 @@ async function beginCopies(tx: Tx, host: string): Promise<void> {
     } as const
     await wantCopy(tx, id, (await placeMachine(tx, plan)).host)
   }
-}
-
-function capturesOnlyOn(host: string) {
-  return sql`
-    select c.id
-    from capture_copies own join captures c on c.id = own.capture_id
-    where own.host = ${host} and own.state = 'ready' and c.state = 'ready'
-      and not exists (
-        select from capture_copies other
-        where other.capture_id = c.id and other.host != ${host} and other.state = 'ready'
-      )`
 }

@@ -2,7 +2,8 @@ import type { MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { MachineRow, Tx } from '../../db/database.ts'
-import { ApiError } from '../../errors.ts'
+import { isUnavailable } from '../../errors.ts'
+import { inMs } from '../claims.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { place } from './place.ts'
 
@@ -18,12 +19,11 @@ export async function endSilentRuns(
   host: string,
 ): Promise<void> {
   const affected = await app.db.transaction().execute(async (tx) => {
-    const seconds = app.timing.hostGoneMs / 1000
     const silent = await tx
       .selectFrom('hosts')
       .select('name')
       .where('name', '=', host)
-      .where('seen_at', '<', sql<Date>`clock_timestamp() - make_interval(secs => ${seconds})`)
+      .where('seen_at', '<', inMs(-app.timing.hostGoneMs))
       .forUpdate()
       .executeTakeFirst()
     if (!silent) return []
@@ -42,7 +42,7 @@ export async function endRuns(tx: Tx, host: string, message: string): Promise<Ma
   return machines.map(({ id }) => id)
 }
 
-/** One that no other host has room for, or whose disk is made from one of this host, waits. */
+/** Places machines that are being created on other hosts. A machine that no other host can make waits for this one. */
 async function placeAgain(tx: Tx, host: string): Promise<MachineId[]> {
   const placed: MachineId[] = []
   for (const machine of await lockIn(tx, host, ['creating'])) {
@@ -73,7 +73,7 @@ async function findPlace(tx: Tx, machine: MachineRow): Promise<string | null> {
   try {
     return await place(tx, machine)
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'compute_unavailable') return null
+    if (isUnavailable(error)) return null
     throw error
   }
 }

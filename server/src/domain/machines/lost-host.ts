@@ -1,9 +1,9 @@
-import type { MachineId } from '@computer/contract'
+import type { CaptureId, MachineId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { CaptureRow, Database, HostRow, MachineRow, Tx } from '../../db/database.ts'
 import { failCapture, loseCapture } from '../disks/capture-outcome.ts'
-import { isWithinReach, wantCopy } from '../disks/copies.ts'
+import { capturesOnlyOn, isWithinReach, wantCopy } from '../disks/copies.ts'
 import { endRelocation, listRelocations } from '../disks/relocations.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { lockAnyMachine } from '../find-machine.ts'
@@ -49,7 +49,7 @@ async function loseCaptures(app: Pick<App, 'db' | 'changes'>, host: string): Pro
   }
   const lost = await listOnlyOn(app.db, host)
   for (const capture of lost) await loseCapture(app, capture, reason)
-  // What is left are copies of what others have, or of what is to be removed.
+  // The copies that are left are of captures that other hosts have as well, or that are being removed.
   await app.db.deleteFrom('capture_copies').where('host', '=', host).execute()
   return lost.length
 }
@@ -67,17 +67,8 @@ async function listPending(db: Database, host: string): Promise<CaptureRow[]> {
 async function listOnlyOn(db: Database, host: string): Promise<CaptureRow[]> {
   return db
     .selectFrom('captures')
-    .innerJoin('capture_copies as own', 'own.capture_id', 'captures.id')
-    .selectAll('captures')
-    .where('captures.state', '=', 'ready')
-    .where('own.host', '=', host)
-    .where('own.state', '=', 'ready')
-    .where(
-      sql<boolean>`not exists (
-        select from capture_copies other
-        where other.capture_id = captures.id and other.host != ${host} and other.state = 'ready'
-      )`,
-    )
+    .selectAll()
+    .where('id', '=', sql<CaptureId>`any(array(${capturesOnlyOn(host)}))`)
     .execute()
 }
 

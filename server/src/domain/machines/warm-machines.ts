@@ -242,7 +242,7 @@ export async function forgetWarm(app: Pick<App, 'db'>, id: MachineId): Promise<v
   })
 }
 
-/** Those of one host, or of all. */
+/** The warm machines of one host, or of all hosts. */
 export async function listWarm(db: Database, host?: string): Promise<WarmMachineRow[]> {
   return db
     .selectFrom('warm_machines')

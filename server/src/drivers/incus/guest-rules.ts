@@ -25,7 +25,7 @@ export async function ensureGuestRules(
 type Rule = { readonly action: string; readonly state: string; readonly destination: string }
 
 /**
- * What is not on the internet: private use, loopback, link-local, carrier NAT, protocol assignments,
+ * Ranges that are not on the internet: private use, loopback, link-local, carrier NAT, protocol assignments,
  * benchmarks, multicast, reserved (IANA's special-purpose registry). Metadata services of clouds are in
  * link-local, 192.0.0.0/24 (Oracle) and at 168.63.129.16 (Azure). Ranges for documentation stay open:
  * nothing of a cloud or a host is there, and closed networks use them for what stands for the internet.

@@ -24,14 +24,13 @@ export async function sweepEngine(engine: Engine): Promise<void> {
     {
       isBusy: async () => (await runningOperations(engine)).length > 0,
       async listDown() {
-        const deleted = await listDeleted(engine, engineDir)
-        const stopped = (await listInstances(engine)).filter(({ status }) => status === 'Stopped')
+        const { stopped, deleted } = await listDown(engine, engineDir)
         return new Set([...stopped, ...deleted].map(({ name }) => name))
       },
     },
   )
   await sweepFilters(engine.project)
-  await sweepFolders(engine.project, await listDeleted(engine, engineDir))
+  await sweepFolders(engine.project, (await listDown(engine, engineDir)).deleted)
   await trimLogs(engineDir)
   const pool = await engine.openPool()
   if (!pool) return
@@ -39,12 +38,16 @@ export async function sweepEngine(engine: Engine): Promise<void> {
   await sweepTransfers(engine, pool)
 }
 
-/** The folders of instances that are no more. */
-async function listDeleted(engine: Engine, engineDir: string) {
+/** The instances that are stopped, and the folders of those that are deleted. */
+async function listDown(engine: Engine, engineDir: string) {
   // Before the instances, so that the folders of a new one are not taken for leftovers.
   const folders = await listFolders(engineDir, engine.project)
-  const names = new Set((await listInstances(engine)).map(({ name }) => name))
-  return folders.filter(({ name }) => !names.has(name))
+  const instances = await listInstances(engine)
+  const names = new Set(instances.map(({ name }) => name))
+  return {
+    stopped: instances.filter(({ status }) => status === 'Stopped'),
+    deleted: folders.filter(({ name }) => !names.has(name)),
+  }
 }
 
 /** Removes instances without a disk, and seeds of imports that broke off. */

@@ -7,7 +7,7 @@ import type { MachineRow, WarmMachineRow } from '../../db/database.ts'
 import { getSize } from '../../domain/accounts/plans.ts'
 import { getDefaultImage } from '../../domain/disks/images.ts'
 import { wantCopy } from '../../domain/disks/copies.ts'
-import { isReady } from '../../domain/hosts/hosts.ts'
+import { readHostState } from '../../domain/hosts/hosts.ts'
 import { isAnyStarting } from '../../domain/machines/work-queue.ts'
 import { listWarmTemplates } from '../../domain/disks/templates.ts'
 import {
@@ -47,7 +47,8 @@ async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
   const image = await getDefaultImage(app.db)
   if (!image) return
   // A host that gets no machines keeps none warm.
-  if (!(await isReady(app.db, host))) return fitPool(app, image.id, [], async () => false)
+  if ((await readHostState(app.db, host)) !== 'ready')
+    return fitPool(app, image.id, [], async () => false)
   const describe = async (
     size: MachineRow['size'],
     base: Pick<WarmSpec, 'image_id' | 'base_capture_id'>,
