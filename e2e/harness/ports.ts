@@ -11,11 +11,18 @@ const given = new Set<number>()
 
 /** An unused port of the loopback address, which this process has not given to another caller before. */
 export async function freePort(): Promise<number> {
+  return freePorts(1)
+}
+
+/** The first of so many consecutive ones. */
+export async function freePorts(count: number): Promise<number> {
   for (;;) {
-    const port = randomInt(lowest, highest)
-    if (given.has(port) || !(await isUnused(port))) continue
-    given.add(port)
-    return port
+    const first = randomInt(lowest, highest)
+    const ports = Array.from({ length: count }, (_, index) => first + index)
+    if (ports.some((port) => given.has(port))) continue
+    if ((await Promise.all(ports.map(isUnused))).includes(false)) continue
+    for (const port of ports) given.add(port)
+    return first
   }
 }
 

@@ -11,6 +11,9 @@ export type Config = {
   readonly bind: string
   readonly apiPort: number
   readonly gatewayPort: number
+  readonly metricsBind: string
+  /** The port of the first role; those of the others follow it. 0: no metrics are served. */
+  readonly metricsPort: number
   readonly baseUrl: string
   readonly gatewayUrl: string
   readonly dashboardUrl: string
@@ -53,11 +56,16 @@ export type Config = {
   readonly keyringPath: string
   /** Null: the embedded Postgres of the data folder. */
   readonly databaseUrl: string | null
+  /** At most, of each process. */
+  readonly databaseConnections: number
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
+  readonly logs: 'files' | 'stdout'
   /** This many machines wait to be taken by creates. */
   readonly warmMachines: number
   /** Spans are written to the log. */
   readonly trace: boolean
+  /** Where spans are sent. Null: nowhere. */
+  readonly collectorUrl: string | null
 }
 
 /** How previews are served. */
@@ -99,6 +107,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     bind: values.COMPUTER_BIND,
     apiPort: values.COMPUTER_API_PORT,
     gatewayPort: values.COMPUTER_GATEWAY_PORT,
+    metricsBind: values.COMPUTER_METRICS_BIND,
+    metricsPort: values.COMPUTER_METRICS_PORT,
     baseUrl,
     gatewayUrl: values.COMPUTER_GATEWAY_URL ?? `ws://127.0.0.1:${values.COMPUTER_GATEWAY_PORT}`,
     dashboardUrl: (values.COMPUTER_DASHBOARD_URL ?? baseUrl).replace(/\/+$/, ''),
@@ -127,9 +137,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     networkCidr: values.COMPUTER_NETWORK ?? null,
     keyringPath: values.COMPUTER_SECRETS_KEYRING ?? `${values.COMPUTER_DATA}/secrets.keyring`,
     databaseUrl: values.DATABASE_URL ?? null,
+    databaseConnections: values.COMPUTER_DB_CONNECTIONS,
     logLevel: values.COMPUTER_LOG_LEVEL,
+    logs: values.COMPUTER_LOGS,
     warmMachines: values.COMPUTER_WARM_MACHINES ?? (totalmem() >= leastMemoryBytes ? 1 : 0),
     trace: values.COMPUTER_TRACE === '1',
+    collectorUrl: values.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   }
 }
 

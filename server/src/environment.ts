@@ -12,6 +12,8 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or http
 const port = z.coerce.number().int().min(0).max(65535)
 const path = z.string().startsWith('/')
 
+export const defaultDataDir = '/var/lib/computer'
+
 export const HostName = z
   .string()
   .regex(
@@ -30,7 +32,7 @@ export const HostAddress = z.string().transform((text, context) => {
  * descriptions. `unset` describes the effect of a variable that has no constant default.
  */
 export const environment = z.object({
-  COMPUTER_DATA: path.default('/var/lib/computer').meta({
+  COMPUTER_DATA: path.default(defaultDataDir).meta({
     description:
       'The data folder. Its path must be short, because it contains the socket of the engine',
   }),
@@ -44,6 +46,13 @@ export const environment = z.object({
     .meta({ description: 'The address that the API and the gateway listen on' }),
   COMPUTER_API_PORT: port.default(7080).meta({ description: 'The port of the API' }),
   COMPUTER_GATEWAY_PORT: port.default(7081).meta({ description: 'The port of the gateway' }),
+  COMPUTER_METRICS_BIND: z.string().default('127.0.0.1').meta({
+    description: 'The address that [metrics](operations.md#metrics) are served at',
+  }),
+  COMPUTER_METRICS_PORT: port.max(65533).default(7085).meta({
+    description:
+      'The port of the metrics of the API. Those of the gateway are at the next port, those of the worker at the one after it. `0`: none',
+  }),
   COMPUTER_BASE_URL: httpUrl.optional().meta({
     description: 'The public address of the API. With https, cookies are `Secure`',
     unset: '`http://127.0.0.1` and the port of the API',
@@ -179,9 +188,17 @@ export const environment = z.object({
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')
     .meta({ description: '`debug`, `info`, `warn` or `error`' }),
+  COMPUTER_LOGS: z.enum(['files', 'stdout']).default('files').meta({
+    description:
+      '`stdout`: the API, the gateway and the worker write [their logs](operations.md#logs) to the standard output of `computer up`, instead of to files in `logs/`',
+  }),
   COMPUTER_TRACE: z.enum(['0', '1']).default('0').meta({
     description:
-      '`1`: the services write to their logs [where the time of each request goes](self-hosting.md#see-where-time-goes)',
+      '`1`: the services write to their logs [where the time of each request goes](operations.md#traces)',
+  }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional().meta({
+    description: 'The address of a collector that [spans are sent to](operations.md#traces)',
+    unset: 'none',
   }),
   COMPUTER_DIRECT_AGENTS: z.enum(['0', '1']).default('1').meta({
     description:
@@ -200,6 +217,10 @@ export const environment = z.object({
     description:
       'An external Postgres, 15 or later. A pooler must keep sessions, because the server uses LISTEN and prepared statements',
     unset: 'the embedded Postgres',
+  }),
+  COMPUTER_DB_CONNECTIONS: z.coerce.number().int().min(4).max(500).default(20).meta({
+    description:
+      'The most connections to Postgres that each process of the server opens: three processes on each host',
   }),
   ENGINE_URL: z
     .url()

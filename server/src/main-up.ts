@@ -1,21 +1,14 @@
-import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { readConfig, type Config } from './config.ts'
-import { withDatabase, type Database } from './db/database.ts'
-import { migrate } from './db/migrate.ts'
-import { findRefusal } from './domain/hosts/states.ts'
-import { describe, diagnose, isHealthy } from './host/doctor/diagnose.ts'
-import {
-  buildGuestBundle,
-  ensureKeyring,
-  ensureOwnerKey,
-  registerBuiltImage,
-} from './host/first-start.ts'
+import { withDatabase } from './db/database.ts'
+import { requireWholeRestore, prepareDataDir } from './host/data-folder.ts'
+import { requireHealthyHost } from './host/doctor/diagnose.ts'
 import { offerFirstSignIn } from './host/first-sign-in.ts'
 import { endLeftovers } from './host/leftovers.ts'
 import { readOperator } from './host/operator.ts'
 import { configuredDatabaseUrl } from './host/postgres.ts'
+import { prepareDatabase, prepareHost } from './host/preparation.ts'
 import { engineProgram, postgresProgram, serverPrograms } from './host/programs.ts'
 import { lockDataDir, ServerRunsError } from './host/server-lock.ts'
 import { withSettings } from './host/settings.ts'
@@ -25,9 +18,12 @@ import { openTerminal, type Terminal } from './host/terminal.ts'
 import { describeServer } from './host/welcome.ts'
 
 /** `computer up`: runs the whole server on this host until it is stopped. */
-const terminal = openTerminal()
+let terminal = openTerminal()
 try {
-  await runServer(readConfig(withSettings(process.env)), terminal)
+  const config = readConfig(withSettings(process.env))
+  // The standard output has the lines of the services alone.
+  if (config.logs === 'stdout') terminal = openTerminal(process.stderr)
+  await runServer(config, terminal)
 } catch (error) {
   terminal.say(`computer: ${(error as Error).message}`)
   const { cause } = error as Error
@@ -36,6 +32,7 @@ try {
 }
 
 async function runServer(config: Config, terminal: Terminal): Promise<void> {
+  requireWholeRestore(config.dataDir)
   prepareDataDir(config.dataDir)
   const { baseUrl, dashboardUrl } = config
   using _ = lockDataDir(config.dataDir, { address: baseUrl, dashboardUrl })
@@ -63,17 +60,15 @@ async function start(
   signal: AbortSignal,
 ): Promise<void> {
   await endLeftovers(config.dataDir, terminal)
-  const diagnoses = await diagnose(config, { quickOnly: true })
-  for (const diagnosis of diagnoses) {
-    if (diagnosis.status !== 'ok') terminal.say(describe(diagnosis))
-  }
-  if (!isHealthy(diagnoses))
-    throw new Error('this host cannot run the server; fix the failed checks above and try again')
+  await requireHealthyHost(config, terminal)
 
   const url = configuredDatabaseUrl(config)
   const log = pino({ level: 'warn' })
   if (config.databaseUrl === null) await supervisor.start([postgresProgram(config)], signal)
-  await withDatabase(url, log, (db) => prepareServer(config, url, db, terminal))
+  await withDatabase(url, log, async (db) => {
+    await prepareDatabase(config, url, db, terminal)
+    await prepareHost(config, db, terminal)
+  })
   if (config.engine === null) await supervisor.start([engineProgram(config)], signal)
   await supervisor.start(serverPrograms(config, url), signal)
   const isTerminal = process.stdout.isTTY
@@ -81,31 +76,4 @@ async function start(
     offerFirstSignIn({ db, config }, readOperator(), { isTerminal }),
   )
   terminal.say(describeServer(config, firstSignIn))
-}
-
-/** Makes what the services need at their start: schema, owner, image and agent. */
-async function prepareServer(
-  config: Config,
-  url: string,
-  db: Database,
-  terminal: Terminal,
-): Promise<void> {
-  await migrate(url)
-  const refusal = await findRefusal(db, config.host)
-  if (refusal !== null) throw new Error(refusal)
-  await ensureOwnerKey(db, config)
-  const keyringProblem = await ensureKeyring(db, config)
-  if (keyringProblem !== null) terminal.say(keyringProblem)
-  if (!(await registerBuiltImage(db, config))) {
-    terminal.say(
-      'the machine image is out of date, so the previous one is used: run `npm run setup` to build it',
-    )
-  }
-  await buildGuestBundle(config)
-}
-
-/** Machines' root folders are below it, so other users need access; its private folders have mode 0700. */
-function prepareDataDir(dataDir: string): void {
-  mkdirSync(dataDir, { recursive: true })
-  chmodSync(dataDir, 0o711)
 }

@@ -5,37 +5,53 @@ import type { App } from './app.ts'
 import { TtlCache } from './cache.ts'
 import { guestDir, readConfig, type Config } from './config.ts'
 import { Changes } from './db/changes.ts'
-import { openDatabase, type Database } from './db/database.ts'
+import { databaseOver, openPool, type Database } from './db/database.ts'
+import { requireSchema } from './db/migrate.ts'
 import { ActivityRecorder } from './domain/activity/recorder.ts'
-import { createIncusDriver } from './drivers/incus/driver.ts'
+import { createIncusDriver, type IncusOptions } from './drivers/incus/driver.ts'
 import type { MachineDriver } from './drivers/machine-driver.ts'
 import { findKnownHost } from './domain/hosts/hosts.ts'
 import { proveTo } from './domain/secrets/host-proofs.ts'
+import { defaultDataDir } from './environment.ts'
 import { createGuestClient } from './guest/client.ts'
 import { engineDirectory, engineSocketPath } from './host/engine.ts'
 import { configuredDatabaseUrl } from './host/postgres.ts'
 import { createPrincipalCache } from './http/principal-cache.ts'
+import { openLog } from './log-file.ts'
+import { measurePool } from './metrics/database-pool.ts'
+import { measureDriver } from './metrics/driver.ts'
+import { listenForMetrics, metricsPort, type Role } from './metrics/listener.ts'
+import { createMetrics } from './metrics/metrics.ts'
 import { createPayments } from './payments/payments.ts'
 import { Hosts, type KnownHost } from './peers/hosts.ts'
 import { timing } from './timing.ts'
 import { traceDriver } from './trace/driver.ts'
-import { writeSpans } from './trace/lines.ts'
-import { detectTracing } from './trace/span.ts'
+import { startTracing } from './trace/provider.ts'
 
 /** Starts one service of the server; the result stops it. */
 export type Service = (app: App) => Promise<{ stop(): Promise<void> }>
 
 /** Runs one service of the server as this process, from its configuration to a clean end. */
-export async function runService(name: string, service: Service): Promise<void> {
+export async function runService(name: Role, service: Service): Promise<void> {
   const config = readConfig(process.env)
-  const log = pino({ name, level: config.logLevel })
+  const destination = openLog(config, name)
+  const log = pino({ name, level: config.logLevel }, destination)
+  process.on('uncaughtExceptionMonitor', (error) => {
+    log.fatal({ err: error }, 'uncaught exception')
+  })
   process.on('unhandledRejection', (error) => {
     log.fatal({ err: error }, 'unhandled promise rejection')
     process.exit(1)
   })
-  if (config.trace) await writeSpans(name)
-  else detectTracing()
-  const app = await createApp(config, log)
+  const { host, collectorUrl } = config
+  const spanLog = config.trace ? destination : null
+  const tracing = await startTracing({ service: name, host, spanLog, collectorUrl, log })
+  const app = await createApp(config, log).catch((error: unknown) => {
+    log.fatal({ err: error }, 'could not start')
+    process.exit(1)
+  })
+  const port = metricsPort(config, name)
+  const listener = port === null ? null : await listenForMetrics(app, port)
   const { stop } = await service(app)
   log.info('up')
 
@@ -43,24 +59,43 @@ export async function runService(name: string, service: Service): Promise<void> 
   process.once('SIGTERM', resolve)
   process.once('SIGINT', resolve)
   await stopRequested
+  endLate(log)
   await stop()
+  await listener?.[Symbol.asyncDispose]()
   await closeApp(app)
+  await tracing[Symbol.asyncDispose]()
   log.info('down')
   process.exit(0)
 }
 
+/** A process whose database or engine is away waits for it at its end, too, but not for ever. */
+function endLate(log: Logger): void {
+  const end = () => {
+    log.warn('something did not end in time')
+    process.exit(1)
+  }
+  setTimeout(end, endWithinMs).unref()
+}
+
+/** Before a supervisor's patience is over: ours has 15 seconds. */
+const endWithinMs = 10_000
+
 async function createApp(config: Config, log: Logger): Promise<App> {
   const url = configuredDatabaseUrl(config)
-  const db = openDatabase(url, { log, maxConnections: 20 })
+  const metrics = createMetrics()
+  const pool = openPool(url, { log, maxConnections: config.databaseConnections })
+  measurePool(metrics, pool)
+  const db = databaseOver(pool)
+  await requireSchema(db)
   const changes = new Changes({ db, databaseUrl: url, log })
   await changes.listen()
-  const driver = traceDriver(await createDriver(config, log))
+  const driver = traceDriver(measureDriver(await createDriver(config, log), metrics))
   const principals = createPrincipalCache(changes)
   const hosts = createHosts(config, db, driver)
-  const guests = createGuestClient(hosts)
+  const guests = createGuestClient(hosts, { time: metrics.timeGuestCall })
   const payments = createPayments(config)
   const activity = new ActivityRecorder({ db, changes, log })
-  const services = { principals, driver, hosts, guests, payments, activity }
+  const services = { principals, driver, hosts, guests, payments, activity, metrics }
   return { config, timing, db, changes, log, ...services }
 }
 
@@ -84,6 +119,11 @@ function createHosts(config: Config, db: Database, driver: MachineDriver): Hosts
 }
 
 export async function createDriver(config: Config, log: Logger): Promise<MachineDriver> {
+  return createIncusDriver(await readEngineOptions(config, log))
+}
+
+/** How the engine of this server is reached and used. */
+export async function readEngineOptions(config: Config, log: Logger): Promise<IncusOptions> {
   const { dataDir, engine } = config
   const warn = (message: string, fields: Readonly<Record<string, unknown>>) =>
     log.warn(fields, message)
@@ -96,12 +136,12 @@ export async function createDriver(config: Config, log: Logger): Promise<Machine
     warn,
   }
   if (!engine) {
-    return createIncusDriver({
+    return {
       ...shared,
       access: { socketPath: engineSocketPath(dataDir) },
       engineDir: engineDirectory(dataDir),
       network: networkName(dataDir),
-    })
+    }
   }
   const [certificate, key, serverCertificate] = await Promise.all([
     readFile(engine.cert, 'utf8'),
@@ -109,11 +149,11 @@ export async function createDriver(config: Config, log: Logger): Promise<Machine
     engine.serverCert === null ? undefined : readFile(engine.serverCert, 'utf8'),
   ])
   const access = { url: engine.url, certificate, key, serverCertificate }
-  return createIncusDriver({ ...shared, access })
+  return { ...shared, access }
 }
 
 /** A bridge per data folder, so that two servers on one host do not share one. */
 export function networkName(dataDir: string): string {
-  if (dataDir === '/var/lib/computer') return 'computer0'
+  if (dataDir === defaultDataDir) return 'computer0'
   return `cmp${createHash('sha256').update(dataDir).digest('hex').slice(0, 10)}`
 }

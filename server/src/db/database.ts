@@ -1,7 +1,8 @@
-import { Kysely, PostgresDialect, type Selectable, type Transaction } from 'kysely'
+import { Kysely, type Selectable, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { NamingClient } from './named-statements.ts'
+import { NamingDialect } from './query-compiler.ts'
 import type { AccountsTables } from './tables/accounts.ts'
 import type { ActivityTables } from './tables/activity.ts'
 import type { BillingTables } from './tables/billing.ts'
@@ -57,10 +58,18 @@ export type PreviewRow = Selectable<Schema['previews']>
 export type BudgetRow = Selectable<Schema['budgets']>
 export type PeriodRow = Selectable<Schema['billing_periods']>
 
-export function openDatabase(
-  url: string,
-  options: { readonly log: Logger; readonly maxConnections: number },
-): Database {
+type PoolOptions = { readonly log: Logger; readonly maxConnections: number }
+
+export function openDatabase(url: string, options: PoolOptions): Database {
+  return databaseOver(openPool(url, options))
+}
+
+/** The pool ends with the database. */
+export function databaseOver(pool: pg.Pool): Database {
+  return new Kysely<Schema>({ dialect: new NamingDialect({ pool }) })
+}
+
+export function openPool(url: string, options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     Client: NamingClient,
@@ -74,7 +83,7 @@ export function openDatabase(
     client.on('error', (error) => options.log.warn({ err: error }, 'lost a database connection'))
   })
   pool.on('error', () => {})
-  return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  return pool
 }
 
 /** Connects for a few statements of a program that ends soon or seldom asks. */

@@ -1,5 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { sql } from 'kysely'
 import pg from 'pg'
+import type { Database } from './database.ts'
+import { isUndefinedTable } from './errors.ts'
 
 const folder = new URL('./migrations/', import.meta.url)
 /** Any constant works, as long as all servers use the same. */
@@ -7,10 +10,13 @@ const advisoryLock = 7_080_001
 
 /**
  * Brings a database to the newest schema: numbered SQL files, forward only, each once and in one
- * transaction with its record. Safe to call from several servers at once.
+ * transaction with its record. Safe to call from several servers at once. With `only`, other files are left out.
  */
-export async function migrate(databaseUrl: string): Promise<void> {
-  const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
+export async function migrate(
+  databaseUrl: string,
+  { only }: { readonly only?: ReadonlySet<string> } = {},
+): Promise<void> {
+  const files = (await listMigrations()).filter((file) => only?.has(file) ?? true)
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
@@ -26,6 +32,29 @@ export async function migrate(databaseUrl: string): Promise<void> {
   } finally {
     await client.end()
   }
+}
+
+/**
+ * Rejects, with what to do, if the database lacks a migration of this version. A newer database is none of our
+ * business: a migration leaves what the version before it uses.
+ */
+export async function requireSchema(db: Database): Promise<void> {
+  const { rows } = await sql<{ name: string }>`select name from migrations`
+    .execute(db)
+    .catch((error: unknown) => {
+      if (isUndefinedTable(error)) return { rows: [] }
+      throw error
+    })
+  const applied = new Set(rows.map((row) => row.name))
+  const missing = (await listMigrations()).filter((name) => !applied.has(name))
+  if (missing.length === 0) return
+  throw new Error(
+    `the database has the schema of an older version and lacks ${missing.join(', ')}: run \`computer migrate\``,
+  )
+}
+
+export async function listMigrations(): Promise<readonly string[]> {
+  return (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
 }
 
 async function applyMigration(client: pg.Client, name: string): Promise<void> {

@@ -10,6 +10,9 @@ const names = new Map<string, string>()
  * comes from code in a bounded number of shapes, so the names are few.
  */
 export class NamingClient extends pg.Client {
+  /** Part of the names; a new one prepares every statement again. */
+  #epoch = 0
+
   // The signatures of pg's overloads cannot be restated; only (text, values) is changed.
   // oxlint-disable-next-line typescript/no-explicit-any
   override query(...args: any[]): any {
@@ -26,8 +29,16 @@ export class NamingClient extends pg.Client {
     if (typeof text !== 'string' || !Array.isArray(values) || values.length === 0) {
       return super.query(...(args as [string]))
     }
+    const name = `${nameOf(text)}${this.#epoch}`
     // oxlint-disable-next-line typescript/no-explicit-any
-    return (super.query as any).call(this, { name: nameOf(text), text, values }, ...rest)
+    const result = (super.query as any).call(this, { name, text, values }, ...rest)
+    if (typeof rest.at(-1) !== 'function') result.catch(this.#noteStale)
+    return result
+  }
+
+  /** A table changed under a prepared statement, which then fails for as long as it is prepared. */
+  readonly #noteStale = (error: unknown) => {
+    if (error instanceof pg.DatabaseError && error.code === '0A000') this.#epoch += 1
   }
 }
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { sql, type RawBuilder, type Selectable, type SelectQueryBuilder } from 'kysely'
 import type { App } from '../app.ts'
 import type { Schema } from '../db/database.ts'
+import { allColumns } from '../db/query-compiler.ts'
 
 /*
  * Claims say which worker works on a row. A worker claims rows that are due for a few seconds at a time
@@ -34,7 +35,7 @@ export async function claimDue<Table extends keyof ClaimedTables>(
   const { rows } = await sql<Selectable<Schema[Table]>>`
     update ${sql.table(table)} set claimed_by = ${claim.workerId}, claimed_until = ${inMs(app.timing.claimMs)}
     where id = ${anyLocked(unclaimed, table, claim.limit)}
-    returning *
+    returning ${allColumns(table)}
   `.execute(app.db)
   return rows
 }

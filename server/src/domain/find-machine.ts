@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Actor } from '../actor.ts'
 import { batchReads } from '../db/batch.ts'
 import type { Database, MachineRow, Tx } from '../db/database.ts'
+import { allColumns } from '../db/query-compiler.ts'
 import { ApiError, notFound, notRunning } from '../errors.ts'
 
 /** Reads a machine of the actor's organization. Machines of others are not found. */
@@ -61,7 +62,7 @@ export const readMachine = batchReads<MachineKey, MachineRow>(async (db, keys) =
   const ids = keys.map(({ id }) => id)
   const organizations = keys.map(({ organizationId }) => organizationId)
   const { rows } = await sql<MachineRow & { place: number }>`
-    select m.*, k.place
+    select ${allColumns('machines', 'm')}, k.place
     from unnest(${ids}::text[], ${organizations}::text[]) with ordinality
       as k (id, organization_id, place)
     join machines as m on m.id = k.id and m.organization_id = k.organization_id

@@ -5,10 +5,21 @@ import { promisify } from 'node:util'
 
 export const lxcfsMountPoint = '/var/lib/lxcfs'
 
+/** By it, our process is told from one that the distribution has started. */
+export const lxcfsCommand = [
+  'lxcfs',
+  '--enable-cfs',
+  '--enable-pidfd',
+  '-l',
+  '-p',
+  '/run/lxcfs.pid',
+  lxcfsMountPoint,
+]
+
 /**
  * lxcfs shows each machine its own memory, cores and load in /proc. One process serves the whole host.
- * We start it only if none is mounted, in a session of its own, and never stop or restart it: when it
- * ends, running machines lose those files until their next start.
+ * We start it only if none is mounted, in a session of its own, and never stop or restart it while machines run
+ * (`computer uninstall` stops it): when it ends, running machines lose those files until their next start.
  */
 export async function ensureLxcfs(options: { readonly timeoutMs: number } = { timeoutMs: 10_000 }) {
   if (await isMounted()) {
@@ -17,11 +28,8 @@ export async function ensureLxcfs(options: { readonly timeoutMs: number } = { ti
     await promisify(execFile)('umount', ['--lazy', lxcfsMountPoint])
   }
   await mkdir(lxcfsMountPoint, { recursive: true })
-  const child = spawn(
-    'lxcfs',
-    ['--enable-cfs', '--enable-pidfd', '-l', '-p', '/run/lxcfs.pid', lxcfsMountPoint],
-    { detached: true, stdio: 'ignore', cwd: '/' },
-  )
+  const [program, ...args] = lxcfsCommand
+  const child = spawn(program!, args, { detached: true, stdio: 'ignore', cwd: '/' })
   const failure = new Promise<never>((_, reject) => {
     child.once('error', reject)
     child.once('exit', (code) => reject(new Error(`lxcfs exited with code ${code} while starting`)))

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { defaultDataDir } from '../environment.ts'
 import { replaceFile } from '../replace-file.ts'
 
 export function settingsPath(dataDir: string): string {
@@ -8,7 +9,7 @@ export function settingsPath(dataDir: string): string {
 
 /** Adds the variables of computer.env in the data folder to those of this process. Those that are set win. */
 export function withSettings(env: typeof process.env): NodeJS.ProcessEnv {
-  const path = settingsPath(env['COMPUTER_DATA'] ?? '/var/lib/computer')
+  const path = settingsPath(env['COMPUTER_DATA'] ?? defaultDataDir)
   if (existsSync(path)) process.loadEnvFile(path)
   return env
 }

@@ -1,6 +1,7 @@
 import type { BudgetId, MachineSize } from '@computer/contract'
 import { sql, type RawBuilder } from 'kysely'
 import type { BudgetRow, Database } from '../../db/database.ts'
+import { allColumns } from '../../db/query-compiler.ts'
 import { countsAsRunning } from '../running.ts'
 import { measure, type Measure, type PricedQuantity, type WaitingRun } from './measure.ts'
 import { isMachineInScope, isUsageInScope } from './scope.ts'
@@ -33,7 +34,7 @@ export async function findBudgets(
   const { rows } = await sql<BudgetState>`
     select b.*, w.settled_through, coalesce(w.notified, '{}') as notified, w.exhausted_at
     from (
-      select b.*, ${now} as now, ${windowStart(now)} as window_start, ${windowEnd(now)} as window_end
+      select ${allColumns('budgets', 'b')}, ${now} as now, ${windowStart(now)} as window_start, ${windowEnd(now)} as window_end
       from budgets b where ${condition}
     ) as b
     left join budget_windows w on w.budget_id = b.id and w.starts_at = b.window_start
@@ -96,7 +97,7 @@ export async function readUse(
   const ends = budgets.map((budget) => until ?? budget.now)
   const { rows } = await sql<UseRow>`
     with asked as materialized (
-      select b.*, a.until, coalesce(w.settled_through, a.window_start) as since, w.settled
+      select ${allColumns('budgets', 'b')}, a.until, coalesce(w.settled_through, a.window_start) as since, w.settled
       from unnest(${ids}::text[], ${starts}::timestamptz[], ${ends}::timestamptz[])
         as a (id, window_start, until)
       join budgets b on b.id = a.id
@@ -157,7 +158,7 @@ export async function readRuns(
   const { rows } = await sql<UseRow & { ran_seconds: number }>`
     with tariffs as (${tariffsOf(sql`select organization_id from budgets where id = any (${ids})`)}),
     asked as (
-      select b.*, a.window_start, t.version, t.currency
+      select ${allColumns('budgets', 'b')}, a.window_start, t.version, t.currency
       from unnest(${ids}::text[], ${starts}::timestamptz[]) as a (id, window_start)
       join budgets b on b.id = a.id
       join tariffs t on t.organization_id = b.organization_id and t.ends_at = 'infinity'

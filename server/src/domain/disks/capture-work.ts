@@ -93,13 +93,15 @@ export async function finishRemoval(app: Pick<App, 'db' | 'config'>, id: Capture
   })
 }
 
-/** The captures of all organizations whose copies this host must keep. */
+/** Those of the captures, of any organization, whose copies this host must keep. */
 export async function listCapturesToKeep(
   app: Pick<App, 'db' | 'config'>,
+  ids: readonly CaptureId[],
 ): Promise<ReadonlySet<CaptureId>> {
   const rows = await app.db
     .selectFrom('captures')
     .select('id')
+    .where('id', '=', sql<CaptureId>`any(${ids})`)
     .where('state', 'in', ['pending', 'ready', 'deleting'])
     .where(isHere(app.config.host))
     .execute()
@@ -108,11 +110,8 @@ export async function listCapturesToKeep(
 
 /** A capture that has no copy yet is made, or given up, on the host of its machine. */
 function isHere(host: string) {
-  return sql<boolean>`(
-    exists (select from capture_copies c where c.capture_id = captures.id and c.host = ${host})
-    or (
-      not exists (select from capture_copies c where c.capture_id = captures.id)
-      and exists (select from machines m where m.id = captures.machine_id and m.host = ${host})
-    )
-  )`
+  return sql<boolean>`${host} = any(coalesce(
+    nullif(array(select c.host from capture_copies c where c.capture_id = captures.id), '{}'),
+    array(select m.host from machines m where m.id = captures.machine_id)
+  ))`
 }

@@ -40,7 +40,7 @@ function isComing(column: 'base_capture_id' | 'restore_capture_id') {
 }
 
 /** For an array, which Postgres computes once. A join may compute them again for each machine at rest. */
-const dueMachines = sql`
+export const dueMachines = sql`
   select id from machines m
   where deleted_at is null
     and next_attempt_at <= clock_timestamp()

@@ -18,7 +18,7 @@ export async function ensureOwner(
     const first = await tx
       .selectFrom('memberships')
       .select(['user_id', 'organization_id'])
-      .orderBy('created_at')
+      .orderBy('id')
       .limit(1)
       .executeTakeFirst()
     if (first && !options.renew) return { key: null }

@@ -2,6 +2,7 @@ import type { WebhookId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Database, WebhookDeliveryRow, WebhookRow } from '../../db/database.ts'
+import { allColumns } from '../../db/query-compiler.ts'
 import { inMs } from '../claims.ts'
 import { mailDisabled } from './mails.ts'
 import type { Attempt } from './send.ts'
@@ -67,7 +68,7 @@ export async function claimDeliveries(
         for update skip locked
       ) as due limit ${limit}
     ))
-    returning *`.execute(db)
+    returning ${allColumns('webhook_deliveries')}`.execute(db)
   if (rows.length === 0) return []
   const webhooks = await readSigning(db, [...new Set(rows.map(({ webhook_id: id }) => id))])
   // A webhook that was deleted meanwhile has no deliveries either.
@@ -127,13 +128,13 @@ export async function recordAccepted(db: Database, accepted: readonly Accepted[]
 
 /**
  * Records a failure and schedules the next attempt, unless the delivery is due again or was claimed again meanwhile: then
- * that attempt decides.
+ * that attempt decides. Resolves to whether the delivery has failed for good.
  */
 export async function recordFailure(
   app: Pick<App, 'db' | 'config'>,
   delivery: DueDelivery,
   attempt: Attempt,
-): Promise<void> {
+): Promise<boolean> {
   const waitMs = waitsMs[delivery.failures]
   // A statement of its own: a deletion of the webhook locks the two in the other order.
   const { numUpdatedRows } = await app.db
@@ -150,7 +151,9 @@ export async function recordFailure(
     .where('attempts', '=', delivery.attempts)
     .where('next_attempt_at', '>', sql<Date>`clock_timestamp()`)
     .executeTakeFirstOrThrow()
-  if (numUpdatedRows > 0n) await noteFailure(app, delivery.webhook, attempt)
+  if (numUpdatedRows === 0n) return false
+  await noteFailure(app, delivery.webhook, attempt)
+  return waitMs === undefined
 }
 
 /** A receiver that answers that it is gone is disabled, and so is one that has failed for five days. */
