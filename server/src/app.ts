@@ -6,6 +6,7 @@ import type { ActivityRecorder } from './domain/activity/recorder.ts'
 import type { MachineDriver } from './drivers/machine-driver.ts'
 import type { GuestClient } from './guest/client.ts'
 import type { PrincipalCache } from './http/principal-cache.ts'
+import type { Metrics } from './metrics/metrics.ts'
 import type { PaymentProvider } from './payments/provider.ts'
 import type { Hosts } from './peers/hosts.ts'
 import type { Timing } from './timing.ts'
@@ -27,4 +28,5 @@ export type App = {
   readonly hosts: Hosts
   readonly payments: PaymentProvider
   readonly activity: ActivityRecorder
+  readonly metrics: Metrics
 }

@@ -7,7 +7,7 @@ import { createApi } from '../src/api/server.ts'
 import type { App } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import { Changes } from '../src/db/changes.ts'
-import { openDatabase } from '../src/db/database.ts'
+import { databaseOver, openPool } from '../src/db/database.ts'
 import { insertApiKey, findByKey } from '../src/domain/accounts/api-keys.ts'
 import { openAuthSession } from '../src/domain/accounts/auth-sessions.ts'
 import { findKnownHost } from '../src/domain/hosts/hosts.ts'
@@ -22,6 +22,9 @@ import { createGuestClient } from '../src/guest/client.ts'
 import { newId } from '../src/ids.ts'
 import { proveTo } from '../src/domain/secrets/host-proofs.ts'
 import { createPrincipalCache } from '../src/http/principal-cache.ts'
+import { measurePool } from '../src/metrics/database-pool.ts'
+import { measureDriver } from '../src/metrics/driver.ts'
+import { createMetrics } from '../src/metrics/metrics.ts'
 import { createPayments } from '../src/payments/payments.ts'
 import { Hosts } from '../src/peers/hosts.ts'
 import type { Timing } from '../src/timing.ts'
@@ -78,11 +81,14 @@ export async function startTestServer(
     ...options.env,
   }
   const config = readConfig({ COMPUTER_DATA: '/nonexistent', ...env })
-  const db = openDatabase(url, { log, maxConnections: options.connections ?? 12 })
+  const metrics = createMetrics()
+  const pool = openPool(url, { log, maxConnections: options.connections ?? 12 })
+  measurePool(metrics, pool)
+  const db = databaseOver(pool)
   const changes = new Changes({ db, databaseUrl: url, log })
   await changes.listen()
   const engine = createFakeEngine()
-  const driver = engine.driver()
+  const driver = measureDriver(engine.driver(), metrics)
   const others = new Map(options.otherHosts?.map((name) => [name, createFakeEngine()]))
   const seenFrom = (own: string, ownDriver: MachineDriver) =>
     new Hosts({
@@ -92,14 +98,18 @@ export async function startTestServer(
       proofFor: (host) => proveTo(config.keyringPath, host),
     })
   const hosts = seenFrom(config.host, driver)
-  const guests = createGuestClient(hosts, { openings: anyNumber, ...options.guests })
+  const guests = createGuestClient(hosts, {
+    openings: anyNumber,
+    time: metrics.timeGuestCall,
+    ...options.guests,
+  })
   const principals = createPrincipalCache(changes)
   // A poll of the pool of warm machines takes six statements, and most servers keep no machine warm.
   const isPoolless = env.COMPUTER_WARM_MACHINES === '0'
   const timing = { ...testTiming, ...(isPoolless && { warmPollMs: 2_000 }), ...options.timing }
   const payments = createPayments(config)
   const activity = new ActivityRecorder({ db, changes, log })
-  const services = { principals, driver, hosts, guests, payments, activity }
+  const services = { principals, driver, hosts, guests, payments, activity, metrics }
   const app: App = { config, timing, db, changes, log, ...services }
 
   const imageId = await registerImage(db, config.host, await testImage())

@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import { readConfig } from '../src/config.ts'
 import { createHttp } from '../src/http/server.ts'
+import { createMetrics } from '../src/metrics/metrics.ts'
 import { testTiming } from './timing.ts'
 import { eventually } from './settled.ts'
 
@@ -52,6 +53,7 @@ async function start(t: TestContext, timing: Partial<typeof testTiming> = {}) {
     config: readConfig({ COMPUTER_DATA: '/nonexistent' }),
     log: pino({ level: 'silent' }),
     timing: { ...testTiming, ...timing },
+    metrics: createMetrics(),
   })
   http.get('/:organization', async (request) => {
     request.organizationId = (request.params as { organization: OrganizationId }).organization

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { endRecorded, identifyProcess, recordProcess } from '../src/host/process-record.ts'
 import type { Program } from '../src/host/supervised-process.ts'
 import { Supervisor } from '../src/host/supervisor.ts'
@@ -97,24 +98,62 @@ test('a record ends its own process and no other with the same id', async (t) =>
 })
 
 test('a full log is rotated, also one that the program opens by itself', async (t) => {
-  const stage = await openStage(t)
+  const stage = await openStage(t, { maxLogBytes: 10_000 })
   const [log, ownLog] = [join(stage.logDir, 'api.log'), join(stage.logDir, 'own.log')]
-  for (const path of [log, ownLog]) await writeFile(path, 'x'.repeat(11 * 1024 * 1024))
+  for (const path of [log, ownLog]) await writeFile(path, 'x'.repeat(11_000))
   await stage.supervisor.start([{ ...stage.program('api'), ownLogs: [ownLog] }], never)
   await stage.supervisor.stop()
   for (const path of [log, ownLog]) {
     assert.ok((await stat(path)).size < 1000)
-    assert.ok((await stat(`${path}.1`)).size > 10_000_000)
+    assert.ok((await stat(`${path}.1`)).size > 10_000)
   }
 })
 
+test('a program that keeps its own log has the rest of its output beside it', async (t) => {
+  const stage = await openStage(t)
+  const log = join(stage.logDir, 'api.log')
+  const body = `
+    require('fs').appendFileSync(${JSON.stringify(log)}, '{"msg":"up"}\\n')
+    console.error('last words'); process.exit(3)`
+  const broken = { ...stage.program('api', body), log: 'own' as const }
+  await assert.rejects(
+    stage.supervisor.start([{ ...broken, findDelay: async () => 'it is starting' }], never),
+    /api keeps failing \(.*api\.log\):\n( {4}\{"msg":"up"\}\n)+( {4}last words\n?)+$/,
+  )
+  await stage.supervisor.stop()
+  assert.match(await readFile(join(stage.logDir, 'api.err.log'), 'utf8'), /^(last words\n)+$/)
+})
+
+test('the log of a program can be the output of its supervisor', async (t) => {
+  const stage = await openStage(t)
+  const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
+  const folders = JSON.stringify({ runDir: stage.runDir, logDir: stage.logDir })
+  const script = `
+    import { existsSync } from 'node:fs'
+    const { Supervisor } = await import(${module('../src/host/supervisor.ts')})
+    const supervisor = new Supervisor(${folders}, { say: () => {}, wait: () => {} })
+    const up = ${JSON.stringify(join(stage.runDir, 'up'))}
+    const argv = ['sh', '-c', \`echo '{"msg":"up"}'; touch \${up}; exec sleep 600\`]
+    const findDelay = async () => (existsSync(up) ? null : 'it is starting')
+    const program = { name: 'api', log: 'passed', command: () => ({ argv }), findDelay }
+    await supervisor.start([program], AbortSignal.timeout(60_000))
+    await supervisor.stop()`
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--input-type=module',
+    '--eval',
+    script,
+  ])
+  assert.equal(stdout, '{"msg":"up"}\n')
+  assert.equal(existsSync(join(stage.logDir, 'api.log')), false)
+})
+
 /** A supervisor for small scripts, each of which writes to a file when it starts and when it stops. */
-async function openStage(t: TestContext) {
+async function openStage(t: TestContext, limits: { readonly maxLogBytes?: number } = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'computer-programs-'))
   const [runDir, logDir, eventsPath] = [join(dir, 'run'), join(dir, 'logs'), join(dir, 'events')]
   const said: string[] = []
-  const terminal = { say: (line: string) => said.push(line), wait: () => {} }
-  const supervisor = new Supervisor({ runDir, logDir }, terminal, quick)
+  const terminal = { say: (line: string) => said.push(line), wait: () => {}, clear: () => {} }
+  const supervisor = new Supervisor({ runDir, logDir, ...limits }, terminal, quick)
   t.after(async () => {
     supervisor.kill()
     await supervisor.stop()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { recordSpans, type WrittenSpan } from '../src/trace/lines.ts'
+import type { WrittenSpan } from '../src/trace/lines.ts'
+import { recordSpans } from '../src/trace/provider.ts'
 import { detectTracing, isTracing, span } from '../src/trace/span.ts'
 import { startTestServer } from './harness.ts'
 

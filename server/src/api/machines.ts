@@ -25,7 +25,8 @@ const createWaitMs = 120_000
 export function machineRoutes(app: App): Routes<typeof machines> {
   return {
     create: async (actor, { body, newId }) => {
-      const { id } = await createMachine(app, actor, newId('mch'), body)
+      const { id, requested_id: requested } = await createMachine(app, actor, newId('mch'), body)
+      if (body.start) app.metrics.warm.countCreate(requested !== null)
       return rowToWire(await waitForRest(app, actor, id, createWaitMs))
     },
     list: async (actor, { query }) =>

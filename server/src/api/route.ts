@@ -7,7 +7,7 @@ import { requirePermission } from '../domain/accounts/permissions.ts'
 import type { ActivityRecorder } from '../domain/activity/recorder.ts'
 import { ApiError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { annotate, isTracing, rowOf, span } from '../trace/span.ts'
+import { annotate, continueTrace, isTracing, rowOf, span } from '../trace/span.ts'
 import type { NewId, RunOnce, WireResponse } from './idempotency.ts'
 import { readInput } from './read-input.ts'
 import { recordCall, type Recorder, type Recorders } from './recorders.ts'
@@ -151,7 +151,7 @@ export function mount<Endpoints extends Record<string, Endpoint>>(
     const handler = (request: FastifyRequest, reply: FastifyReply) => {
       // The first id in the path.
       const row = isTracing() ? rowOf(Object.values(request.params as object)[0]) : {}
-      return span(title, row, () => answer(request, reply))
+      return continueTrace(request.headers, () => span(title, row, () => answer(request, reply)))
     }
 
     for (const url of urlsOf(endpoint.path)) {

@@ -1,4 +1,4 @@
-import { channels, MachineId } from '@computer/contract'
+import { MachineId } from '@computer/contract'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { App } from '../app.ts'
@@ -25,7 +25,7 @@ export function mountActivityChannels(
 ): void {
   const readLast = () => feeds.readLast()
 
-  mountChannel(http, context, channels.machineActivity, {
+  mountChannel(http, context, 'machineActivity', {
     params: z.object({ machine_id: MachineId }),
     query: AfterQuery,
     admit: async (actor, { params, query }) => {
@@ -44,7 +44,7 @@ export function mountActivityChannels(
     },
   })
 
-  mountChannel(http, context, channels.organizationActivity, {
+  mountChannel(http, context, 'organizationActivity', {
     params: z.object({}),
     query: AfterQuery,
     admit: async ({ organizationId }, { query }) => ({

@@ -1,4 +1,4 @@
-import type { Channel } from '@computer/contract'
+import { channels, type Channel } from '@computer/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Actor } from '../actor.ts'
@@ -6,6 +6,7 @@ import { hasPermission, requirePermission } from '../domain/accounts/permissions
 import type { ConnectionAuthorization } from '../domain/control/connection-authorization.ts'
 import { ApiError } from '../errors.ts'
 import { parse } from '../http/parse.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import type { Timing } from '../timing.ts'
 import { Connection } from './connection.ts'
 import type { OpenConnections } from './open-connections.ts'
@@ -40,15 +41,17 @@ export type GatewayContext = {
   readonly connections: OpenConnections
   readonly timing: Pick<Timing, 'tickMs'>
   readonly traffic: Traffic
+  readonly metrics: Pick<Metrics, 'gateway'>
 }
 
 /** Serves one channel. Read `admit` to know all that happens to a handshake. */
 export function mountChannel<Params, Query, Admitted extends Admission>(
   http: FastifyInstance,
-  { authenticate, connections, timing, traffic }: GatewayContext,
-  channel: Channel,
+  { authenticate, connections, timing, traffic, metrics }: GatewayContext,
+  name: keyof typeof channels,
   handler: ChannelHandler<Params, Query, Admitted>,
 ): void {
+  const channel: Channel = channels[name]
   const { requires, requiresForInput } = channel
   const admissions = new WeakMap<
     FastifyRequest,
@@ -84,6 +87,7 @@ export function mountChannel<Params, Query, Admitted extends Admission>(
       }
       const connection = new Connection(socket, request.raw.socket, authorization, countServed)
       connections.add(connection)
+      connection.onClose(metrics.gateway.countOpen(name))
       if (channel.ticks) connection.sendTicks(timing.tickMs)
       return handler.open(connection, admitted)
     },

@@ -1,4 +1,4 @@
-import { channels, MachineId } from '@computer/contract'
+import { MachineId } from '@computer/contract'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { App } from '../app.ts'
@@ -19,7 +19,7 @@ export function mountEventChannels(
   context: GatewayContext,
   feeds: EventFeedRegistry,
 ): void {
-  mountChannel(http, context, channels.machineEvents, {
+  mountChannel(http, context, 'machineEvents', {
     params: z.object({ machine_id: MachineId }),
     query: z.strictObject({ after_sequence: z.coerce.number().int().min(-1).optional() }),
     admit: async (actor, { params, query }) => {
@@ -37,7 +37,7 @@ export function mountEventChannels(
       feeds.followMachine(connection, { organizationId, machineId }, after),
   })
 
-  mountChannel(http, context, channels.organizationEvents, {
+  mountChannel(http, context, 'organizationEvents', {
     params: z.object({}),
     query: AfterQuery,
     admit: async (actor, { query }) => ({

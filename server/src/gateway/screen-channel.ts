@@ -1,4 +1,4 @@
-import { channels, MachineId, SessionId } from '@computer/contract'
+import { MachineId, SessionId } from '@computer/contract'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { App } from '../app.ts'
@@ -22,7 +22,7 @@ export function mountScreenChannel(
   context: GatewayContext,
   { hubs, sockets }: { readonly hubs: ScreenHubRegistry; readonly sockets: SessionSockets },
 ): void {
-  mountChannel(http, context, channels.screen, {
+  mountChannel(http, context, 'screen', {
     params: z.object({ machine_id: MachineId }),
     query: z.strictObject({ session_id: SessionId.optional() }),
     admit: async (actor, { params, query, maySendInput }) => {

@@ -61,6 +61,7 @@ export async function createGateway(app: App): Promise<FastifyInstance> {
     connections,
     timing: app.timing,
     traffic: new Traffic(app),
+    metrics: app.metrics,
   }
   const feeds = new EventFeedRegistry(app)
   const activity = new ActivityFeeds(app)

@@ -1,4 +1,4 @@
-import { channels, MachineId, TerminalClientMessage, TerminalId } from '@computer/contract'
+import { MachineId, TerminalClientMessage, TerminalId } from '@computer/contract'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Actor } from '../actor.ts'
@@ -25,7 +25,7 @@ export function mountTerminalChannel(
   app: Pick<App, 'db' | 'guests'>,
   context: GatewayContext,
 ): void {
-  mountChannel(http, context, channels.terminal, {
+  mountChannel(http, context, 'terminal', {
     params: z.object({ machine_id: MachineId, terminal_id: TerminalId }),
     query: z.strictObject({}),
     admit: async (actor, { params }) => {

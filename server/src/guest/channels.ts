@@ -21,6 +21,8 @@ export type GuestChannelOptions = {
   readonly openings?: OpeningLimit
   /** How much of each unread stream is buffered here. */
   readonly streamWindowBytes?: number
+  /** Times each request, until it is consumed, under the method and the path of its route. */
+  readonly time?: <T>(call: string, request: () => Promise<T>) => Promise<T>
 }
 
 /**
@@ -40,12 +42,14 @@ export class GuestChannels implements AsyncDisposable {
   readonly #streamWindowBytes: number | undefined
   readonly #channels = new Map<string, Promise<GuestChannel>>()
   readonly #openings: Openings
+  readonly #time: NonNullable<GuestChannelOptions['time']>
   #disposed = false
 
   constructor(connector: AgentConnector, options: GuestChannelOptions = {}) {
     this.#connector = connector
     this.#idleMs = options.idleMs ?? 60_000
     this.#openings = new Openings(options.openings)
+    this.#time = options.time ?? ((_call, request) => request())
     this.#openTimeoutMs = options.openTimeoutMs ?? 10_000
     this.#streamWindowBytes = options.streamWindowBytes
   }
@@ -61,9 +65,9 @@ export class GuestChannels implements AsyncDisposable {
     request: GuestRequest,
     consume: (answer: GuestAnswer) => Promise<T>,
   ): Promise<T> {
-    const route = request.path.split('?', 1)[0]!
-    return span(`guest ${request.method} ${route}`, { id: ref.id }, () =>
-      this.#request(ref, request, consume),
+    const call = `${request.method} ${request.path.split('?', 1)[0]!}`
+    return this.#time(call, () =>
+      span(`guest ${call}`, { id: ref.id }, () => this.#request(ref, request, consume)),
     )
   }
 

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from './command.ts'
 import { forgetProcess, recordProcess, sendSignal } from './process-record.ts'
-import { ProcessLog, trimLog } from './process-log.ts'
+import { logFilePath } from '../log-file.ts'
+import { ProcessLog, readLastLines, trimLog } from './process-log.ts'
 import type { Terminal } from './terminal.ts'
 
 export type Program = {
@@ -14,11 +14,21 @@ export type Program = {
   prepare?(): Promise<void>
   /** The reason why the program is not ready yet; null when it is. */
   findDelay(): Promise<string | null>
+  /**
+   * Where its log is. By default, that is what it prints, in NAME.log. `own`: it keeps NAME.log by itself, and what else it
+   * prints, such as its last words, is in NAME.err.log. `passed`: it prints its log to our own output.
+   */
+  readonly log?: 'own' | 'passed'
   /** Paths of logs that the program opens by itself. They are bounded as its output is. */
   readonly ownLogs?: readonly string[]
 }
 
-export type Folders = { readonly runDir: string; readonly logDir: string }
+export type Folders = {
+  readonly runDir: string
+  readonly logDir: string
+  /** For tests: less than a log usually has when it is moved. */
+  readonly maxLogBytes?: number
+}
 
 export type Backoff = {
   readonly firstMs: number
@@ -39,7 +49,8 @@ export class SupervisedProcess {
   readonly #folders: Folders
   readonly #terminal: Terminal
   readonly #backoff: Backoff
-  readonly #log: ProcessLog
+  /** What it prints; null if that goes to our own output. */
+  readonly #output: ProcessLog | null
   readonly #stopping = new AbortController()
   #child: ChildProcess | null = null
   #command: Command | null = null
@@ -57,7 +68,7 @@ export class SupervisedProcess {
     this.#folders = folders
     this.#terminal = terminal
     this.#backoff = backoff
-    this.#log = new ProcessLog(join(folders.logDir, `${program.name}.log`))
+    this.#output = program.log === 'passed' ? null : new ProcessLog(outputPath(program, folders))
   }
 
   start(): void {
@@ -66,7 +77,7 @@ export class SupervisedProcess {
     trimming.unref()
     this.#running = this.#keepRunning().finally(() => {
       clearInterval(trimming)
-      this.#log.close()
+      this.#output?.close()
     })
   }
 
@@ -78,7 +89,7 @@ export class SupervisedProcess {
       onDelay(reason)
       if (reason === null && this.#child) return
       if (this.#failures >= failuresToReport) {
-        throw new Error(`${this.name} keeps failing (${this.#log.path}):\n${this.#logTail()}`)
+        throw new Error(`${this.name} keeps failing${this.#describeLog()}`)
       }
       await delay(100, undefined, { signal })
     }
@@ -102,7 +113,10 @@ export class SupervisedProcess {
   }
 
   #trimLogs(): void {
-    for (const path of [this.#log.path, ...(this.#program.ownLogs ?? [])]) trimLog(path)
+    const printed = this.#output ? [this.#output.path] : []
+    for (const path of [...printed, ...(this.#program.ownLogs ?? [])]) {
+      trimLog(path, this.#folders.maxLogBytes)
+    }
   }
 
   async #keepRunning(): Promise<void> {
@@ -124,7 +138,7 @@ export class SupervisedProcess {
       )
       if (this.#failures % failuresToReport === 0) {
         this.#terminal.say(
-          `${this.name} has failed ${this.#failures} times in a row (${this.#log.path}):\n${this.#logTail()}`,
+          `${this.name} has failed ${this.#failures} times in a row${this.#describeLog()}`,
         )
       }
       await delay(pauseMs, undefined, { signal }).catch(() => {})
@@ -140,7 +154,9 @@ export class SupervisedProcess {
     // In a process group of its own, so that Ctrl-C reaches only the supervisor, which keeps the order.
     const child = spawn(program!, args, {
       detached: true,
-      stdio: ['ignore', this.#log.file, this.#log.file],
+      stdio: this.#output
+        ? ['ignore', this.#output.file, this.#output.file]
+        : ['ignore', 'inherit', 'inherit'],
       env: command.env ?? process.env,
     })
     this.#child = child
@@ -171,10 +187,18 @@ export class SupervisedProcess {
     if (this.#child?.pid) sendSignal(this.#child.pid, signal)
   }
 
-  #logTail(): string {
-    const lines = this.#log.lastLines(10)
-    return lines.length > 0 ? lines.map((line) => `    ${line}`).join('\n') : '    (no output)'
+  /** Where its log is, with the end of what is there. */
+  #describeLog(): string {
+    if (!this.#output) return '; its log is in the output of this command'
+    const path = logFilePath(this.#folders.logDir, this.name)
+    const logs = this.#program.log === 'own' ? [path, this.#output.path] : [path]
+    const lines = logs.flatMap((one) => readLastLines(one, 10)).map((line) => `    ${line}`)
+    return ` (${path}):\n${lines.length > 0 ? lines.join('\n') : '    (no output)'}`
   }
+}
+
+function outputPath({ name, log }: Program, { logDir }: Folders): string {
+  return logFilePath(logDir, log === 'own' ? `${name}.err` : name)
 }
 
 function inSeconds(ms: number): string {

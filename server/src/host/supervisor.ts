@@ -9,7 +9,7 @@ import type { Terminal } from './terminal.ts'
 
 /*
  * Starts the programs of a server in order, keeps each running, and stops them in the reverse order. They
- * have sessions of their own and log to <data>/logs/NAME.log. <data>/run/NAME.pid records each process,
+ * have sessions of their own and logs in <data>/logs. <data>/run/NAME.pid records each process,
  * so that the start after a crash can end the leftovers (leftovers.ts). Machines belong to none of them
  * and keep running.
  */

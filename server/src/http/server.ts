@@ -25,8 +25,10 @@ const maxParamLength = 256
 const maxShownPath = 200
 
 /** Fastify with the limits, request ids, body parsers and error envelope of the API, without routes. */
-export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): FastifyInstance {
-  const { config, log } = app
+export function createHttp(
+  app: Pick<App, 'config' | 'log' | 'timing' | 'metrics'>,
+): FastifyInstance {
+  const { config, log, metrics } = app
   const upgradeUrl = `${config.dashboardUrl}/billing`
   const http = Fastify({
     loggerInstance: log as FastifyBaseLogger,
@@ -62,7 +64,10 @@ export function createHttp(app: Pick<App, 'config' | 'log' | 'timing'>): Fastify
     done(request.is404 ? noRoute(request) : null)
   })
   http.addHook('onResponse', (request, reply, done) => {
-    if (request.method !== 'GET' || reply.statusCode >= 500) logAnswer(request, reply)
+    const { method, routeOptions } = request
+    const { statusCode: status, elapsedTime: ms } = reply
+    metrics.requests.observe({ method, route: routeOptions.url, status, ms })
+    if (method !== 'GET' || status >= 500) logAnswer(request, reply)
     done()
   })
 

@@ -1,7 +1,6 @@
-import { context, SpanStatusCode, trace, type Attributes, type HrTime } from '@opentelemetry/api'
+import { SpanStatusCode, type HrTime } from '@opentelemetry/api'
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace'
-import { pino } from 'pino'
-import { detectTracing } from './span.ts'
+import { pino, type DestinationStream } from 'pino'
 
 /** A span that has ended. */
 export type WrittenSpan = {
@@ -22,33 +21,19 @@ export type WrittenSpan = {
 /** Its line of JSON in the log of the service `name`. */
 export type SpanLine = WrittenSpan & { readonly msg: 'span'; readonly name: string }
 
-/** From now on this process writes each span that ends to its log. */
-export async function writeSpans(service: string): Promise<void> {
-  const log = pino({ name: service })
-  await recordSpans((line) => log.info(line, 'span'))
+/** Writes spans to the log of the service, whatever the level of its other lines. */
+export function logLines(
+  service: string,
+  destination: DestinationStream,
+): (line: WrittenSpan) => void {
+  const log = pino({ name: service }, destination)
+  return (line) => log.info(line, 'span')
 }
 
-/** Registers an SDK that passes each span that ends to `write`. An SDK that is registered already stays. */
-export async function recordSpans(write: (line: WrittenSpan) => void): Promise<void> {
-  const [{ AsyncLocalStorageContextManager }, { TracerProvider }] = await Promise.all([
-    import('@opentelemetry/context-async-hooks'),
-    import('@opentelemetry/sdk-trace'),
-  ])
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-  trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [lineWriter(write)] }))
-  detectTracing()
-}
-
-/** Gives each span the id of its parent, and writes it when it ends. */
-function lineWriter(write: (line: WrittenSpan) => void): SpanProcessor {
+/** Passes each span to `write` when it ends. */
+export function createLineWriter(write: (line: WrittenSpan) => void): SpanProcessor {
   return {
-    onStart(span, parentContext) {
-      const parent = trace.getSpan(parentContext) as { attributes?: Attributes } | undefined
-      const inherited = parent?.attributes?.['id']
-      if (span.attributes['id'] === undefined && inherited !== undefined) {
-        span.setAttribute('id', inherited)
-      }
-    },
+    onStart() {},
     onEnd: (span) => write(describe(span)),
     forceFlush: async () => {},
     shutdown: async () => {},

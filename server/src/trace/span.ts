@@ -1,9 +1,9 @@
-import { SpanStatusCode, trace, type Attributes } from '@opentelemetry/api'
+import { context, propagation, SpanStatusCode, trace, type Attributes } from '@opentelemetry/api'
 
 /*
  * Spans of the server's work: requests, steps, queries, calls to the engine and to agents. They go through
- * OpenTelemetry's API. COMPUTER_TRACE=1 writes them to the log (lines.ts); an operator who registers an
- * OpenTelemetry SDK before the server starts gets them in a collector instead.
+ * OpenTelemetry's API. COMPUTER_TRACE=1 writes them to the log (lines.ts), and OTEL_EXPORTER_OTLP_ENDPOINT sends them
+ * to a collector (collector.ts).
  *
  * A span has the id of its row, such as that of a machine, as its attribute `id`. Work on one row happens in
  * several processes, and the id is what their spans have in common.
@@ -38,6 +38,15 @@ export function span<T>(name: string, attributes: Attributes, work: () => Promis
       active.end(now())
     }
   })
+}
+
+/** Runs the work of a request as a part of the trace that its `traceparent` header names, if it has one. */
+export function continueTrace<T>(
+  headers: Readonly<Record<string, unknown>>,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (!isOn) return work()
+  return context.with(propagation.extract(context.active(), headers), work)
 }
 
 /** The attribute of a span's row: a given id, or that of a given row. */

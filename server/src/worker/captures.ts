@@ -68,6 +68,7 @@ async function recordFailure(
 
 export function removalQueue(app: WorkerApp): Queue<CaptureRow> {
   return {
+    name: 'capture_removals',
     maxAtOnce: maxRemovalsAtOnce,
     claim: (workerId, limit) => claimReleasedCaptures(app, workerId, limit),
     renew: (workerId, ids) => renewClaims(app, 'captures', workerId, ids),

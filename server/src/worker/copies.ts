@@ -19,6 +19,7 @@ const maxAtOnce = 2
 
 export function copyQueue(app: WorkerApp): Queue<CaptureCopyRow> {
   return {
+    name: 'capture_copies',
     maxAtOnce,
     claim: (workerId, limit) => claimWantedCopies(app, workerId, limit),
     renew: (workerId, ids) => renewClaims(app, 'capture_copies', workerId, ids),

@@ -22,6 +22,7 @@ import { chargePeriods } from './charges.ts'
 import { watchHosts } from './host-health.ts'
 import { deliverMails } from './mails.ts'
 import { placeNew } from './outbox.ts'
+import { repeatPass } from './passes.ts'
 import { cancelOrphaned, rereadSubscriptions, workOnEvents } from './payments.ts'
 import { logFailure } from './queue.ts'
 import { deliverWebhooks } from './webhooks.ts'
@@ -33,14 +34,17 @@ const tendEveryMs = 2_000
 /** Does the duties (domain/hosts/duties.ts) whenever this host has them, until the signal is aborted. */
 export async function runDuties(app: WorkerApp, signal: AbortSignal): Promise<void> {
   const holds = () => logFailure(app, () => holdDuties(app))
+  app.metrics.worker.setDuties(false)
   while (!signal.aborted) {
     if (await holds()) {
+      app.metrics.worker.setDuties(true)
       const losing = new AbortController()
       const working = work(app, AbortSignal.any([signal, losing.signal]))
       // While the database does not answer, nobody else can take them.
       while (!signal.aborted && (await holds()) !== false)
         await pause(app.timing.renewClaimsMs, signal)
       losing.abort()
+      app.metrics.worker.setDuties(false)
       await working
     }
     await pause(app.timing.renewClaimsMs, signal)
@@ -51,32 +55,34 @@ export async function runDuties(app: WorkerApp, signal: AbortSignal): Promise<vo
 /** Resolves some time after the signal, when nothing is in flight. */
 async function work(app: WorkerApp, signal: AbortSignal): Promise<void> {
   const { sweepMs } = app.timing
-  const every = (ms: number, pass: () => Promise<void>) =>
-    setInterval(() => void logFailure(app, pass), ms)
+  const every = (ms: number, name: string, pass: () => Promise<void>) =>
+    repeatPass(app, name, ms, pass)
   const closeRevoked = coalesce(() => logFailure(app, () => closeRevokedSessions(app)))
   const unsubscribe = app.changes.subscribe(closeRevoked, 'principals')
   const timers = [
-    every(sweepMs, () => expireLeases(app)),
-    every(sweepMs, () => forgetUnseenSockets(app)),
-    every(sweepMs, () => tendHelp(app)),
-    every(sweepRowsEveryMs, () => closeAbandonedSessions(app)),
-    every(sweepRowsEveryMs, async () => closeRevoked()),
-    every(sweepRowsEveryMs, () => forgetOldKeys(app.db)),
-    every(sweepRowsEveryMs, () => forgetGatewayTokens(app.db)),
-    every(sweepRowsEveryMs, () => deleteExpiredPreviewCredentials(app.db)),
-    every(sweepRowsEveryMs, () => compactEgress(app.db)),
-    every(sweepRowsEveryMs, () => sweepAccounts(app.db)),
-    every(sweepRowsEveryMs, () => sweepActivity(app.db)),
-    every(sweepRowsEveryMs, () => sweepWebhooks(app.db)),
-    every(sweepRowsEveryMs, () => sweepHelp(app.db)),
-    every(tendEveryMs, () => rollPeriods(app.db)),
-    every(tendEveryMs, () => relabelMachines(app)),
-    every(sweepRowsEveryMs, () => closePeriods(app.db)),
-    every(tendEveryMs, () => advanceStandings(app)),
-    every(tendEveryMs, () => stopUsedUp(app)),
-    every(sweepRowsEveryMs, () => rereadSubscriptions(app)),
-    every(sweepRowsEveryMs, () => cancelOrphaned(app)),
-    every(sweepRowsEveryMs, () => forgetOldEvents(app.db)),
+    every(sweepMs, 'expire_leases', () => expireLeases(app)),
+    every(sweepMs, 'forget_unseen_sockets', () => forgetUnseenSockets(app)),
+    every(sweepMs, 'tend_help', () => tendHelp(app)),
+    every(sweepRowsEveryMs, 'close_abandoned_sessions', () => closeAbandonedSessions(app)),
+    every(sweepRowsEveryMs, 'close_revoked_sessions', async () => closeRevoked()),
+    every(sweepRowsEveryMs, 'forget_old_keys', () => forgetOldKeys(app.db)),
+    every(sweepRowsEveryMs, 'forget_gateway_tokens', () => forgetGatewayTokens(app.db)),
+    every(sweepRowsEveryMs, 'delete_expired_preview_credentials', () =>
+      deleteExpiredPreviewCredentials(app.db),
+    ),
+    every(sweepRowsEveryMs, 'compact_egress', () => compactEgress(app.db)),
+    every(sweepRowsEveryMs, 'sweep_accounts', () => sweepAccounts(app.db)),
+    every(sweepRowsEveryMs, 'sweep_activity', () => sweepActivity(app.db)),
+    every(sweepRowsEveryMs, 'sweep_webhooks', () => sweepWebhooks(app.db)),
+    every(sweepRowsEveryMs, 'sweep_help', () => sweepHelp(app.db)),
+    every(tendEveryMs, 'roll_periods', () => rollPeriods(app.db)),
+    every(tendEveryMs, 'relabel_machines', () => relabelMachines(app)),
+    every(sweepRowsEveryMs, 'close_periods', () => closePeriods(app.db)),
+    every(tendEveryMs, 'advance_standings', () => advanceStandings(app)),
+    every(tendEveryMs, 'stop_used_up', () => stopUsedUp(app)),
+    every(sweepRowsEveryMs, 'reread_subscriptions', () => rereadSubscriptions(app)),
+    every(sweepRowsEveryMs, 'cancel_orphaned', () => cancelOrphaned(app)),
+    every(sweepRowsEveryMs, 'forget_old_events', () => forgetOldEvents(app.db)),
   ]
   await Promise.all([
     deliverMails(app, signal),

@@ -11,6 +11,7 @@ import { closeOtherHosts } from './host-addresses.ts'
 import { watchEngineHealth } from './host-health.ts'
 import { prepareImages } from './images.ts'
 import { machineQueue } from './machines.ts'
+import { repeatPass, runPass } from './passes.ts'
 import { startPeerListener } from './peers.ts'
 import { redeliverSecrets, reconcileAll, reconcileMachine } from './reconcile.ts'
 import { logFailure, runQueue } from './queue.ts'
@@ -35,17 +36,17 @@ export async function runWorker(
   signal: AbortSignal,
   onReconciled?: () => Promise<void>,
 ): Promise<void> {
-  const every = (ms: number, pass: () => Promise<void>) =>
-    setInterval(() => void logFailure(app, pass), ms)
+  const every = (ms: number, name: string, pass: () => Promise<void>) =>
+    repeatPass(app, name, ms, pass)
   const measure = () => recordCapacity(app)
   await using peers = await startPeerListener(app)
   // All other rows of the host refer to this one.
   await recordUntilDone(app, peers, signal)
   const timers = [
-    every(reconcileEveryMs, () => reconcileAll(app)),
-    every(measureEveryMs, measure),
-    every(app.timing.hostSeenMs, () => recordSeen(app)),
-    every(adjustEveryMs, () => app.driver.adjustDiskLimits()),
+    every(reconcileEveryMs, 'reconcile', () => reconcileAll(app)),
+    every(measureEveryMs, 'measure_host', measure),
+    every(app.timing.hostSeenMs, 'record_seen', () => recordSeen(app)),
+    every(adjustEveryMs, 'adjust_disk_limits', () => app.driver.adjustDiskLimits()),
   ]
   const others = [
     closeOtherHosts(app, signal),
@@ -56,10 +57,10 @@ export async function runWorker(
     keepWarm(app, signal),
     relocateMachines(app, signal),
   ]
-  void logFailure(app, measure)
-  await logFailure(app, () => reconcileAll(app))
+  void runPass(app, 'measure_host', measure)
+  await runPass(app, 'reconcile', () => reconcileAll(app))
   if (onReconciled) await logFailure(app, onReconciled)
-  void logFailure(app, () => redeliverSecrets(app))
+  void runPass(app, 'redeliver_secrets', () => redeliverSecrets(app))
 
   const queues = [
     runQueue(app, machineQueue(app), signal),

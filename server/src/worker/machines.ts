@@ -39,6 +39,7 @@ const slowDesktopPollMs = 10_000
 
 export function machineQueue(app: WorkerApp): Queue<MachineRow> {
   return {
+    name: 'machines',
     maxAtOnce,
     claim: (workerId, limit) => claimMachines(app, workerId, limit),
     renew: (workerId, ids) => renewClaims(app, 'machines', workerId, ids),

@@ -14,7 +14,7 @@ const mailTimeoutMs = 90_000
  * copy then has the same Message-ID.
  */
 export async function deliverMails(
-  app: Pick<App, 'config' | 'timing' | 'db' | 'log'>,
+  app: Pick<App, 'config' | 'timing' | 'db' | 'log' | 'metrics'>,
   signal: AbortSignal,
 ): Promise<void> {
   const { smtpUrl, mailFrom, dashboardUrl } = app.config
@@ -50,7 +50,7 @@ export async function deliverMails(
 }
 
 async function deliver(
-  app: Pick<App, 'timing' | 'db' | 'log'>,
+  app: Pick<App, 'timing' | 'db' | 'log' | 'metrics'>,
   mail: MailRow,
   send: (mail: MailRow) => Promise<void>,
 ): Promise<void> {
@@ -63,14 +63,17 @@ async function deliver(
     // Other refusals are about the configuration, which the operator can correct.
     if (permanent && (command === 'RCPT TO' || command === 'DATA')) {
       app.log.warn(fields, 'the mail server refused a mail permanently; dropping it')
+      app.metrics.worker.countMail('failed')
       return forgetMail(app.db, mail)
     }
     const reason = [code, command, responseCode].filter(Boolean).join(' ')
     const delayMs = backoffMs(app.timing.mailRetry, mail.attempts - 1)
     const isPostponed = await postponeMail(app.db, mail, { reason, delayMs })
     const outcome = isPostponed ? 'could not send a mail; will retry' : 'gave up on sending a mail'
+    app.metrics.worker.countMail(isPostponed ? 'postponed' : 'failed')
     app.log.warn(fields, outcome)
     return
   }
+  app.metrics.worker.countMail('sent')
   await forgetMail(app.db, mail)
 }

@@ -5,6 +5,8 @@ import { createSlots, type Slot } from './slots.ts'
 
 /** Rows that are due for work, shared by all workers: a claim gives each to one worker at a time. */
 export type Queue<Row extends { readonly id: string }> = {
+  /** Names it in the metrics. */
+  readonly name: string
   /** Apart from rows whose work waits for a guest. */
   readonly maxAtOnce: number
   claim(workerId: string, limit: number): Promise<readonly Row[]>
@@ -20,11 +22,12 @@ export type Queue<Row extends { readonly id: string }> = {
  * notifications and polls as well; either alone is enough.
  */
 export async function runQueue<Row extends { readonly id: string }>(
-  app: Pick<App, 'changes' | 'log' | 'timing'>,
+  app: Pick<App, 'changes' | 'log' | 'timing' | 'metrics'>,
   queue: Queue<Row>,
   signal: AbortSignal,
 ): Promise<void> {
   const { pollMs, wakeEveryMs, renewClaimsMs } = app.timing
+  const { worker: metrics } = app.metrics
   const workerId = randomUUID()
   const running = new Set<Row['id']>()
   /** The running rows, and rows whose claim is being released. */
@@ -36,9 +39,13 @@ export async function runQueue<Row extends { readonly id: string }>(
 
   const start = (row: Row) => {
     running.add(row.id)
+    metrics.setRunning(queue.name, running.size)
     const done: Promise<void> = slots
-      .use((slot) => queue.work(row, slot))
-      .finally(() => running.delete(row.id))
+      .use((slot) => metrics.timeStep(queue.name, () => queue.work(row, slot)))
+      .finally(() => {
+        running.delete(row.id)
+        metrics.setRunning(queue.name, running.size)
+      })
       .then(() => queue.release(workerId, row.id))
       .catch((error: unknown) => {
         const fields = { err: error, id: row.id }
@@ -62,6 +69,7 @@ export async function runQueue<Row extends { readonly id: string }>(
   while (!signal.aborted) {
     const room = slots.free
     const claimed = room > 0 ? await logFailure(app, () => queue.claim(workerId, room)) : []
+    if (claimed?.length) metrics.countClaims(queue.name, claimed.length)
     for (const row of claimed ?? []) {
       // After the process was suspended, a claim may have expired and been taken by us once more.
       if (!running.has(row.id)) start(row)

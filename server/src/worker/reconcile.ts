@@ -113,9 +113,15 @@ function isOrphan({ ref, createdAt }: EngineMachine, row: Known | undefined, now
 }
 
 async function removeOrphanCaptures(app: WorkerApp, now: number): Promise<void> {
-  const kept = await listCapturesToKeep(app)
-  for (const { id, createdAt } of await app.driver.listCaptures()) {
-    if (kept.has(id) || now - createdAt.getTime() < orphanGraceMs) continue
+  const old = (await app.driver.listCaptures()).filter(
+    ({ createdAt }) => now - createdAt.getTime() >= orphanGraceMs,
+  )
+  const kept = await listCapturesToKeep(
+    app,
+    old.map(({ id }) => id),
+  )
+  for (const { id } of old) {
+    if (kept.has(id)) continue
     app.log.warn({ capture_id: id }, 'removing a capture that no row knows')
     await app.driver.removeCapture(id)
   }

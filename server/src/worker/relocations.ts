@@ -3,13 +3,14 @@ import { withClaim } from '../domain/claims.ts'
 import { advanceRelocation, endRelocation, listRelocations } from '../domain/disks/relocations.ts'
 import { drain } from '../domain/machines/draining.ts'
 import { pause } from '../pace.ts'
+import { runPass } from './passes.ts'
 import { logFailure } from './queue.ts'
 import type { WorkerApp } from './worker-app.ts'
 
 /** Relocates machines of this host to others while it is draining, until the signal is aborted. */
 export async function relocateMachines(app: WorkerApp, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await logFailure(app, () => drain(app))
+    await runPass(app, 'drain', () => drain(app))
     const relocations = await logFailure(app, () => listRelocations(app.db, app.config.host))
     for (const relocation of relocations ?? []) {
       await logFailure(app, () => goOn(app, relocation))

@@ -31,6 +31,7 @@ const deliveryTimeoutMs = 5_000
 
 export function secretQueue(app: SecretApp): Queue<Delivery> {
   return {
+    name: 'secrets',
     maxAtOnce,
     claim: (workerId, limit) => claimDeliveries(app, workerId, limit),
     renew: (workerId, ids) => renewClaims(app, 'secret_deliveries', workerId, ids),

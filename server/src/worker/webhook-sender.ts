@@ -15,7 +15,7 @@ import { signMessage } from '../domain/webhooks/signature.ts'
 import { pause, throttle } from '../pace.ts'
 import { logFailure } from './queue.ts'
 
-type Sending = Pick<App, 'config' | 'timing' | 'db' | 'changes' | 'log'>
+type Sending = Pick<App, 'config' | 'timing' | 'db' | 'changes' | 'log' | 'metrics'>
 
 const mostInFlight = 256
 /** Deliveries that end within this time are replaced by one claim. */
@@ -37,8 +37,9 @@ export async function sendDeliveries(app: Sending, signal: AbortSignal): Promise
     inFlight.set(id, (inFlight.get(id) ?? 0) + 1)
     const one = logFailure(app, async () => {
       const attempt = await send(sender, keyring, delivery)
+      app.metrics.worker.countWebhookAttempt(outcomeOf(attempt))
       if (isAccepted(attempt)) await record({ delivery, status: attempt.status })
-      else await recordFailure(app, delivery, attempt)
+      else if (await recordFailure(app, delivery, attempt)) app.metrics.worker.countLostMessage()
     }).finally(() => {
       const left = inFlight.get(id)! - 1
       if (left > 0) inFlight.set(id, left)
@@ -89,6 +90,11 @@ const cannotSign =
 
 function isAccepted(attempt: Attempt): attempt is { status: number } {
   return 'status' in attempt && attempt.status >= 200 && attempt.status < 300
+}
+
+function outcomeOf(attempt: Attempt): 'accepted' | 'refused' | 'failed' {
+  if (isAccepted(attempt)) return 'accepted'
+  return 'status' in attempt ? 'refused' : 'failed'
 }
 
 /** Records deliveries that end while others are recorded in one statement. Resolves when the given one is recorded. */

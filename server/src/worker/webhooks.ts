@@ -5,7 +5,7 @@ import { pause } from '../pace.ts'
 import { logFailure } from './queue.ts'
 import { sendDeliveries } from './webhook-sender.ts'
 
-type Delivering = Pick<App, 'config' | 'timing' | 'db' | 'changes' | 'log'>
+type Delivering = Pick<App, 'config' | 'timing' | 'db' | 'changes' | 'log' | 'metrics'>
 
 /** Makes the deliveries of new events and activity, and sends what is due, until the signal is aborted. */
 export async function deliverWebhooks(app: Delivering, signal: AbortSignal): Promise<void> {

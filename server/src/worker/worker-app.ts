@@ -2,5 +2,14 @@ import type { App } from '../app.ts'
 
 export type WorkerApp = Pick<
   App,
-  'config' | 'timing' | 'db' | 'changes' | 'log' | 'guests' | 'driver' | 'hosts' | 'payments'
+  | 'config'
+  | 'timing'
+  | 'db'
+  | 'changes'
+  | 'log'
+  | 'guests'
+  | 'driver'
+  | 'hosts'
+  | 'payments'
+  | 'metrics'
 >

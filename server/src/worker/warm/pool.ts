@@ -19,7 +19,7 @@ import {
 } from '../../domain/machines/warm-machines.ts'
 import type { EngineMachine } from '../../drivers/machine-driver.ts'
 import { pause } from '../../pace.ts'
-import { logFailure } from '../queue.ts'
+import { runPass } from '../passes.ts'
 import type { WorkerApp } from '../worker-app.ts'
 
 /*
@@ -37,7 +37,7 @@ export async function keepWarm(app: WorkerApp, signal: AbortSignal): Promise<voi
   // A build replaces the agent before this process starts.
   const agentBuild = await readAgentBuild(app)
   while (!signal.aborted) {
-    await logFailure(app, () => tendPool(app, agentBuild))
+    await runPass(app, 'tend_warm_pool', () => tendPool(app, agentBuild))
     await pause(app.timing.warmPollMs, signal)
   }
 }
@@ -47,8 +47,10 @@ async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
   const image = await getDefaultImage(app.db)
   if (!image) return
   // A host that gets no machines keeps none warm.
-  if ((await readHostState(app.db, host)) !== 'ready')
+  if ((await readHostState(app.db, host)) !== 'ready') {
+    app.metrics.warm.setWanted(0)
     return fitPool(app, image.id, [], async () => false)
+  }
   const describe = async (
     size: MachineRow['size'],
     base: Pick<WarmSpec, 'image_id' | 'base_capture_id'>,
@@ -63,6 +65,7 @@ async function tendPool(app: WorkerApp, agentBuild: string): Promise<void> {
     if (copy === 'ready') wanted.push({ spec: await describe(size, base), count })
     else if (copy === null) await wantCopy(app.db, base.base_capture_id, host)
   }
+  app.metrics.warm.setWanted(wanted.reduce((sum, { count }) => sum + count, 0))
   await fitPool(app, image.id, wanted, () => mayAdd(app, image.id))
   await refreshWarm(app, app.timing.warmFreshMs)
 }

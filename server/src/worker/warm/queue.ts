@@ -32,6 +32,7 @@ const hostname = 'computer'
 
 export function warmQueue(app: WorkerApp): Queue<WarmMachineRow> {
   return {
+    name: 'warm_machines',
     maxAtOnce,
     claim: (workerId, limit) => claimWarm(app, workerId, limit),
     renew: (workerId, ids) => renewClaims(app, 'warm_machines', workerId, ids),
