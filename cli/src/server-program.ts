@@ -2,14 +2,14 @@ import { ApiError } from '@computer/sdk'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
+type ServerProgram =
+  `main-${'up' | 'down' | 'doctor' | 'admin' | 'join' | 'migrate' | 'role' | 'backup' | 'restore' | 'install-service' | 'uninstall'}.ts`
+
 /**
  * Becomes a program of the server: it replaces this one in its process, so that none stays behind to wait for
  * it. The server is found by its place in this repository: the published CLI does not include it.
  */
-export function becomeServerProgram(
-  name: 'main-up.ts' | 'main-down.ts' | 'main-doctor.ts' | 'main-admin.ts' | 'main-join.ts',
-  args: readonly string[] = [],
-): never {
+export function becomeServerProgram(name: ServerProgram, args: readonly string[] = []): never {
   const path = fileURLToPath(new URL(`../../server/src/${name}`, import.meta.url))
   if (!existsSync(path)) {
     const message =

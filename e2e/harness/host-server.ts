@@ -15,7 +15,7 @@ export type HostServer = { readonly child: ChildProcess; output(): string }
 
 /** Runs `computer up` until the server is up. Throws with its output if it ends before. */
 export async function startHostServer(env: NodeJS.ProcessEnv): Promise<HostServer> {
-  const { child, output } = launch(env, ['up'])
+  const { child, output } = launchComputer(env, ['up'])
   const isUp = async () => {
     if (child.exitCode !== null) throw new Error(`the server ended:\n${output()}`)
     return output().includes('Press Ctrl-C to stop')
@@ -41,12 +41,13 @@ export async function runComputer(
   env: NodeJS.ProcessEnv,
   ...args: readonly string[]
 ): Promise<{ code: number | null; output: string }> {
-  const { child, output } = launch(env, args)
+  const { child, output } = launchComputer(env, args)
   await once(child, 'close')
   return { code: child.exitCode, output: output() }
 }
 
-function launch(env: NodeJS.ProcessEnv, args: readonly string[]) {
+/** Starts a command of `computer`. */
+export function launchComputer(env: NodeJS.ProcessEnv, args: readonly string[]): HostServer {
   const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let text = ''
   for (const stream of [child.stdout, child.stderr]) {

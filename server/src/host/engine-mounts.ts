@@ -12,13 +12,18 @@ const releaseTimeoutMs = 60_000
  */
 export async function unmountEngine(dataDir: string): Promise<void> {
   const folder = `${engineDirectory(dataDir)}/`
-  const mounts = (await readFile('/proc/self/mounts', 'utf8'))
+  // Inner ones were mounted later.
+  for (const path of (await listMounts(folder)).toReversed())
+    await promisify(execFile)('umount', [path])
+  await waitUntilReleased(folder)
+}
+
+/** The mount points whose path begins like this, in the order in which they were mounted. */
+export async function listMounts(prefix: string): Promise<readonly string[]> {
+  return (await readFile('/proc/self/mounts', 'utf8'))
     .split('\n')
     .map((line) => unescapePath(line.split(' ')[1] ?? ''))
-    .filter((path) => path.startsWith(folder))
-  // Inner ones were mounted later.
-  for (const path of mounts.toReversed()) await promisify(execFile)('umount', [path])
-  await waitUntilReleased(folder)
+    .filter((path) => path.startsWith(prefix))
 }
 
 /**

@@ -81,7 +81,7 @@ export function clusterDir(dataDir: string): string {
 }
 
 /** The path of a socket is limited to 107 bytes, so a deep data folder gets a short folder in /tmp. */
-function socketDir(dataDir: string): string {
+export function socketDir(dataDir: string): string {
   const inside = join(resolve(dataDir), 'run')
   if (Buffer.byteLength(inside) <= 80) return inside
   const hash = createHash('sha256').update(inside).digest('hex').slice(0, 16)

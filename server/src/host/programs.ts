@@ -52,14 +52,17 @@ export function serverPrograms(config: Config, url: string): readonly Program[] 
     const path = fileURLToPath(new URL(`../main-${name}.ts`, import.meta.url))
     return () => ({ argv: [process.execPath, path], env })
   }
+  const log = config.logs === 'files' ? 'own' : 'passed'
   const httpProgram = (name: string, port: number): Program => ({
     name,
+    log,
     command: commandOf(name),
     findDelay: () => findHttpDelay(`http://${bracket(host)}:${port}/readyz`),
   })
   return [
     {
       name: 'worker',
+      log,
       prepare: () => forgetWorkerReady(config.dataDir),
       command: commandOf('worker'),
       findDelay: () => findWorkerDelay(config.dataDir),

@@ -3,6 +3,8 @@ export type Terminal = {
   say(line: string): void
   /** Shows what we are waiting for: updated in place on a terminal, printed once per text elsewhere. */
   wait(text: string): void
+  /** Takes back what `wait` shows on a terminal. */
+  clear(): void
 }
 
 export function openTerminal(stream: NodeJS.WriteStream = process.stdout): Terminal {
@@ -13,6 +15,10 @@ export function openTerminal(stream: NodeJS.WriteStream = process.stdout): Termi
   let since = 0
   let saidSeconds = 0
   return {
+    clear() {
+      if (isTerminal && waitingFor) stream.write('\r\x1b[K')
+      waitingFor = ''
+    },
     say(line) {
       stream.write(isTerminal && waitingFor ? `\r\x1b[K${line}\n` : `${line}\n`)
       waitingFor = ''

@@ -1,13 +1,9 @@
-import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { quoteWord } from '../shell.ts'
 import type { FirstSignIn } from './first-sign-in.ts'
 import { ownerKeyPath } from './first-start.ts'
-
-/** The program that the set-up links into the PATH. */
-const ownLauncher = fileURLToPath(new URL('../../../cli/bin/computer', import.meta.url))
+import { ownLauncher, resolveLink } from './launcher.ts'
 
 /** What a started server tells its operator. The commands work as they are, pasted into another terminal. */
 export function describeServer(config: Config, firstSignIn: FirstSignIn | null): string {
@@ -53,14 +49,6 @@ export function findLauncher(path: string, launcher = ownLauncher): string {
     break
   }
   return quote(launcher)
-}
-
-function resolveLink(path: string): string | null {
-  try {
-    return realpathSync(path)
-  } catch {
-    return null
-  }
 }
 
 /** One word of a shell, with quotes only if it needs them. */

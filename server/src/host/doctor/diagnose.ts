@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts'
+import type { Terminal } from '../terminal.ts'
 import { thisHost, type Check, type Finding, type Host } from './check.ts'
 import { engineChecks } from './engine.ts'
 import { isolationChecks } from './isolation.ts'
@@ -39,6 +40,19 @@ export async function diagnose(
       ...(await check.run(options.host ?? thisHost, config).catch(describeCrash)),
     })),
   )
+}
+
+/** Runs the quick checks, shows what they found, and throws if one failed. */
+export async function requireHealthyHost(
+  config: Config,
+  terminal: Pick<Terminal, 'say'>,
+): Promise<void> {
+  const diagnoses = await diagnose(config, { quickOnly: true })
+  for (const diagnosis of diagnoses) {
+    if (diagnosis.status !== 'ok') terminal.say(describe(diagnosis))
+  }
+  if (!isHealthy(diagnoses))
+    throw new Error('this host cannot run the server; fix the failed checks above and try again')
 }
 
 export function isHealthy(diagnoses: readonly Diagnosis[]): boolean {
