@@ -56,7 +56,7 @@ export type FigureRow = {
   readonly id: string
   readonly what: string
   readonly value: number
-  readonly unit: '' | 'KB' | 'MB' | '% CPU' | '%' | 'ms' | 'a second' | '×'
+  readonly unit: '' | 'KB' | 'MB' | '% CPU' | '%' | 'ms' | 'min' | 'a second' | '×'
   /** The maximum. Without it the figure is for orientation. */
   readonly limit?: number
 }

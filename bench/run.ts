@@ -25,6 +25,7 @@ import { bench as preview } from './rows/s18-preview.ts'
 import { bench as authenticatedRead } from './rows/s19-authenticated-read.ts'
 import { bench as events } from './rows/s20-events.ts'
 import { bench as footprint } from './rows/s21-footprint.ts'
+import { bench as scale } from './rows/s22-scale.ts'
 import { bench as density } from './rows/d60-density.ts'
 import { bench as bootCpu } from './rows/s23-boot-cpu.ts'
 import { bench as dashboard } from './rows/s24-dashboard.ts'
@@ -70,6 +71,7 @@ const benches: readonly Bench[] = [
   authenticatedRead,
   events,
   footprint,
+  scale,
   density,
   bootCpu,
   dashboard,

@@ -54,13 +54,17 @@ const bootBytes = 256 * mebibyte
  */
 const cachedBytes = 64 * mebibyte
 
-/** How many machines of a row of `hosts` run, or are on their way and have not taken their memory yet. */
+/**
+ * How many machines of a row of `hosts` run, or are on their way and have not taken their memory yet. Every create asks;
+ * a host has far more machines at rest, and they are not read.
+ */
 export const machinesOfHost = sql`(
   select
-    count(*) filter (where state in ('creating', 'starting')) as starting,
+    count(*) filter (where state != 'running') as starting,
     count(*) filter (where state = 'running') as running,
-    coalesce(sum(memory_mb) filter (where state in ('creating', 'starting', 'running')), 0) as memory_mb
-  from machines where host = hosts.name and deleted_at is null
+    coalesce(sum(memory_mb), 0) as memory_mb
+  from machines
+  where host = hosts.name and state in ('creating', 'starting', 'running') and deleted_at is null
 )`
 
 /** Whether a row of `hosts`, beside its `machines`, has memory for one more. */
