@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { createIncusDriver } from '../server/src/drivers/incus/driver.ts'
+import { createIncusDiskKeeper } from '../server/src/drivers/incus/kept-disks.ts'
 import { openHostPool } from '../server/src/drivers/incus/disks/host-pool.ts'
 import { nameOf } from '../server/src/drivers/incus/instance.ts'
 import { readDiskId, readQuota } from '../server/src/drivers/incus/disks/quotas.ts'
@@ -95,12 +96,34 @@ describe('a disk holds exactly its size', () => {
     await driver.destroy(machine)
   })
 
+  test('what backups keep of a full disk neither adds nor takes space', async () => {
+    const machine = await runMachine()
+    await expectFull(machine)
+    await using keeper = await createIncusDiskKeeper(engine.optionsOf(project), 'limits')
+    const kept = { disk: { kind: 'machine', ref: machine }, id: makeCaptureId() } as const
+    assert.ok(await keeper.keep(kept.disk, kept.id))
+    await driver.adjustDiskLimits()
+    await expectFull(machine)
+    await empty(machine)
+    await refill(machine)
+    assert.ok((await limitOf(machine)) > 1.5 * sizeBytes)
+
+    await keeper.drop(kept)
+    await expectFull(machine)
+    await eventually('the limit is the size again', async () => {
+      await driver.adjustDiskLimits()
+      await expectFull(machine)
+      return (await limitOf(machine)) === sizeBytes
+    })
+    await driver.destroy(machine)
+  })
+
   test('with the API of the engine alone, a machine can write as much again as a capture retains', async () => {
     const { engineDir: _, ...options } = engine.optionsOf(project)
     await using remote = createIncusDriver(options)
     const machine = await runMachine()
     await expectFull(machine)
-    const id = `cap_${randomBytes(13).toString('hex')}` as const
+    const id = makeCaptureId()
     await remote.capture(machine, id).catch(async (error: unknown) => {
       // No limit can be set on a disk that is full to its last blocks.
       assert.ok(error instanceof MachineFull, String(error))
@@ -133,7 +156,7 @@ describe('a disk holds exactly its size', () => {
   }
 
   async function capture(machine: MachineSpec): Promise<CaptureId> {
-    const id = `cap_${randomBytes(13).toString('hex')}` as const
+    const id = makeCaptureId()
     await driver.capture(machine, id)
     return id
   }
@@ -182,3 +205,7 @@ for size in 64M 8M 1M 64K; do
   while fallocate -l $size $n.$size; do n=$((n + 1)); done
 done 2> /dev/null
 sync -f /; du -s --block-size=1 /fill | cut -f1`
+
+function makeCaptureId(): CaptureId {
+  return `cap_${randomBytes(13).toString('hex')}`
+}

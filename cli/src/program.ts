@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { account } from './commands/account/account.ts'
 import { activity } from './commands/activity.ts'
 import { admin } from './commands/admin/admin.ts'
+import { backup, backups, restore } from './commands/backup.ts'
 import { billing } from './commands/billing/billing.ts'
 import { plan } from './commands/billing/plan.ts'
 import { usage } from './commands/billing/usage.ts'
@@ -19,6 +20,7 @@ import { hosts } from './commands/hosts.ts'
 import { click } from './commands/input/click.ts'
 import { key } from './commands/input/key.ts'
 import { type } from './commands/input/type.ts'
+import { installService } from './commands/install-service.ts'
 import { join } from './commands/join.ts'
 import { keys } from './commands/keys/keys.ts'
 import { login } from './commands/login.ts'
@@ -29,6 +31,7 @@ import { startMachine } from './commands/machines/start.ts'
 import { stopMachine } from './commands/machines/stop.ts'
 import { mcp } from './commands/mcp.ts'
 import { me } from './commands/me.ts'
+import { migrate } from './commands/migrate.ts'
 import { open } from './commands/open.ts'
 import { org } from './commands/org/org.ts'
 import { ports } from './commands/ports/ports.ts'
@@ -36,6 +39,7 @@ import { kill } from './commands/processes/kill.ts'
 import { logs } from './commands/processes/logs.ts'
 import { ps } from './commands/processes/ps.ts'
 import { profiles } from './commands/profiles.ts'
+import { role } from './commands/role.ts'
 import { screenshot } from './commands/screenshot.ts'
 import { secrets } from './commands/secrets/secrets.ts'
 import { shell } from './commands/shell/shell.ts'
@@ -43,6 +47,7 @@ import { snapshots } from './commands/snapshots/snapshots.ts'
 import { ssh } from './commands/ssh.ts'
 import { templates } from './commands/templates/templates.ts'
 import { terminals } from './commands/terminals/terminals.ts'
+import { uninstall } from './commands/uninstall.ts'
 import { up } from './commands/up.ts'
 import { view } from './commands/view/view.ts'
 import { webhooks } from './commands/webhooks/webhooks.ts'
@@ -105,8 +110,15 @@ export function createProgram({
     .addCommand(up)
     .addCommand(down)
     .addCommand(doctor)
+    .addCommand(installService)
+    .addCommand(uninstall)
+    .addCommand(backup)
+    .addCommand(backups)
+    .addCommand(restore)
     .addCommand(hosts)
     .addCommand(join)
+    .addCommand(role)
+    .addCommand(migrate)
     .addCommand(admin)
     .commandsGroup('Other:')
     .helpCommand('help [command]', 'Show help for a command.')

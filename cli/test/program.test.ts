@@ -13,11 +13,18 @@ test('the help names every command and the data folder', () => {
 })
 
 test('each server command has a help text', () => {
-  for (const name of ['up', 'down', 'doctor']) {
+  for (const name of ['up', 'down', 'doctor', 'install-service', 'uninstall']) {
     const { stdout, status } = computer(name, '--help')
     assert.equal(status, 0)
     assert.match(stdout, RegExp(`Usage: computer ${name}`))
   }
+})
+
+test('install-service prints the unit of this checkout or of the command in the PATH', () => {
+  const { stdout, status } = computer('install-service', '--print')
+  assert.equal(status, 0)
+  assert.match(stdout, /^# Written by `computer install-service`/)
+  assert.match(stdout, /^ExecStart="?\/.*\/(cli\/)?bin\/computer"? up$/m)
 })
 
 test('each admin command has a help text', () => {

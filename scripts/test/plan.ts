@@ -50,12 +50,13 @@ function needsEngine(path: string): boolean {
  * order; the summary of a run shows today's.
  */
 const seconds: Readonly<Record<string, number>> = {
-  'e2e/host.test.ts': 224,
   'e2e/docs.test.ts': 217,
   'e2e/attacks/agent-socket.test.ts': 153,
+  'e2e/host.test.ts': 150,
   'dashboard/test/hostile.test.ts': 150,
   'server/test/incus-driver.test.ts': 138,
   'e2e/disks.test.ts': 109,
+  'e2e/backup.test.ts': 100,
   'dashboard/test/spoken.test.ts': 100,
   'dashboard/test/people-pages.test.ts': 100,
   'dashboard/test/accessibility.test.ts': 95,
@@ -87,6 +88,7 @@ const seconds: Readonly<Record<string, number>> = {
   'e2e/previews-browser.test.ts': 41,
   'server/test/crash-steps-boot.test.ts': 40,
   'server/test/billing-life/kills.test.ts': 40,
+  'server/test/incus-backups.test.ts': 40,
   'server/test/starts-race.test.ts': 36,
   'e2e/identity.test.ts': 35,
   'cli/test/machines.test.ts': 32,

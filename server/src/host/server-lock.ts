@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { tryLock } from '../file-lock.ts'
 
 /** The running server, as its lock file describes it. */
 export type RunningServer = {
@@ -66,14 +66,6 @@ export function isDataDirLocked(dataDir: string): boolean {
   } finally {
     closeSync(file)
   }
-}
-
-/** Node cannot lock a file, but a lock that flock takes on an inherited descriptor stays with it. */
-function tryLock(file: number, options: readonly string[]): boolean {
-  const stdio = ['ignore', 'ignore', 'inherit', file] as const
-  const { status, error } = spawnSync('flock', [...options, '3'], { stdio: [...stdio] })
-  if (error) throw new Error('could not run flock; install util-linux', { cause: error })
-  return status === 0
 }
 
 function readOwner(dataDir: string): RunningServer | null {

@@ -24,7 +24,7 @@ import {
 import { readLastExit } from './last-exit.ts'
 import { readLog, resizeMachine, startMachine, stopMachine, wakeMachine } from './lifecycle.ts'
 import { readMemory, readMemoryFromEngine } from './memory.ts'
-import type { EngineConfig } from './engine-config.ts'
+import { completeConfig, type EngineConfig } from './engine-config.ts'
 import { checkPool, prepareEngine } from './prepare.ts'
 import { measureCapacity } from './disks/capacity.ts'
 import { closeAddresses } from './network.ts'
@@ -48,16 +48,7 @@ export type IncusOptions = { readonly access: EngineAccess } & Partial<EngineCon
  */
 export function createIncusDriver(options: IncusOptions): MachineDriver {
   const client = new IncusClient(options.access)
-  const config: EngineConfig = {
-    project: options.project ?? 'computer',
-    pool: options.pool ?? 'default',
-    network: options.network ?? 'computer0',
-    engineDir: options.engineDir,
-    poolSource: options.poolSource,
-    poolSizeGib: options.poolSizeGib,
-    subnet: options.subnet,
-    warn: options.warn ?? (() => {}),
-  }
+  const config = completeConfig(options)
   const engine = createEngine(client, config, options.guestDir)
   const limits = createDiskLimits(engine)
   const measureDisk = createDiskUsage(engine)
@@ -104,7 +95,7 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     },
     list: () => listMachines(engine),
     watch: (signal) => watchMachines(client, config.project, signal),
-    sweep: () => sweepEngine(engine),
+    sweep: () => sweepEngine(engine, limits),
     connect: (ref) => explainAbsent(ref, connectAgent(ref)),
     [Symbol.asyncDispose]: async () => client[Symbol.dispose](),
   }

@@ -17,6 +17,20 @@ export type EngineConfig = {
   readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void
 }
 
+/** Fills in what the options leave out. */
+export function completeConfig(options: Partial<EngineConfig>): EngineConfig {
+  return {
+    project: options.project ?? 'computer',
+    pool: options.pool ?? 'default',
+    network: options.network ?? 'computer0',
+    engineDir: options.engineDir,
+    poolSource: options.poolSource,
+    poolSizeGib: options.poolSizeGib,
+    subnet: options.subnet,
+    warn: options.warn ?? (() => {}),
+  }
+}
+
 /** Creates an object unless it exists, also when another caller creates it at the same time. */
 export async function ensure(
   client: IncusClient,

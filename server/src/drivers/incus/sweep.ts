@@ -10,12 +10,14 @@ import {
   runningOperations,
   type Instances,
 } from './instances.ts'
+import type { DiskLimits } from './disks/limits.ts'
 import { dropStaleQuotas } from './disks/quotas.ts'
+import { sweepKept } from './kept-disks.ts'
 import { sweepTransfers } from './transfer.ts'
 import { listFolders, sweepFilters, sweepFolders, sweepLinks, trimLogs } from './sweep-host.ts'
 
 /** Removes what the engine leaves behind, on the host only if it runs a private engine. */
-export async function sweepEngine(engine: Engine): Promise<void> {
+export async function sweepEngine(engine: Engine, limits: DiskLimits): Promise<void> {
   await sweepInstances(engine)
   const { network, engineDir } = engine.config
   if (engineDir === undefined) return
@@ -36,6 +38,7 @@ export async function sweepEngine(engine: Engine): Promise<void> {
   if (!pool) return
   await dropStaleQuotas(pool)
   await sweepTransfers(engine, pool)
+  await sweepKept(engine, limits, pool)
 }
 
 /** The instances that are stopped, and the folders of those that are deleted. */

@@ -1,4 +1,4 @@
-import type { CaptureId } from '@computer/contract'
+import type { CaptureId, ImageId } from '@computer/contract'
 import { readdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -36,7 +36,8 @@ export async function sendCapture(
   const name = captureNameOf(id)
   const capture = await findInstance(engine, name)
   if (!capture || !isComplete(capture)) throw new CaptureMissing(id)
-  return sendSubvolume(diskFolder(pool, name), await findBase(pool, imageOf(capture), transfer))
+  const disk = { folder: diskFolder(pool, name), isReadOnly: false }
+  return sendSubvolume(disk, await findBase(pool, imageOf(capture), transfer))
 }
 
 export async function receiveCapture(
@@ -106,18 +107,29 @@ function receivedFolder(pool: HostPool): string {
 }
 
 async function findBase(pool: HostPool, fingerprint: string, transfer: Transfer): Promise<Base> {
-  const { base } = transfer
-  if (base === null) {
-    const folder = join(pool.folder, 'images', fingerprint)
-    if (!(await exists(folder))) throw new ImageMissing(transfer.imageId)
-    return { folder, name: `image ${fingerprint}`, isImage: true }
-  }
+  const { imageId, base } = transfer
+  if (base === null) return findImageBase(pool, fingerprint, imageId)
   const folder = diskFolder(pool, captureNameOf(base))
   if (!(await exists(folder))) throw new CaptureMissing(base)
-  return { folder, name: `capture ${base}`, isImage: false }
+  return { folder, name: captureBaseName(base), isReadOnly: false }
 }
 
-async function requirePool(engine: Engine): Promise<HostPool> {
+export async function findImageBase(
+  pool: HostPool,
+  fingerprint: string,
+  imageId: ImageId,
+): Promise<Base> {
+  const folder = join(pool.folder, 'images', fingerprint)
+  if (!(await exists(folder))) throw new ImageMissing(imageId)
+  return { folder, name: `image ${fingerprint}`, isReadOnly: true }
+}
+
+/** The name of a base that is a capture where its stream is received. */
+export function captureBaseName(id: CaptureId): string {
+  return `capture ${id}`
+}
+
+export async function requirePool(engine: Engine): Promise<HostPool> {
   const pool = await engine.openPool()
   if (pool) return pool
   throw new DriverError('disks can be moved only between engines on the hosts of their workers', {

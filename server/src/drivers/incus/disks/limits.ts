@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { commit, type Subvolume } from './btrfs.ts'
 import { sizeOf } from './engine-limits.ts'
 import { measureContent, measureFreed, readDisks, type MachineDisk } from './measure.ts'
@@ -21,8 +22,10 @@ export type DiskLimits = {
   adjustAll(): Promise<void>
   /** Sets the limit of a disk whose size was changed. */
   refreshLimit(instance: string): Promise<void>
-  /** Removes a capture without giving its machine more space than its size allows. */
+  /** Removes a capture as `removeCopy` does. */
   removeCapture(capture: string): Promise<void>
+  /** Removes a copy of a machine's disk without giving the machine more space than its size allows. */
+  removeCopy(folder: string, remove: () => Promise<void>): Promise<void>
 }
 
 /** Back off: skip a disk for this many times as long as its last scan took. */
@@ -44,19 +47,27 @@ export function createDiskLimits(engine: Engine): DiskLimits {
     },
     refreshLimit: (instance) => serialize((pool) => refreshLimit(pool, instance)),
     async removeCapture(capture) {
-      // Until the capture's disk is gone, nothing else shows that it is about to go.
-      removing.add(capture)
-      try {
-        await warnOnFailure(serialize((pool) => lowerLimit(pool, capture)))
-        await removeInstance(engine, capture)
-        engine.captureContentBytes.delete(capture)
-      } finally {
-        removing.delete(capture)
-      }
-      // Frees the space now; the next periodic commit may be half a minute away.
       const pool = await engine.openPool()
-      if (pool) await warnOnFailure(commit(pool.folder))
+      const remove = () => removeInstance(engine, capture)
+      await (pool ? removeCopy(diskFolder(pool, capture), remove) : remove())
+      engine.captureContentBytes.delete(capture)
     },
+    removeCopy,
+  }
+
+  async function removeCopy(folder: string, remove: () => Promise<void>): Promise<void> {
+    const name = basename(folder)
+    // Until the copy is gone, nothing else shows that it is about to go.
+    removing.add(name)
+    try {
+      await warnOnFailure(serialize((pool) => lowerLimit(pool, folder)))
+      await remove()
+    } finally {
+      removing.delete(name)
+    }
+    // Frees the space now; the next periodic commit may be half a minute away.
+    const pool = await engine.openPool()
+    if (pool) await warnOnFailure(commit(pool.folder))
   }
 
   /** A full pool may refuse these steps, and the removal that frees it must still go ahead. */
@@ -106,15 +117,15 @@ export function createDiskLimits(engine: Engine): DiskLimits {
     await scanDisks(pool, [disk])
   }
 
-  async function lowerLimit(pool: HostPool, capture: string): Promise<void> {
-    const { machines, captures } = await readDisks(pool, removing)
-    const copy = captures.get(capture)
+  async function lowerLimit(pool: HostPool, folder: string): Promise<void> {
+    const { machines, named } = await readDisks(pool, removing)
+    const copy = named.get(basename(folder))
     const disk = copy && machines.find(({ uuid }) => uuid === copy.parentUuid)
     if (!disk) return
     if (!tracked.has(disk.id)) await track([disk])
     const now = await readState(pool, disk, tracked.get(disk.id)?.sizeBytes ?? 0)
     if (!now || loweredLimit(now, Infinity) === now.limitBytes) return
-    const limitBytes = loweredLimit(now, await measureFreed(pool, disk, capture))
+    const limitBytes = loweredLimit(now, await measureFreed(pool, disk, folder))
     await setLimit(pool, disk.id, limitBytes)
   }
 

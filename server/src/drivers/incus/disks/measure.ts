@@ -7,6 +7,8 @@ export type PoolDisks = {
   readonly machines: readonly MachineDisk[]
   /** By instance name. */
   readonly captures: ReadonlyMap<string, Subvolume>
+  /** All subvolumes, by the last part of their path. */
+  readonly named: ReadonlyMap<string, Subvolume>
   /** By fingerprint. */
   readonly images: ReadonlyMap<string, Subvolume>
 }
@@ -21,7 +23,7 @@ export type MachineDisk = Subvolume & {
   readonly inherits: boolean
 }
 
-/** `removing` names captures whose removal has begun. */
+/** `removing` names subvolumes whose removal has begun. */
 export async function readDisks(
   pool: HostPool,
   removing: ReadonlySet<string> = new Set(),
@@ -29,15 +31,16 @@ export async function readDisks(
   const subvolumes = await readSubvolumes(pool.folder)
   const captures = new Map<string, Subvolume>()
   const images = new Map<string, Subvolume>()
+  const named = new Map<string, Subvolume>()
   const copies = Map.groupBy(subvolumes, ({ parentUuid }) => parentUuid)
   for (const one of subvolumes) {
     const name = one.name ?? ''
+    named.set(name, one)
     const instance = instanceOf(pool.project, name)
     if (/^[0-9a-f]{64}$/.test(name)) images.set(name, one)
     if (instance !== undefined && captureIdOf(instance)) captures.set(instance, one)
   }
-  const isBeingRemoved = ({ name }: Subvolume) =>
-    name === undefined || removing.has(instanceOf(pool.project, name) ?? '')
+  const isBeingRemoved = ({ name }: Subvolume) => name === undefined || removing.has(name)
   const imageUuids = new Set(Array.from(images.values(), ({ uuid }) => uuid))
   const machines = subvolumes.flatMap((one): MachineDisk[] => {
     const instance = instanceOf(pool.project, one.name ?? '')
@@ -53,7 +56,7 @@ export async function readDisks(
       },
     ]
   })
-  return { machines, captures, images }
+  return { machines, captures, images, named }
 }
 
 /** The data on a capture that its machine itself had written. */
@@ -82,16 +85,16 @@ export async function measureContent(
   return dataBytes + estimateBlocks(itemBytes, disk.treeBytes, base?.treeBytes)
 }
 
-/** An upper bound on the bytes that a machine is no longer charged for once a capture of it is gone. */
+/** An upper bound on the bytes that a machine is no longer charged for once a copy of its disk is gone. */
 export async function measureFreed(
   pool: HostPool,
   machine: MachineDisk,
-  capture: string,
+  copyFolder: string,
 ): Promise<number> {
   const span = { since: machine.madeIn }
   const counted = new ExtentSet()
   await measureWritten(diskFolder(pool, machine.instance), span, counted)
-  const { dataBytes, itemBytes } = await measureWritten(diskFolder(pool, capture), span, counted)
+  const { dataBytes, itemBytes } = await measureWritten(copyFolder, span, counted)
   return dataBytes + Math.round(itemBytes * bytesPerItemByte)
 }
 

@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Readable, type Writable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
+import { feedProgram } from '../../../feed-program.ts'
 import { DriverError } from '../../machine-driver.ts'
 import { identify, setProtected } from './btrfs.ts'
 
@@ -15,19 +16,20 @@ import { identify, setProtected } from './btrfs.ts'
 
 const run = promisify(execFile)
 
-export type Base = {
+export type End = {
   readonly folder: string
-  /** The name that makes its UUID, the same on every host. */
-  readonly name: string
-  /** The engine keeps it read-only anyway. */
-  readonly isImage: boolean
+  /** It is read-only anyway, and stays so. */
+  readonly isReadOnly: boolean
 }
+/** The name makes the UUID of a base, the same on every host. */
+export type Base = End & { readonly name: string }
 
-/** Streams a subvolume that nobody writes to. It is read-only until the stream has ended. */
-export async function sendSubvolume(folder: string, base: Base): Promise<Readable> {
+/** Streams a subvolume that nobody writes to. Both ends are read-only until the stream has ended. */
+export async function sendSubvolume(disk: End, base: Base): Promise<Readable> {
   await identify(base.folder, uuidOf(base))
-  const release = await protectAll(base.isImage ? [folder] : [folder, base.folder])
-  return Readable.from(readSubvolume(folder, base, release), { objectMode: false })
+  const writable = [disk, base].filter(({ isReadOnly }) => !isReadOnly)
+  const release = await protectAll(writable.map(({ folder }) => folder))
+  return Readable.from(readSubvolume(disk.folder, base, release), { objectMode: false })
 }
 
 async function* readSubvolume(folder: string, base: Base, release: () => Promise<void>) {
@@ -57,7 +59,7 @@ export async function receiveSubvolume(
   })
   const exited = watchExit(child, 'receive')
   try {
-    await Promise.all([feed(stream, child.stdin), exited])
+    await Promise.all([feedProgram(stream, child.stdin), exited])
   } catch (error) {
     stream.destroy()
     child.kill('SIGKILL')
@@ -71,25 +73,6 @@ export async function receiveSubvolume(
   const received = join(folder, name)
   await setProtected(received, false)
   return received
-}
-
-/**
- * Rejects if the stream breaks off. The program ends at the stream's end mark and may have closed its input by then; its
- * exit code says whether it has the whole disk.
- */
-async function feed(stream: Readable, input: Writable): Promise<void> {
-  input.on('error', () => {})
-  for await (const chunk of stream) {
-    if (input.write(chunk) || input.destroyed) continue
-    await new Promise<void>((resolve) => {
-      const resume = () => {
-        input.off('drain', resume).off('close', resume)
-        resolve()
-      }
-      input.once('drain', resume).once('close', resume)
-    })
-  }
-  input.end()
 }
 
 /** An empty folder for a subvolume that is received. Leftovers of an earlier call are removed. */
