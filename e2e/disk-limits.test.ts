@@ -55,11 +55,7 @@ describe('a disk holds exactly its size', () => {
       await driver.removeCapture(id)
       await expectFull(machine)
     }
-    await eventually('the limit is the size again', async () => {
-      await driver.adjustDiskLimits()
-      await expectFull(machine)
-      return (await limitOf(machine)) === sizeBytes
-    })
+    await waitForSize(machine)
     await driver.destroy(machine)
     assert.equal(await driver.inspect(machine), 'absent')
   })
@@ -110,11 +106,7 @@ describe('a disk holds exactly its size', () => {
 
     await keeper.drop(kept)
     await expectFull(machine)
-    await eventually('the limit is the size again', async () => {
-      await driver.adjustDiskLimits()
-      await expectFull(machine)
-      return (await limitOf(machine)) === sizeBytes
-    })
+    await waitForSize(machine)
     await driver.destroy(machine)
   })
 
@@ -176,6 +168,15 @@ describe('a disk holds exactly its size', () => {
   }
 
   /** Writes until the disk is full, and resolves to the bytes on it. */
+  /** Resolves when nothing that was retained counts any more. */
+  async function waitForSize(machine: MachineSpec): Promise<void> {
+    await eventually('the limit is the size again', async () => {
+      await driver.adjustDiskLimits()
+      await expectFull(machine)
+      return (await limitOf(machine)) === sizeBytes
+    })
+  }
+
   async function fill(machine: MachineSpec): Promise<number> {
     // The script prints nothing if it could not even create a folder.
     const held = (await inGuest(machine, fillScript)) || (await inGuest(machine, fillScript))
