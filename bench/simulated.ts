@@ -12,7 +12,7 @@ export type Scale = { readonly machines: number; readonly events: number }
 export type Simulated = Awaited<ReturnType<typeof openSimulated>>
 
 const machinesEach = 10
-/** What a list by metadata finds: one machine of each organization. */
+/** The metadata of one machine of each organization, which a list by metadata finds. */
 export const metadata = { team: 'search' }
 
 /**

@@ -108,7 +108,7 @@ async function findTraces(machineId: string): Promise<readonly string[]> {
   return found.flat()
 }
 
-/** What all servers of this host use. */
+/** The files, links and rules that all servers of this host use. */
 async function readShared(): Promise<Readonly<Record<string, unknown>>> {
   const network = networkName(staying.dataDir)
   return {

@@ -27,7 +27,7 @@ import { startNetworkPostgres } from './network-postgres.ts'
 type Role = { readonly name: string; readonly args: readonly string[]; readonly port?: number }
 
 const stack = new AsyncDisposableStack()
-/** What was made last ends first. */
+/** Resources end in the reverse of the order in which they were made. */
 const lifetime = { after: (end: () => void | Promise<void>) => stack.defer(async () => end()) }
 after(() => stack.disposeAsync())
 const [databaseAddress] = await addHostAddresses(lifetime, 1)

@@ -40,7 +40,7 @@ const Backup = z.strictObject({
   created_at: z.iso.datetime(),
   /** The name of the host that its machines are recorded under. */
   host: z.string(),
-  /** What its own files take; earlier backups have the others. */
+  /** The size of its own files; earlier backups have the others. */
   added_bytes: z.number(),
   migrations: z.array(z.string()),
   tables: z.array(

@@ -1,6 +1,6 @@
 import type { Backup } from './index-file.ts'
 
-/* What people and scripts are told of backups. */
+/* Backups as `computer` shows them to people and to scripts. */
 
 export function summarize(backup: Backup) {
   const { id, created_at, added_bytes, keyring, machines, captures, missing } = backup

@@ -5,7 +5,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import type { DumpedSequence, DumpedTable } from './dump.ts'
 import { listMigrations, migrate } from './migrate.ts'
 
-/** What dump.ts made of a database. */
+/** A database as dump.ts has read it. */
 export type Dump = {
   readonly migrations: readonly string[]
   readonly tables: readonly DumpedTable[]

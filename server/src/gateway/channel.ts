@@ -6,6 +6,7 @@ import { hasPermission, requirePermission } from '../domain/accounts/permissions
 import type { ConnectionAuthorization } from '../domain/control/connection-authorization.ts'
 import { ApiError } from '../errors.ts'
 import { parse } from '../http/parse.ts'
+import type { ChannelName } from '../metrics/gateway.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Timing } from '../timing.ts'
 import { Connection } from './connection.ts'
@@ -48,7 +49,7 @@ export type GatewayContext = {
 export function mountChannel<Params, Query, Admitted extends Admission>(
   http: FastifyInstance,
   { authenticate, connections, timing, traffic, metrics }: GatewayContext,
-  name: keyof typeof channels,
+  name: ChannelName,
   handler: ChannelHandler<Params, Query, Admitted>,
 ): void {
   const channel: Channel = channels[name]

@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { App } from '../app.ts'
 import { readFigures, type Figures } from '../domain/figures/figures.ts'
+import { waitAtMost } from '../pace.ts'
 
 /*
  * Figures of the database as metrics of the worker that has the duties. They are read when Prometheus asks, at most once
@@ -33,7 +34,7 @@ export function addFigures(
   })
   const read = keep(keptMs, (settled) => {
     const reading = readFigures(app, statementLimitMs).finally(settled)
-    return limit(scrapeLimitMs, reading).catch((error: unknown) => {
+    return requireInTime(reading).catch((error: unknown) => {
       app.log.warn({ err: error }, 'could not read the figures of the database for a scrape')
       failures.inc()
       return null
@@ -151,14 +152,8 @@ function keep<T>(ms: number, read: (settled: () => void) => Promise<T>): () => P
   }
 }
 
-async function limit<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the database did not answer in ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+async function requireInTime<T>(reading: Promise<T>): Promise<T> {
+  const read = await waitAtMost(scrapeLimitMs, reading)
+  if (read === undefined) throw new Error(`the database did not answer in ${scrapeLimitMs} ms`)
+  return read
 }

@@ -1,6 +1,7 @@
 import { context, propagation, trace, type Attributes } from '@opentelemetry/api'
 import type { SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { DestinationStream, Logger } from 'pino'
+import { waitAtMost } from '../pace.ts'
 import { createCollector } from './collector.ts'
 import { createLineWriter, logLines, type WrittenSpan } from './lines.ts'
 import { detectTracing } from './span.ts'
@@ -36,10 +37,7 @@ export async function startTracing(options: {
   return {
     async [Symbol.asyncDispose]() {
       const ended = Promise.allSettled(processors.map((processor) => processor.shutdown()))
-      await Promise.race([
-        ended,
-        new Promise((resolve) => setTimeout(resolve, endWithinMs).unref()),
-      ])
+      await waitAtMost(endWithinMs, ended)
     },
   }
 }

@@ -2,7 +2,7 @@ import { readBootId } from '../boot-id.ts'
 import { measureEveryMs, recordCapacity } from '../domain/hosts/capacity.ts'
 import { recordHost, recordSeen } from '../domain/hosts/hosts.ts'
 import { endRuns } from '../domain/machines/host-loss.ts'
-import { pause } from '../pace.ts'
+import { pause, waitAtMost } from '../pace.ts'
 import type { PeerListener } from '../peers/listener.ts'
 import { removalQueue } from './captures.ts'
 import { copyQueue } from './copies.ts'
@@ -76,7 +76,7 @@ export async function runWorker(
   for (const timer of timers) clearInterval(timer)
   const finished = Promise.all([...queues, ...others])
   // A longer step is abandoned halfway; the worker that claims the row next repeats it.
-  await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
+  await waitAtMost(graceMs, finished)
 }
 
 /** Writes the row of this host, however long the database takes to answer. */

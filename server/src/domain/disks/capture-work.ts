@@ -93,7 +93,7 @@ export async function finishRemoval(app: Pick<App, 'db' | 'config'>, id: Capture
   })
 }
 
-/** Those of the captures, of any organization, whose copies this host must keep. */
+/** The captures with these ids, of any organization, whose copies this host must keep. */
 export async function listCapturesToKeep(
   app: Pick<App, 'db' | 'config'>,
   ids: readonly CaptureId[],

@@ -4,6 +4,7 @@ import type { App } from '../../app.ts'
 import type { CallOptions } from '../../guest/call.ts'
 import type { GuestRef } from '../../guest/channels.ts'
 import type { GuestClient } from '../../guest/client.ts'
+import { waitAtMost } from '../../pace.ts'
 import { askGuest } from './calls.ts'
 
 type Guests = Pick<App, 'db' | 'guests'>
@@ -35,15 +36,9 @@ export async function readUsage(
 
 /** Null if the engine cannot measure the disk, or not in time. */
 async function measureDisk(app: Pick<App, 'hosts' | 'log'>, ref: GuestRef): Promise<number | null> {
-  const { promise: late, resolve } = Promise.withResolvers<null>()
-  const timer = setTimeout(() => resolve(null), diskTimeoutMs)
   const measured = app.hosts.measureDisk(ref).catch((error: unknown) => {
     app.log.warn({ err: error, machine_id: ref.id }, 'could not measure a disk')
     return null
   })
-  try {
-    return await Promise.race([measured, late])
-  } finally {
-    clearTimeout(timer)
-  }
+  return (await waitAtMost(diskTimeoutMs, measured)) ?? null
 }

@@ -153,7 +153,7 @@ async function snapshotAtRest(
   return isAtRest
 }
 
-/** One that was removed meanwhile was stopped before. */
+/** An instance that was removed meanwhile was stopped before. */
 async function isStopped(engine: Engine, name: string): Promise<boolean> {
   const instance = await findInstance(engine, name)
   return instance === undefined || instance.status === 'Stopped'
