@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hostOf, setHost } from './hosts.ts'
+import { bothReady, hostOf, setHost } from './hosts.ts'
 import { eventually } from './settled.ts'
 import { other, refOf, startTwoHosts } from './two-hosts.ts'
 
@@ -66,6 +66,26 @@ test('a machine that has no disk yet is made on another host', async (t) => {
   await back()
   await disks.machineIn(body.id, 'running')
   assert.equal(await hostOf(server, body.id), 'local')
+})
+
+test('a machine whose host has an engine that does not answer is made on another host', async (t) => {
+  const { server, call, disks, createOn } = await startTwoHosts(t)
+  const { controls } = server.engineOf(other)
+  const apart = await createOn(other)
+  const hold = controls.hangNext('create')
+  await setHost(server, 'local', { state: 'drained' })
+  const creating = call('POST', '/v1/machines', {})
+  await hold.reached
+  await setHost(server, 'local', { state: 'ready' })
+  controls.failNext('ping', { times: 1_000_000, ofEngine: true })
+  const { body } = await creating
+  await disks.machineIn(body.id, 'running')
+  assert.equal(await hostOf(server, body.id), 'local')
+  hold.release()
+  controls.recover('ping')
+  await bothReady(server)
+  assert.equal(await hostOf(server, body.id), 'local')
+  for (const id of [body.id, apart]) await disks.machineIn(id, 'running')
 })
 
 test('what is made from a disk of a silent host is refused, and waits if it was accepted before', async (t) => {

@@ -13,7 +13,8 @@ import type { Peer, PeerAddress } from './peer.ts'
 export type KnownHost = {
   /** Null for a host that only its own processes reach. */
   readonly peer: PeerAddress | null
-  readonly isHealthy: boolean
+  /** Whether its worker has given a sign of life lately. Its machines are reached without its engine. */
+  readonly answers: boolean
 }
 
 export type HostsOptions = {
@@ -74,7 +75,7 @@ export class Hosts implements Disposable {
     const { own, driver, findHost, proofFor } = this.#options
     if (host === own) return driver
     const known = await findHost(host)
-    if (!known?.isHealthy) throw unreachable('the host of the machine does not answer')
+    if (!known?.answers) throw unreachable('the host of the machine does not answer')
     if (!known.peer) throw unreachable(`the host ${host} is not reachable from ${own}`)
     return createRemotePeer(known.peer, await proofFor(host))
   }
@@ -96,7 +97,7 @@ export class Hosts implements Disposable {
     }
     for (const [host, streams] of this.#streams) {
       const known = await this.#options.findHost(host).catch(() => undefined)
-      if (known === undefined || known?.isHealthy) continue
+      if (known === undefined || known?.answers) continue
       for (const stream of streams) stream.destroy(unreachable('the host does not answer'))
     }
   }

@@ -1,6 +1,6 @@
 import { hostSilent, recordHealthy, recordUnhealthy } from '../domain/hosts/health.ts'
 import { listSilentHosts } from '../domain/hosts/hosts.ts'
-import { endSilentRuns } from '../domain/machines/host-loss.ts'
+import { createElsewhere, endSilentRuns } from '../domain/machines/host-loss.ts'
 import { pause } from '../pace.ts'
 import { logFailure } from './queue.ts'
 import { reconcileAll } from './reconcile.ts'
@@ -20,9 +20,11 @@ export async function watchEngineHealth(app: WorkerApp, signal: AbortSignal): Pr
     } else if (!signal.aborted) {
       failingSinceMs ??= performance.now()
       if (performance.now() - failingSinceMs >= hostPatienceMs) {
-        await logFailure(app, () =>
-          recordUnhealthy(app, app.config.host, 'the engine of the host does not answer'),
-        )
+        const { host } = app.config
+        await logFailure(app, async () => {
+          await recordUnhealthy(app, host, 'the engine of the host does not answer')
+          await createElsewhere(app, host)
+        })
       }
     }
     await pause(hostPollMs, signal)

@@ -7,6 +7,7 @@ import type { Database, HostRow, Tx } from '../../db/database.ts'
 import { inMs } from '../claims.ts'
 import type { KnownHost } from '../../peers/hosts.ts'
 import type { PeerAddress } from '../../peers/peer.ts'
+import { hostSilent } from './health.ts'
 
 /*
  * The hosts that run machines. The worker of a host keeps its row: what it measures there, and that it lives.
@@ -78,7 +79,10 @@ export async function findKnownHost(db: Database, name: string): Promise<KnownHo
   if (!host) return null
   const { address, port, certificate, unhealthy_reason: reason } = host
   const isListening = address !== null && port !== null && certificate !== null
-  return { peer: isListening ? { address, port, certificate } : null, isHealthy: reason === null }
+  return {
+    peer: isListening ? { address, port, certificate } : null,
+    answers: reason !== hostSilent,
+  }
 }
 
 /** Whether a host that this process is not on can run machines of the image. */

@@ -33,6 +33,27 @@ export async function endSilentRuns(
   for (const id of affected) app.changes.publish(id)
 }
 
+/**
+ * Has other hosts make what is being created on a host whose engine does not answer. What runs there goes on, and so do
+ * its disks.
+ */
+export async function createElsewhere(
+  app: Pick<App, 'db' | 'changes'>,
+  host: string,
+): Promise<void> {
+  const placed = await app.db.transaction().execute(async (tx) => {
+    const unhealthy = await tx
+      .selectFrom('hosts')
+      .select('name')
+      .where('name', '=', host)
+      .where('unhealthy_reason', 'is not', null)
+      .forUpdate()
+      .executeTakeFirst()
+    return unhealthy ? placeAgain(tx, host) : []
+  })
+  for (const id of placed) app.changes.publish(id)
+}
+
 /** Puts the machines that run on a host into error, from where its worker starts them again. */
 export async function endRuns(tx: Tx, host: string, message: string): Promise<MachineId[]> {
   const machines = await lockIn(tx, host, ['running', 'starting'])
