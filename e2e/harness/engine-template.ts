@@ -18,7 +18,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { IncusClient } from '../../server/src/drivers/incus/client.ts'
-import { createIncusDriver } from '../../server/src/drivers/incus/driver.ts'
+import { createIncusDriver, type IncusOptions } from '../../server/src/drivers/incus/driver.ts'
 import { engineDirectory, engineSocketPath } from '../../server/src/host/engine.ts'
 import { removeNetwork, removeProject, spawnEngine, stopDaemon } from './engine-daemon.ts'
 import { imageDir, imageFiles } from './machine-image.ts'
@@ -83,23 +83,12 @@ export async function makeEngineTemplate(template: string): Promise<void> {
   await removeOldTemplates()
   const dataDir = await mkdtemp(join(imageDir, '.making-'))
   const network = `ct${createHash('sha256').update(dataDir).digest('hex').slice(0, 10)}`
-  const project = 'template'
   await spawnEngine(dataDir)
   try {
-    using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })
-    await using driver = createIncusDriver({
-      access: { socketPath: engineSocketPath(dataDir) },
-      engineDir: engineDirectory(dataDir),
-      poolSizeGib: templatePoolGib,
-      project,
-      network,
-    })
-    await driver.prepare()
-    const imageId = 'img_0000000000000000000template'
-    await driver.addImage(imageId, imageFiles)
-    // Each server registers the image under an id of its own.
-    await client.change('DELETE', `/1.0/images/aliases/${imageId}`)
-    await removeProject(client, project)
+    const access = { socketPath: engineSocketPath(dataDir) }
+    const engineDir = engineDirectory(dataDir)
+    await unpackImage({ access, engineDir, poolSizeGib: templatePoolGib, network })
+    using client = new IncusClient(access)
     await removeNetwork(client, network)
   } finally {
     await stopDaemon(dataDir)
@@ -110,6 +99,18 @@ export async function makeEngineTemplate(template: string): Promise<void> {
   }
   await rename(engineDir, template)
   await rm(dataDir, { recursive: true })
+}
+
+/** Puts the image into the pool of an engine, under no name: each server registers it under an id of its own. */
+export async function unpackImage(options: IncusOptions): Promise<void> {
+  const project = 'template'
+  await using driver = createIncusDriver({ ...options, project })
+  await driver.prepare()
+  const imageId = 'img_0000000000000000000template'
+  await driver.addImage(imageId, imageFiles)
+  using client = new IncusClient(options.access)
+  await client.change('DELETE', `/1.0/images/aliases/${imageId}`)
+  await removeProject(client, project)
 }
 
 async function removeOldTemplates(): Promise<void> {

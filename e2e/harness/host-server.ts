@@ -15,7 +15,10 @@ export type HostServer = { readonly child: ChildProcess; output(): string }
 
 /** Runs `computer up` until the server is up. Throws with its output if it ends before. */
 export async function startHostServer(env: NodeJS.ProcessEnv): Promise<HostServer> {
-  const { child, output } = launchComputer(env, ['up'])
+  return waitUntilUp(launchComputer(env, ['up']))
+}
+
+export async function waitUntilUp({ child, output }: HostServer): Promise<HostServer> {
   const isUp = async () => {
     if (child.exitCode !== null) throw new Error(`the server ended:\n${output()}`)
     return output().includes('Press Ctrl-C to stop')
@@ -26,8 +29,12 @@ export async function startHostServer(env: NodeJS.ProcessEnv): Promise<HostServe
 
 /** Calls the server with the owner's key of a data folder. */
 export async function ownerClient(env: NodeJS.ProcessEnv, dataDir: string): Promise<ApiClient> {
-  const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
-  return createApiClient(`http://127.0.0.1:${env['COMPUTER_API_PORT']}`, key)
+  return callAsOwner(`http://127.0.0.1:${env['COMPUTER_API_PORT']}`, dataDir)
+}
+
+/** Calls an API of the server. */
+export async function callAsOwner(baseUrl: string, dataDir: string): Promise<ApiClient> {
+  return createApiClient(baseUrl, (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim())
 }
 
 export async function endHostServer({ child }: HostServer, signal: NodeJS.Signals): Promise<void> {
@@ -48,9 +55,19 @@ export async function runComputer(
 
 /** Starts a command of `computer`. */
 export function launchComputer(env: NodeJS.ProcessEnv, args: readonly string[]): HostServer {
-  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [program, ...rest] = computerCommand(args)
+  return watchOutput(spawn(program!, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] }))
+}
+
+/** The command line of a command of `computer`, for a host that starts it itself. */
+export function computerCommand(args: readonly string[]): readonly string[] {
+  return [process.execPath, main, ...args]
+}
+
+/** Collects what a process prints. */
+export function watchOutput(child: ChildProcess): HostServer {
   let text = ''
-  for (const stream of [child.stdout, child.stderr]) {
+  for (const stream of [child.stdout!, child.stderr!]) {
     stream.setEncoding('utf8').on('data', (part: string) => (text += part))
   }
   return { child, output: () => text }

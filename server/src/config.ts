@@ -41,13 +41,7 @@ export type Config = {
   /** The first host uid for machines. Machine number n starts at 65,536 × n above it. */
   readonly uidBase: number
   /** Null: the private daemon of the data folder. */
-  readonly engine: {
-    readonly url: string
-    /** Paths of files. */
-    readonly cert: string
-    readonly key: string
-    readonly serverCert: string | null
-  } | null
+  readonly engine: RemoteEngine | LocalEngine | null
   /** Machines on this host are reached past the engine. */
   readonly directAgents: boolean
   readonly poolSizeGb: number | null
@@ -84,6 +78,18 @@ export type PreviewConfig = {
     | { readonly by: 'proxy' }
 }
 
+/** An engine that is reached over the network. */
+type RemoteEngine = {
+  readonly url: string
+  /** Paths of files. */
+  readonly cert: string
+  readonly key: string
+  readonly serverCert: string | null
+}
+
+/** A daemon on this host that others run. */
+type LocalEngine = { readonly dir: string; readonly pool: string }
+
 /** Throws an Error that names every invalid variable. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const parsed = environment.safeParse(env)
@@ -94,12 +100,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     throw new Error(`invalid environment variables:\n${problems.join('\n')}`)
   }
   const values = parsed.data
-  const { ENGINE_URL: url, ENGINE_CERT: cert, ENGINE_KEY: key } = values
-  if (url && !(cert && key)) {
-    throw new Error(
-      'ENGINE_URL requires ENGINE_CERT and ENGINE_KEY, the files of a client certificate',
-    )
-  }
   const baseUrl = values.COMPUTER_BASE_URL ?? `http://127.0.0.1:${values.COMPUTER_API_PORT}`
   return {
     dataDir: values.COMPUTER_DATA,
@@ -129,8 +129,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     hostAddress: values.COMPUTER_HOST_ADDRESS ?? null,
     region: values.COMPUTER_REGION,
     uidBase: values.COMPUTER_UID_BASE,
-    engine:
-      url && cert && key ? { url, cert, key, serverCert: values.ENGINE_SERVER_CERT ?? null } : null,
+    engine: readEngineConfig(values),
     directAgents: values.COMPUTER_DIRECT_AGENTS === '1',
     poolSizeGb: values.COMPUTER_POOL_SIZE_GB ?? null,
     poolSource: values.COMPUTER_POOL_SOURCE ?? null,
@@ -155,6 +154,18 @@ export function guestDir({ dataDir }: Pick<Config, 'dataDir'>): string {
 }
 
 type Values = z.output<typeof environment>
+
+function readEngineConfig(values: Values): Config['engine'] {
+  const { ENGINE_URL: url, ENGINE_CERT: cert, ENGINE_KEY: key, COMPUTER_ENGINE_DIR: dir } = values
+  if (url !== undefined && dir !== undefined)
+    throw new Error('ENGINE_URL and COMPUTER_ENGINE_DIR name two engines: leave one of them out')
+  if (dir !== undefined) return { dir, pool: values.COMPUTER_ENGINE_POOL }
+  if (url === undefined) return null
+  if (cert && key) return { url, cert, key, serverCert: values.ENGINE_SERVER_CERT ?? null }
+  throw new Error(
+    'ENGINE_URL requires ENGINE_CERT and ENGINE_KEY, the files of a client certificate',
+  )
+}
 
 function readPreviewConfig(
   values: Values,

@@ -226,6 +226,16 @@ export const environment = z.object({
     .url()
     .optional()
     .meta({ description: 'An existing Incus server', unset: 'the private daemon' }),
+  COMPUTER_ENGINE_DIR: path.optional().meta({
+    description:
+      'The folder of an existing Incus daemon on this host, such as `/var/lib/incus`: of the member of a cluster, for example',
+    unset: 'the private daemon',
+  }),
+  COMPUTER_ENGINE_POOL: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,40}$/)
+    .default('default')
+    .meta({ description: 'The storage pool of an existing Incus daemon on this host' }),
   ENGINE_CERT: z.string().optional().meta({
     description: 'The file of a client certificate that this Incus server trusts',
     unset: 'none',

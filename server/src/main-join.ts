@@ -23,7 +23,7 @@ try {
 async function joinServer(token: string, address: string): Promise<void> {
   const checked = HostAddress.safeParse(address)
   if (!checked.success) throw new Error(`--address: ${checked.error.issues[0]!.message}`)
-  const { dataDir, keyringPath } = readConfig(withSettings(process.env))
+  const { dataDir, keyringPath, engine } = readConfig(withSettings(process.env))
   for (const path of [settingsPath(dataDir), keyringPath, join(dataDir, 'postgres')]) {
     if (existsSync(path)) {
       throw new Error(`this host has a server already: ${path} exists; use another data folder`)
@@ -36,6 +36,9 @@ async function joinServer(token: string, address: string): Promise<void> {
     COMPUTER_HOST: host,
     COMPUTER_HOST_ADDRESS: address,
     DATABASE_URL: databaseUrl,
+    ...(engine && 'dir' in engine
+      ? { COMPUTER_ENGINE_DIR: engine.dir, COMPUTER_ENGINE_POOL: engine.pool }
+      : {}),
   })
   console.log(`this host is ${host} now; its settings are in ${settingsPath(dataDir)}`)
   const reason = await findDatabaseDelay(databaseUrl)

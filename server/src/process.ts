@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import pino, { type Logger } from 'pino'
 import type { App } from './app.ts'
 import { TtlCache } from './cache.ts'
@@ -14,6 +15,7 @@ import { findKnownHost } from './domain/hosts/hosts.ts'
 import { proveTo } from './domain/secrets/host-proofs.ts'
 import { defaultDataDir } from './environment.ts'
 import { createGuestClient } from './guest/client.ts'
+import { startScriptPath } from './host/engine-lxc.ts'
 import { engineDirectory, engineSocketPath } from './host/engine.ts'
 import { configuredDatabaseUrl } from './host/postgres.ts'
 import { createPrincipalCache } from './http/principal-cache.ts'
@@ -141,6 +143,18 @@ export async function readEngineOptions(config: Config, log: Logger): Promise<In
       access: { socketPath: engineSocketPath(dataDir) },
       engineDir: engineDirectory(dataDir),
       network: networkName(dataDir),
+    }
+  }
+  if ('dir' in engine) {
+    return {
+      ...shared,
+      access: { socketPath: join(engine.dir, 'unix.socket') },
+      engineDir: engine.dir,
+      isShared: true,
+      pool: engine.pool,
+      // Members of a cluster have one list of projects.
+      project: `computer-${config.host}`,
+      startScript: startScriptPath(dataDir),
     }
   }
   const [certificate, key, serverCertificate] = await Promise.all([

@@ -4,7 +4,8 @@ import { replaceFile } from '../replace-file.ts'
 import { lxcfsMountPoint } from './engine-lxcfs.ts'
 
 const distributed = '/usr/share/lxc/config'
-const startScript = new URL('machine-start.sh', import.meta.url)
+const startScriptName = 'machine-start.sh'
+const startScript = new URL(startScriptName, import.meta.url)
 
 /** Files and folders that each machine sees through lxcfs, where its version and the host have them. */
 const lxcfsEntries = [
@@ -30,14 +31,26 @@ export async function writeLxcTemplate(directory: string): Promise<void> {
   await copyTemplates(distributed, directory, directory)
   const added = join(directory, 'common.conf.d')
   await updateFile(join(added, '90-log.conf'), 'lxc.log.level = DEBUG\n')
-  const script = join(directory, 'machine-start.sh')
-  await updateFile(script, await readFile(startScript, 'utf8'), 0o755)
+  const script = await writeStartScript(directory)
   const mounts = lxcfsEntries.map(
     (path) => `lxc.mount.entry = ${lxcfsMountPoint}/${path} ${path} none bind,optional 0 0\n`,
   )
   await updateFile(join(added, '92-lxcfs.conf'), mounts.join(''))
   const hooks = ['pre-start', 'start-host'].map((moment) => `lxc.hook.${moment} = ${script}\n`)
   await updateFile(join(added, '91-start.conf'), hooks.join(''))
+}
+
+/** Where the script is for the machines of an engine that others run, whose templates are theirs. */
+export function startScriptPath(dataDir: string): string {
+  return join(dataDir, 'lxc', startScriptName)
+}
+
+/** Resolves to the path of the script in the folder. */
+export async function writeStartScript(directory: string): Promise<string> {
+  const path = join(directory, startScriptName)
+  await mkdir(directory, { recursive: true })
+  await updateFile(path, await readFile(startScript, 'utf8'), 0o755)
+  return path
 }
 
 async function copyTemplates(from: string, to: string, root: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { migrate } from '../db/migrate.ts'
@@ -8,6 +9,7 @@ import {
   ensureOwnerKey,
   registerBuiltImage,
 } from './first-start.ts'
+import { startScriptPath, writeStartScript } from './engine-lxc.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Makes what all processes of a server need: the schema, the owner and the keyring. */
@@ -33,4 +35,7 @@ export async function prepareHost(config: Config, db: Database, terminal: Termin
     )
   }
   await buildGuestBundle(config)
+  if (config.engine && 'dir' in config.engine) {
+    await writeStartScript(dirname(startScriptPath(config.dataDir)))
+  }
 }

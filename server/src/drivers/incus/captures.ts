@@ -129,16 +129,17 @@ async function copyWhileFrozen(
   engine: Engine,
   ref: MachineRef,
   capture: string,
-  { member, record, isCopied = (copying) => copying }: CopyOptions,
+  { member = {}, record, isCopied = (copying) => copying }: CopyOptions,
 ): Promise<void> {
   const machine = nameOf(ref)
   const { config, ...body } = captureBody(engine.config)
+  const query = { project: engine.project, ...member, ...(await engine.readTarget()) }
   const hold = await engine.freezer.freeze(machine)
   let isConsistent = true
   let copying: Promise<void>
   try {
     copying = engine.client.change('POST', '/1.0/instances', {
-      query: { project: engine.project, ...member },
+      query,
       body: {
         ...body,
         name: capture,

@@ -25,10 +25,11 @@ export async function createMachine(engine: Engine, spec: MachineSpec): Promise<
 
 type Body = ReturnType<typeof instanceBody> & { readonly name: string }
 
-function copyImage({ client, project }: Engine, id: ImageId, body: Body): Promise<void> {
+async function copyImage(engine: Engine, id: ImageId, body: Body): Promise<void> {
+  const { client, project } = engine
   const source = { type: 'image', alias: aliasOf(id) }
-  return client.change('POST', '/1.0/instances', {
-    query: { project },
+  await client.change('POST', '/1.0/instances', {
+    query: { project, ...(await engine.readTarget()) },
     body: { ...body, source },
   })
 }

@@ -3,6 +3,7 @@ import { createFreezer, type Freezer } from './freezer.ts'
 import type { InstanceSettings } from './instance.ts'
 import type { Instances } from './instances.ts'
 import type { EngineConfig } from './engine-config.ts'
+import { readTarget, type Target } from './members.ts'
 import { readHostCpus } from './prepare.ts'
 import { openHostPool, type HostPool } from './disks/host-pool.ts'
 
@@ -13,6 +14,8 @@ export type Engine = Instances & {
   /** The measured content of captures beyond their image, by instance name. */
   readonly captureContentBytes: Map<string, number>
   readSettings(): Promise<InstanceSettings>
+  /** Where instances are made. An engine that is reached over the network chooses by itself. */
+  readTarget(): Promise<Target>
   /** Undefined where disks cannot be measured from here, and only the engine can set limits. */
   openPool(): Promise<HostPool | undefined>
   /** Drops cached facts after a change to the engine itself. */
@@ -24,10 +27,11 @@ export function createEngine(
   config: EngineConfig,
   guestDir: string | undefined,
 ): Engine {
-  const { project, pool, network } = config
+  const { project, pool, network, startScript } = config
   const isOnHost = config.engineDir !== undefined
   const hostCpus = memoize(() => readHostCpus(client))
   const hostPool = memoize(() => openHostPool(config))
+  const target = memoize(async () => (isOnHost ? readTarget(client) : {}))
   return {
     client,
     project,
@@ -35,11 +39,15 @@ export function createEngine(
     config,
     freezer: createFreezer({ client, project, isOnHost }),
     captureContentBytes: new Map(),
-    readSettings: async () => ({ pool, network, guestDir, hostCpus: await hostCpus.get() }),
+    readSettings: async () => {
+      return { pool, network, guestDir, startScript, hostCpus: await hostCpus.get() }
+    },
+    readTarget: () => target.get(),
     openPool: () => hostPool.get(),
     invalidate() {
       hostCpus.invalidate()
       hostPool.invalidate()
+      target.invalidate()
     },
   }
 }

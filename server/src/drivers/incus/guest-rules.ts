@@ -7,17 +7,21 @@ export function rulesNameOf(network: string): string {
   return `${network}-guests`
 }
 
-/** Lets the guests of a network reach the internet alone, without these IPv4 addresses of hosts. */
+/**
+ * Lets the guests of a network reach the internet alone, without these IPv4 addresses of hosts. With `keepsOthers`, the
+ * addresses that were closed before stay closed.
+ */
 export async function ensureGuestRules(
   client: IncusClient,
   network: string,
-  hostAddresses: readonly string[],
+  { addresses, keepsOthers }: { addresses: readonly string[]; keepsOthers: boolean },
 ): Promise<void> {
   const name = rulesNameOf(network)
-  const rules = guestRules(hostAddresses)
   const path = `/1.0/network-acls/${name}`
-  await ensure(client, path, '/1.0/network-acls', { name, description: '', ...rules })
-  const current = await client.get<typeof rules & { config: object }>(path)
+  const first = { name, description: '', ...guestRules(addresses) }
+  await ensure(client, path, '/1.0/network-acls', first)
+  const current = await client.get<ReturnType<typeof guestRules> & { config: object }>(path)
+  const rules = guestRules(keepsOthers ? [...addresses, ...closedAddresses(current)] : addresses)
   if (summary(current.egress) === summary(rules.egress) && current.ingress.length === 0) return
   await client.change('PUT', path, { body: { ...rules, description: '', config: current.config } })
 }
@@ -58,6 +62,12 @@ function guestRules(hostAddresses: readonly string[]) {
     { action: 'allow', state: 'enabled', destination: '0.0.0.0/0' },
   ]
   return { egress, ingress: [] as Rule[] }
+}
+
+/** The addresses of hosts that rules close. */
+function closedAddresses({ egress }: ReturnType<typeof guestRules>): readonly string[] {
+  const closed = egress.flatMap(({ destination }) => destination.split(','))
+  return closed.flatMap((range) => /^(.+)\/32$/.exec(range)?.[1] ?? [])
 }
 
 function summary(rules: readonly Rule[]): string {

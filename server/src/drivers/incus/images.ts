@@ -6,41 +6,35 @@ import { fingerprintOf } from '../image-fingerprint.ts'
 import { ImageMissing, type ImageFile, type ImageFiles } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import type { EngineConfig } from './engine-config.ts'
+import type { Engine } from './engine.ts'
 import { aliasOf } from './instance.ts'
-import { isStatus, removeInstance, waitForOperations, type Instances } from './instances.ts'
+import { isStatus, removeInstance, waitForOperations } from './instances.ts'
 
 const importTimeoutMs = 20 * 60_000
 
 /** The image is in the engine, and completely unpacked in the pool. */
-export async function isImageReady(
-  client: IncusClient,
-  pool: string,
-  id: ImageId,
-): Promise<boolean> {
+export async function isImageReady(engine: Engine, id: ImageId): Promise<boolean> {
+  const { client } = engine
   const fingerprint = await findImage(client, id)
   if (fingerprint === undefined) return false
   const { properties } = await readImage(client, fingerprint)
-  return properties[unpackedIn(pool)] === 'true'
+  return properties[await unpackedHere(engine)] === 'true'
 }
 
 /**
  * Each step leaves a result that a repeated call finds: the image, its alias, and the property that it
  * is unpacked. So a repeated call resumes one that broke off.
  */
-export async function importImage(
-  client: IncusClient,
-  config: Pick<EngineConfig, 'pool' | 'project'>,
-  id: ImageId,
-  files: ImageFiles,
-): Promise<void> {
+export async function importImage(engine: Engine, id: ImageId, files: ImageFiles): Promise<void> {
+  const { client } = engine
   const fingerprint = (await findImage(client, id)) ?? (await upload(client, id, files))
-  const instances = { client, project: config.project }
-  await waitForOperations(instances, seedOf(id))
+  await waitForOperations(engine, seedOf(id))
+  if (await isImageReady(engine, id)) return
+  await unpack(engine, id, fingerprint)
+  // Another member of a cluster may have noted meanwhile that it has unpacked the image.
   const { properties } = await readImage(client, fingerprint)
-  if (properties[unpackedIn(config.pool)] === 'true') return
-  await unpack(instances, config.pool, id, fingerprint)
   await client.change('PATCH', `/1.0/images/${fingerprint}`, {
-    body: { properties: { ...properties, [unpackedIn(config.pool)]: 'true' } },
+    body: { properties: { ...properties, [await unpackedHere(engine)]: 'true' } },
   })
 }
 
@@ -69,8 +63,11 @@ export function isSeed(name: string): boolean {
 
 type Image = { readonly properties: Readonly<Record<string, string>> }
 
-function unpackedIn(pool: string): string {
-  return `computer.unpacked.${pool}`
+/** All members of a cluster share the image, and each unpacks it in a pool of its own. */
+async function unpackedHere(engine: Engine): Promise<string> {
+  const { target } = await engine.readTarget()
+  const inPool = `computer.unpacked.${engine.config.pool}`
+  return target === undefined ? inPool : `${inPool}.${target}`
 }
 
 function readImage(client: IncusClient, fingerprint: string): Promise<Image> {
@@ -104,22 +101,19 @@ async function upload(client: IncusClient, id: ImageId, files: ImageFiles): Prom
 }
 
 /** The engine unpacks an image for the first instance that is made from it. */
-async function unpack(
-  instances: Instances,
-  pool: string,
-  id: ImageId,
-  fingerprint: string,
-): Promise<void> {
-  const { client, project } = instances
+async function unpack(engine: Engine, id: ImageId, fingerprint: string): Promise<void> {
+  const { client, project, config } = engine
+  const { pool } = config
+  const target = await engine.readTarget()
   const name = seedOf(id)
-  await removeInstance(instances, name)
+  await removeInstance(engine, name)
   // After a crash during unpacking, the engine would take the partial volume for a complete one.
   const volume = `/1.0/storage-pools/${pool}/volumes/image/${fingerprint}`
-  await client.change('DELETE', volume).catch((error: unknown) => {
+  await client.change('DELETE', volume, { query: target }).catch((error: unknown) => {
     if (!isStatus(error, 404)) throw error
   })
   await client.change('POST', '/1.0/instances', {
-    query: { project },
+    query: { project, ...target },
     timeoutMs: importTimeoutMs,
     body: {
       name,
@@ -129,7 +123,7 @@ async function unpack(
       source: { type: 'image', alias: aliasOf(id) },
     },
   })
-  await removeInstance(instances, name)
+  await removeInstance(engine, name)
 }
 
 function seedOf(id: ImageId): string {

@@ -56,6 +56,8 @@ export type InstanceSettings = {
   readonly hostCpus: number
   /** The host's folder with the guest agent, mounted read-only. */
   readonly guestDir: string | undefined
+  /** A script that LXC runs on the host at each start, where the engine has it in no template. */
+  readonly startScript: string | undefined
 }
 
 /** The engine's configuration of a machine. Of the spec, only numbers and our own ids go into it. */
@@ -68,6 +70,7 @@ export function instanceBody(spec: MachineSpec, settings: InstanceSettings) {
       ...limits(spec, settings),
       ...isolation(spec),
       ...identity(spec),
+      ...startHooks(settings),
       [diskSizeKey]: String(bytesOf(spec)),
     },
     devices: {
@@ -140,6 +143,8 @@ function isolation(spec: MachineSpec) {
   return {
     // The engine would restart a machine that powered itself off while the daemon was down.
     'boot.autostart': 'false',
+    // An evacuation of a cluster's member would take the machine away from its host.
+    'cluster.evacuate': 'stop',
     'security.guestapi': 'false',
     'security.privileged': 'false',
     // The engine would give concurrent creates the same range.
@@ -150,6 +155,13 @@ function isolation(spec: MachineSpec) {
     'security.syscalls.deny_compat': 'true',
     [deniedCallsKey]: deniedCalls,
   }
+}
+
+/** What the template of a private engine has (host/engine-lxc.ts). */
+function startHooks({ startScript }: Pick<InstanceSettings, 'startScript'>) {
+  if (startScript === undefined) return {}
+  const hooks = ['pre-start', 'start-host'].map((moment) => `lxc.hook.${moment} = ${startScript}`)
+  return { 'raw.lxc': ['lxc.log.level = DEBUG', ...hooks].join('\n') }
 }
 
 /**

@@ -2,6 +2,7 @@ import { DriverError } from '../machine-driver.ts'
 import type { IncusClient } from './client.ts'
 import { ensure, type EngineConfig } from './engine-config.ts'
 import { ensureGuestRules, rulesNameOf } from './guest-rules.ts'
+import { listMembers } from './members.ts'
 import { chooseSubnet, parseSubnet, readHostRoutes, type Subnet } from './subnet.ts'
 import { removeUnusedBridge } from './sweep-host.ts'
 
@@ -12,7 +13,7 @@ import { removeUnusedBridge } from './sweep-host.ts'
  */
 export async function ensureNetwork(client: IncusClient, config: EngineConfig): Promise<string> {
   const host = await readHostNetworks(client)
-  await ensureGuestRules(client, config.network, addressesOf(host))
+  await closeToGuests(client, config, addressesOf(host))
 
   const network = `/1.0/networks/${config.network}`
   const settings = {
@@ -33,11 +34,20 @@ export async function ensureNetwork(client: IncusClient, config: EngineConfig): 
 /** Closes addresses of other hosts to the guests, and opens those that an earlier call closed. */
 export async function closeAddresses(
   client: IncusClient,
-  { network }: Pick<EngineConfig, 'network'>,
+  config: Pick<EngineConfig, 'network' | 'isShared'>,
   addresses: readonly string[],
 ): Promise<void> {
   const host = await readHostNetworks(client)
-  await ensureGuestRules(client, network, [...addressesOf(host), ...addresses])
+  await closeToGuests(client, config, [...addressesOf(host), ...addresses])
+}
+
+/** Members of a cluster share the rules. Each adds the addresses of its host, and keeps those of the others. */
+function closeToGuests(
+  client: IncusClient,
+  { network, isShared }: Pick<EngineConfig, 'network' | 'isShared'>,
+  addresses: readonly string[],
+): Promise<void> {
+  return ensureGuestRules(client, network, { addresses, keepsOthers: isShared })
 }
 
 /**
@@ -74,6 +84,7 @@ async function ensureBridge(
       return await ensure(client, bridge.path, '/1.0/networks', async () => {
         if (config.engineDir !== undefined) await removeUnusedBridge(config.network)
         address = await subnetOf(config, taken)
+        await announceNetwork(client, config.network)
         const settings = { ...bridge.settings, 'ipv4.address': address, 'ipv4.nat': 'true' }
         return { name: config.network, type: 'bridge', config: settings }
       })
@@ -83,6 +94,18 @@ async function ensureBridge(
       const isTaken = /address already in use/i.test(error.message)
       if (!isTaken || config.subnet !== undefined) throw error
       taken.push(parseSubnet(address)!)
+    }
+  }
+}
+
+/** A cluster makes a network once it is known which members get it. Another worker may be announcing it as well. */
+async function announceNetwork(client: IncusClient, name: string): Promise<void> {
+  for (const target of await listMembers(client)) {
+    const body = { name, type: 'bridge' }
+    try {
+      await client.change('POST', '/1.0/networks', { query: { target }, body })
+    } catch (error) {
+      if (!(error instanceof DriverError) || !/already defined/i.test(error.message)) throw error
     }
   }
 }

@@ -15,11 +15,15 @@ import { ensureNetwork } from './network.ts'
 export async function prepareEngine(client: IncusClient, config: EngineConfig): Promise<void> {
   checkNames(config)
   await checkServer(client)
-  if (config.engineDir !== undefined) {
+  if (config.engineDir !== undefined && !config.isShared) {
     // The minutes that a stopping daemon waits for streams to guests. 1 is the minimum.
     await client.change('PATCH', '/1.0', { body: { config: { 'core.shutdown_timeout': '1' } } })
   }
-  await ensurePool(client, config)
+  await (config.isShared ? requirePool(client, config) : makePool(client, config))
+  if (config.engineDir !== undefined) {
+    await enableSimpleQuotas(config.engineDir, config)
+    await hideFromGuests(poolFolder(config.engineDir, config.pool))
+  }
   const gateway = await ensureNetwork(client, config)
   if (config.engineDir !== undefined) await limitGuests(config.network, gateway)
   await ensureProject(client, config.project)
@@ -104,7 +108,21 @@ async function renewDeniedCalls(
   }
 }
 
-async function ensurePool(client: IncusClient, config: EngineConfig): Promise<void> {
+/** Who runs an engine decides on its disks. */
+async function requirePool(client: IncusClient, { pool }: EngineConfig): Promise<void> {
+  const pools = await client.get<{ name: string; driver: string }[]>('/1.0/storage-pools', {
+    query: { recursion: 1 },
+  })
+  const found = pools.find(({ name }) => name === pool)
+  if (found?.driver === 'btrfs') return
+  const problem = found ? `is of the kind ${found.driver}` : 'does not exist'
+  throw new DriverError(
+    `the engine's storage pool ${pool} ${problem}: set COMPUTER_ENGINE_POOL to a pool of btrfs`,
+    { retryable: false },
+  )
+}
+
+async function makePool(client: IncusClient, config: EngineConfig): Promise<void> {
   await ensure(client, `/1.0/storage-pools/${config.pool}`, '/1.0/storage-pools', async () => ({
     name: config.pool,
     driver: 'btrfs',
@@ -116,9 +134,6 @@ async function ensurePool(client: IncusClient, config: EngineConfig): Promise<vo
         : { source: config.poolSource }),
     },
   }))
-  if (config.engineDir === undefined) return
-  await enableSimpleQuotas(config.engineDir, config)
-  await hideFromGuests(poolFolder(config.engineDir, config.pool))
 }
 
 async function chooseSizeGib(config: EngineConfig): Promise<number> {

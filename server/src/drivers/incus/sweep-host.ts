@@ -105,10 +105,9 @@ export async function sweepFolders(
 }
 
 /** Every exec adds to its machine's log until the next start, so a large log is emptied. */
-export async function trimLogs(engineDir: string): Promise<void> {
-  const directory = join(engineDir, 'logs')
-  for (const entry of await readdir(directory).catch(() => [])) {
-    const path = join(directory, entry, 'lxc.log')
+export async function trimLogs(folders: readonly InstanceFolder[]): Promise<void> {
+  for (const { path: folder } of folders) {
+    const path = join(folder, 'lxc.log')
     const size = await stat(path).then(
       (found) => found.size,
       () => 0,

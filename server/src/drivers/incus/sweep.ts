@@ -33,7 +33,7 @@ export async function sweepEngine(engine: Engine, limits: DiskLimits): Promise<v
   )
   await sweepFilters(engine.project)
   await sweepFolders(engine.project, (await listDown(engine, engineDir)).deleted)
-  await trimLogs(engineDir)
+  await trimLogs(await listFolders(engineDir, engine.project))
   const pool = await engine.openPool()
   if (!pool) return
   await dropStaleQuotas(pool)

@@ -79,7 +79,8 @@ async function adopt(
   await removeInstance(engine, name)
   const source = { type: 'image', alias: aliasOf(imageId) }
   const body = { ...captureBody(engine.config), name, source }
-  await client.change('POST', '/1.0/instances', { query: { project }, body })
+  const query = { project, ...(await engine.readTarget()) }
+  await client.change('POST', '/1.0/instances', { query, body })
   const disk = diskFolder(pool, name)
   await removeSubvolume(disk)
   await rename(received, disk)

@@ -20,7 +20,9 @@ export function listRemains(config: Config): readonly string[] {
         ]),
     ...(engine === null
       ? []
-      : [`the project \`computer\` of the engine ${engine.url}, with all machines`]),
+      : 'dir' in engine
+        ? [`the project \`computer-${config.host}\` of the engine in ${engine.dir}`]
+        : [`the project \`computer\` of the engine ${engine.url}, with all machines`]),
     ...(poolSource === null ? [] : [`the disks on ${poolSource} (\`wipefs --all\` removes them)`]),
     ...[config.imageCacheDir, config.keyringPath].filter(isOutside),
   ]
