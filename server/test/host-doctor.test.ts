@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { test } from 'node:test'
+import { freePorts } from '../../e2e/harness/ports.ts'
 import { readConfig } from '../src/config.ts'
 import { diagnose, isHealthy } from '../src/host/doctor/diagnose.ts'
 import { isAtLeast, type Host } from '../src/host/doctor/check.ts'
 import { previewChecks } from '../src/host/doctor/previews.ts'
 
-const config = readConfig({ COMPUTER_API_PORT: '0', COMPUTER_GATEWAY_PORT: '0' })
+const noPorts = { COMPUTER_API_PORT: '0', COMPUTER_GATEWAY_PORT: '0', COMPUTER_METRICS_PORT: '0' }
+const config = readConfig(noPorts)
 
 const files: Readonly<Record<string, string>> = {
   '/proc/sys/kernel/osrelease': '6.12.5-amd64\n',
@@ -126,6 +130,18 @@ test('an external engine needs nothing from this host', async () => {
   const diagnoses = await diagnose(external, { quickOnly: true, host })
   assert.ok(isHealthy(diagnoses))
   assert.deepEqual(diagnoses.map(({ name }) => name).sort(), ['disk', 'ports'])
+})
+
+test('a port of the metrics that is taken is a warning', async (t) => {
+  const first = await freePorts(3)
+  const other = createServer().listen(first + 1, '127.0.0.1')
+  t.after(() => other.close())
+  await once(other, 'listening')
+  const [ports] = (await diagnose({ ...config, metricsPort: first })).filter(
+    ({ name }) => name === 'ports',
+  )
+  assert.equal(ports!.status, 'warn')
+  assert.match(ports!.message, new RegExp(`cannot serve metrics on 127\\.0\\.0\\.1:${first + 1}`))
 })
 
 test('versions compare by number', () => {

@@ -5,7 +5,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import type { App } from '../app.ts'
 
 /** The roles of processes, in the order of their ports. */
-const roles = ['api', 'gateway', 'worker'] as const
+export const roles = ['api', 'gateway', 'worker'] as const
 export type Role = (typeof roles)[number]
 
 /** A scraper, and an operator who looks. */
@@ -17,7 +17,10 @@ const eventLoopSampleMs = 100
 export type MetricsListener = AsyncDisposable & { readonly port: number }
 
 /** The port of a role's metrics; null if the server has none. */
-export function metricsPort({ metricsPort: first }: App['config'], role: Role): number | null {
+export function metricsPort(
+  { metricsPort: first }: Pick<App['config'], 'metricsPort'>,
+  role: Role,
+): number | null {
   return first === 0 ? null : first + roles.indexOf(role)
 }
 

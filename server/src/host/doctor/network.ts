@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { Config } from '../../config.ts'
 import { chooseSubnet, overlap, parseSubnet, readHostRoutes } from '../../drivers/incus/subnet.ts'
+import { metricsPort, roles } from '../../metrics/listener.ts'
 import { findServer } from '../server-lock.ts'
 import { fail, ok, warn, type Check } from './check.ts'
 
@@ -14,11 +14,20 @@ export const networkChecks: readonly Check[] = [
       if (findServer(config.dataDir)) return ok('in use by the running server')
       const ports = { COMPUTER_API_PORT: config.apiPort, COMPUTER_GATEWAY_PORT: config.gatewayPort }
       for (const [name, port] of Object.entries(ports)) {
-        const problem = await tryListen(config, port)
+        const problem = await tryListen(config.bind, port)
         if (!problem) continue
         return fail(
           `cannot listen on ${config.bind}:${port} (${problem})`,
           `Stop the program that listens there (find it with: ss -ltnp 'sport = :${port}'), or set ${name}.`,
+        )
+      }
+      for (const role of roles) {
+        const port = metricsPort(config, role)
+        const problem = port === null ? null : await tryListen(config.metricsBind, port)
+        if (!problem) continue
+        return warn(
+          `cannot serve metrics on ${config.metricsBind}:${port} (${problem})`,
+          'Set COMPUTER_METRICS_PORT to the first of three free ports, or to 0 for no metrics.',
         )
       }
       return ok(`${config.apiPort} and ${config.gatewayPort} are free on ${config.bind}`)
@@ -89,7 +98,7 @@ export const networkChecks: readonly Check[] = [
 ]
 
 /** Resolves to the problem, or null. */
-async function tryListen({ bind }: Config, port: number): Promise<string | null> {
+async function tryListen(bind: string, port: number): Promise<string | null> {
   const server = createServer()
   try {
     await once(server.listen(port, bind), 'listening')
