@@ -45,6 +45,7 @@ import { secrets } from './commands/secrets/secrets.ts'
 import { shell } from './commands/shell/shell.ts'
 import { snapshots } from './commands/snapshots/snapshots.ts'
 import { ssh } from './commands/ssh.ts'
+import { status } from './commands/status.ts'
 import { templates } from './commands/templates/templates.ts'
 import { terminals } from './commands/terminals/terminals.ts'
 import { uninstall } from './commands/uninstall.ts'
@@ -115,6 +116,7 @@ export function createProgram({
     .addCommand(backup)
     .addCommand(backups)
     .addCommand(restore)
+    .addCommand(status)
     .addCommand(hosts)
     .addCommand(join)
     .addCommand(role)

@@ -44,7 +44,7 @@ async function main(request: AdminRequest): Promise<number> {
       request,
       process.stdin,
     )
-    if (!request.command.endsWith('list')) changes.publish('any', 'principals')
+    if (!/(list|status)$/.test(request.command)) changes.publish('any', 'principals')
     print(answer)
     return 0
   } finally {

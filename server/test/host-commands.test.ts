@@ -16,7 +16,10 @@ test('the list says what is on each host and what is free there', async () => {
   const { id } = await server.machine()
   const { stdout } = await hosts('list')
   const [head, ...rows] = stdout.trim().split('\n')
-  assert.match(head!, /^NAME\s+REGION\s+STATE\s+MACHINES\s+DISK FREE\s+MEMORY FREE\s+SEEN$/)
+  assert.match(
+    head!,
+    /^NAME\s+REGION\s+STATE\s+MACHINES\s+DISK FREE\s+MEMORY FREE\s+ROOM TO RUN\s+SEEN$/,
+  )
   assert.equal(rows.length, 2)
   const json = JSON.parse((await hosts('list', '--json')).stdout)
   const holder = json.find(({ name }: { name: string }) => name === rows[0]!.split(' ')[0])

@@ -102,6 +102,11 @@ const figures: readonly Figure[] = [
     'memory_available_bytes',
   ),
   ...ofHosts(
+    'computer_host_machines_room',
+    'For how many more running machines the host has memory.',
+    'memory_room',
+  ),
+  ...ofHosts(
     'computer_host_silent_seconds',
     'Time since the last sign of life of the worker of a host.',
     'silent_seconds',
@@ -130,7 +135,8 @@ function ofHosts(
     | 'free_bytes'
     | 'memory_total_bytes'
     | 'memory_available_bytes'
-    | 'silent_seconds',
+    | 'silent_seconds'
+    | 'memory_room',
 ): readonly Figure[] {
   const read = ({ hosts }: Figures): readonly Sample[] =>
     hosts.flatMap(({ name: host, [column]: value }) =>

@@ -2,6 +2,7 @@ import type { MachineState } from '@computer/contract'
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { HostRow, Tx, WarmMachineRow } from '../../db/database.ts'
+import { readMemoryRooms } from '../hosts/capacity.ts'
 import { readWork, type Work } from './work.ts'
 
 /*
@@ -25,6 +26,8 @@ export type HostFigures = Pick<
   readonly is_healthy: boolean
   /** Since the last sign of life of its worker; null before the first. */
   readonly silent_seconds: number | null
+  /** For how many more running machines it has memory; null before it is measured. */
+  readonly memory_room: number | null
 }
 
 /** Reads the figures on the host that has the duties; null on the others, so that each is reported once. */
@@ -76,7 +79,8 @@ async function countWarm(tx: Tx): Promise<Count<WarmMachineRow['state']>[]> {
 
 /** Hosts that an operator has not given up. */
 async function listHostFigures(tx: Tx): Promise<HostFigures[]> {
-  return tx
+  const rooms = await readMemoryRooms(tx)
+  const hosts = await tx
     .selectFrom('hosts')
     .select(['name', 'state', 'total_bytes', 'free_bytes'])
     .select(['memory_total_bytes', 'memory_available_bytes'])
@@ -88,4 +92,5 @@ async function listHostFigures(tx: Tx): Promise<HostFigures[]> {
     )
     .where('state', 'not in', ['removed', 'lost'])
     .execute()
+  return hosts.map((host) => ({ ...host, memory_room: rooms.get(host.name) ?? null }))
 }

@@ -1,6 +1,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Tx } from '../../db/database.ts'
 import { dueMachines } from '../machines/work-queue.ts'
+import { isUndelivered } from '../secrets/deliveries.ts'
 
 /*
  * Work that waits for a worker. It is due from a time on, and a worker that keeps up takes it within seconds. Work that
@@ -43,6 +44,13 @@ const sources = {
     where host = any(array(select name from hosts)) and state = 'wanted'`,
   relocations: sql`
     select phase_since as since, (phase = 'failed')::int as failures from relocations`,
+  secret_deliveries: sql`
+    select
+      case when d.next_attempt_at <= clock_timestamp()
+        and (d.claimed_until is null or d.claimed_until < clock_timestamp()) then d.next_attempt_at end as since,
+      d.attempts as failures
+    from secret_deliveries d join machines m on m.id = d.id
+    where m.deleted_at is null and m.state = 'running' and ${isUndelivered}`,
   warm_machines: sql`
     select case when ${isWaiting} then next_attempt_at end as since, attempts as failures from warm_machines
     where state != 'ready'`,

@@ -67,17 +67,29 @@ export const machinesOfHost = sql`(
   where host = hosts.name and state in ('creating', 'starting', 'running') and deleted_at is null
 )`
 
+/**
+ * For how many more machines a row of `hosts`, beside its `machines`, has memory: what they take at once, with the cache of
+ * those that run, must leave the host its share. Below zero if it has too little already; null before it is measured.
+ */
+export const memoryRoom = sql<number | null>`
+  floor(least(
+    (memory_available_bytes - greatest(memory_total_bytes * 0.05, ${sql.lit(512 * mebibyte)}))
+      / ${sql.lit(bootBytes)},
+    (memory_available_bytes - machines.running * ${sql.lit(cachedBytes)})
+      / ${sql.lit(bootBytes + cachedBytes)}
+  ) - machines.starting)::int`
+
+/** For how many more running machines each host has memory; null before it is measured. */
+export async function readMemoryRooms(db: Database): Promise<ReadonlyMap<string, number | null>> {
+  const { rows } = await sql<{ name: string; room: number | null }>`
+    select name, ${memoryRoom} as room from hosts, lateral ${machinesOfHost} as machines`.execute(
+    db,
+  )
+  return new Map(rows.map(({ name, room }) => [name, room === null ? null : Math.max(0, room)]))
+}
+
 /** Whether a row of `hosts`, beside its `machines`, has memory for one more. */
-export const hasMemoryRoom = sql<boolean>`
-  coalesce(
-    memory_available_bytes - (machines.starting + 1) * ${sql.lit(bootBytes)}
-      >= greatest(
-        memory_total_bytes * 0.05,
-        ${sql.lit(512 * mebibyte)},
-        (machines.starting + 1 + machines.running) * ${sql.lit(cachedBytes)}
-      ),
-    true
-  )`
+export const hasMemoryRoom = sql<boolean>`coalesce(${memoryRoom} >= 1, true)`
 
 export function diskFull(): ApiError {
   return full(

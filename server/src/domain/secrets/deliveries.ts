@@ -8,6 +8,10 @@ import { claimDue, inMs } from '../claims.ts'
 
 export type Delivery = { readonly id: MachineId; readonly attempts: number }
 
+/** Whether the machine `m` lacks what its row of secret_deliveries has, or has lost it with a boot. */
+export const isUndelivered = sql<boolean>`
+  (delivered_revision < revision or delivered_run is distinct from m.generation || '.' || m.boots)`
+
 export async function claimDeliveries(
   app: Pick<App, 'db' | 'timing' | 'config'>,
   workerId: string,
@@ -21,10 +25,7 @@ export async function claimDeliveries(
     .where('m.state', '=', 'running')
     .where('m.deleted_at', 'is', null)
     .where('secret_deliveries.next_attempt_at', '<=', sql<Date>`clock_timestamp()`)
-    .where(
-      sql<boolean>`(delivered_revision < revision
-        or delivered_run is distinct from m.generation || '.' || m.boots)`,
-    )
+    .where(isUndelivered)
     .orderBy('secret_deliveries.next_attempt_at')
   return claimDue(app, 'secret_deliveries', due, { workerId, limit })
 }

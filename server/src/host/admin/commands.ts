@@ -19,6 +19,7 @@ import { printLoginLink } from './login-link.ts'
 import { generatePassword, readPassword } from './password.ts'
 import { showState, showTrial } from './standings.ts'
 import type { AdminAnswer, AdminRequest } from './request.ts'
+import { showStatus } from './status.ts'
 import { formatTable } from './table.ts'
 
 export async function runAdminCommand(
@@ -86,6 +87,8 @@ export async function runAdminCommand(
         text: `kept warm of template ${name}: ${warm}`,
       }
     }
+    case 'status':
+      return showStatus(app)
     case 'host list':
       return showHosts(app)
     case 'host add':

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../../app.ts'
 import type { HostRow } from '../../db/database.ts'
+import { readMemoryRooms } from '../../domain/hosts/capacity.ts'
 import { hostSilent } from '../../domain/hosts/health.ts'
 import { findKnownHost, listHosts } from '../../domain/hosts/hosts.ts'
 import { inviteHost, invitationMinutes } from '../../domain/hosts/invitations.ts'
@@ -16,14 +17,25 @@ import { formatTable } from './table.ts'
 const pollMs = 1_000
 
 export async function showHosts({ db }: Pick<App, 'db'>): Promise<AdminAnswer> {
+  const rooms = await readMemoryRooms(db)
   const present = (await listHosts(db)).filter(({ state }) => state !== 'removed')
   const hosts = await Promise.all(
     present.map(async (host) => ({
       ...describeHost(host),
       ...(await countRemainder(db, host.name)),
+      memory_room: rooms.get(host.name) ?? null,
     })),
   )
-  const head = ['NAME', 'REGION', 'STATE', 'MACHINES', 'DISK FREE', 'MEMORY FREE', 'SEEN']
+  const head = [
+    'NAME',
+    'REGION',
+    'STATE',
+    'MACHINES',
+    'DISK FREE',
+    'MEMORY FREE',
+    'ROOM TO RUN',
+    'SEEN',
+  ]
   const rows = hosts.map((host) => [
     host.name,
     host.region,
@@ -31,7 +43,8 @@ export async function showHosts({ db }: Pick<App, 'db'>): Promise<AdminAnswer> {
     String(host.machines),
     share(host.free_bytes, host.total_bytes),
     share(host.memory_available_bytes, host.memory_total_bytes),
-    host.seen_at === null ? 'never' : ago(host.seen_at),
+    host.memory_room === null ? 'unknown' : `${host.memory_room} machines`,
+    host.seen_at === null ? 'never' : ago((Date.now() - host.seen_at.getTime()) / 1000),
   ])
   return { json: hosts, text: formatTable(head, rows) }
 }
@@ -140,7 +153,7 @@ function gib(bytes: number): string {
   return (bytes / 2 ** 30).toFixed(1)
 }
 
-function ago(at: Date): string {
-  const seconds = Math.max(0, Math.round((Date.now() - at.getTime()) / 1000))
-  return seconds < 120 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`
+export function ago(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds))
+  return whole < 120 ? `${whole} s ago` : `${Math.round(whole / 60)} min ago`
 }

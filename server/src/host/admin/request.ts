@@ -83,6 +83,7 @@ const requests = z.discriminatedUnion('command', [
     templateId: TemplateId,
     count: z.int().min(0).max(100),
   }),
+  z.strictObject({ command: z.literal('status') }),
   z.strictObject({ command: z.literal('host list') }),
   z.strictObject({ command: z.literal('host add'), name: HostName }),
   z.strictObject({
