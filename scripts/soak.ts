@@ -22,6 +22,8 @@ const soaks: Readonly<
   full: { files: ['e2e/disk-limits.test.ts'], hours: 0.5 },
   hostile: { files: ['server/test/hostile-agent.test.ts'], hours: 1 },
   faults: { files: ['e2e/faults/faults.test.ts'], hours: 3 },
+  churn: { files: ['e2e/churn/churn.test.ts'], hours: 9 },
+  hosts: { files: ['e2e/faults/faults-of-hosts.test.ts'], hours: 4 },
   billing: {
     files: [
       'server/src/domain/rating.test.ts',

@@ -45,9 +45,15 @@ const settleBoundMs = 180_000
 
 export function createCaller(
   name: string,
-  options: { readonly api: ApiClient; readonly ledger: Ledger; readonly random: Random },
+  options: {
+    readonly api: Pick<ApiClient, 'call'>
+    readonly ledger: Ledger
+    readonly random: Random
+    /** A machine whose host is away is in error, and starts again by itself. */
+    readonly awaitsHost: (id: string) => Promise<boolean>
+  },
 ): Caller {
-  const { api, ledger, random } = options
+  const { api, ledger, random, awaitsHost } = options
   const everOwned: MachineEntry[] = []
   let keys = 0
 
@@ -79,7 +85,8 @@ export function createCaller(
     for (;;) {
       const { status, body } = await persist('GET', path)
       if (status === 404) return 'gone'
-      if (states.includes(body.state)) return body.state
+      const isSettled = states.includes(body.state)
+      if (isSettled && !(body.state === 'error' && (await awaitsHost(body.id)))) return body.state
       if (Date.now() > deadline) return `still ${body.state} after ${settleBoundMs} ms`
       await delay(100)
     }

@@ -17,6 +17,15 @@ export async function readInstances(dataDir: string): Promise<readonly Instance[
   return await listInstances({ client, project })
 }
 
+/** The first processes of the machines that run. */
+export async function findInits(dataDir: string): Promise<readonly number[]> {
+  using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })
+  const states = (await listInstances({ client, project })).map(async ({ name }) =>
+    client.get<{ pid: number }>(`/1.0/instances/${name}/state`, { query: { project } }),
+  )
+  return (await Promise.all(states)).map(({ pid }) => pid).filter((pid) => pid > 1)
+}
+
 /** The engine's running operations. */
 export async function findOperations(dataDir: string): Promise<string[]> {
   using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })
@@ -24,8 +33,8 @@ export async function findOperations(dataDir: string): Promise<string[]> {
   return operations.map(({ id, description }) => `the engine still runs: ${description} (${id})`)
 }
 
-/** Expects one instance for each machine with a disk and for each capture, and no other. */
-export function compareEngine(rows: Rows, instances: readonly Instance[]): string[] {
+/** Expects one instance for each machine with a disk and for each copy of a capture on the host, and no other. */
+export function compareEngine(rows: Rows, host: string, instances: readonly Instance[]): string[] {
   const names = new Map(instances.map((instance) => [instance.name, instance]))
   const problems: string[] = []
   const take = (name: string) => {
@@ -33,22 +42,23 @@ export function compareEngine(rows: Rows, instances: readonly Instance[]): strin
     names.delete(name)
     return found
   }
-  for (const row of rows.machines) {
+  for (const row of rows.machines.filter((one) => one.host === host)) {
     const instance = take(nameOf(row))
     // The creation of a machine in error may have failed before the disk was made.
     const mayLack = row.state === 'error' && !row.started_at && !row.stopped_at
     if (instance) problems.push(...compareMachine(row, instance))
     else if (!mayLack) problems.push(`${row.id} is ${row.state} and has no instance`)
   }
-  for (const row of rows.warm) {
+  for (const row of rows.warm.filter((one) => one.host === host)) {
     const instance = take(nameOf(row))
     if (instance) problems.push(...compareMachine({ ...row, state: 'running' }, instance))
     else problems.push(`${row.id} is in the pool and has no instance`)
   }
   for (const { id, state } of rows.captures) {
     const instance = take(captureNameOf(id))
-    if (state === 'ready' && !instance) problems.push(`${id} is ready and has no copy`)
-    if (state === 'error' && instance) problems.push(`${id} is in error and has a copy`)
+    const isHere = rows.copies.some((copy) => copy.capture_id === id && copy.host === host)
+    if (isHere && !instance) problems.push(`${id} is ${state} and its copy is missing`)
+    if (!isHere && instance) problems.push(`${id} is ${state} and has a copy that no row names`)
     if (instance && instance.status !== 'Stopped') problems.push(`${id} is ${instance.status}`)
   }
   for (const name of names.keys()) problems.push(`the instance ${name} has no row`)

@@ -4,13 +4,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Instance } from '../../server/src/drivers/incus/instances.ts'
 import { engineDirectory } from '../../server/src/host/engine.ts'
+import type { FaultHost } from './fault-host.ts'
 
 const run = promisify(execFile)
 
-/** One server's part of the host, on which other servers may run as well. */
-export type Host = {
-  readonly dataDir: string
-  readonly network: string
+/** What one server has on a host, on which other servers may run as well. */
+export type Host = Pick<FaultHost, 'dataDir' | 'network' | 'processes'> & {
   readonly instances: readonly Instance[]
   /** Whether a name in the kernel or on the disk belongs to a machine or capture of this server. */
   isOurs(name: string): boolean

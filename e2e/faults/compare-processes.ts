@@ -21,7 +21,10 @@ export async function compareProcesses(host: Host): Promise<string[]> {
   ]
 }
 
-function compareServer({ dataDir, network }: Host, processes: readonly Process[]): string[] {
+function compareServer(
+  { dataDir, network, processes: names }: Host,
+  processes: readonly Process[],
+): string[] {
   const engine = engineCommand(dataDir)
   const isService = (name: string) => (one: Process) =>
     one.dataDir === dataDir && one.argv[1]?.endsWith(`/server/src/main-${name}.ts`) === true
@@ -34,8 +37,8 @@ function compareServer({ dataDir, network }: Host, processes: readonly Process[]
       argv[0]?.endsWith('/postgres') === true && argv.includes(clusterDir(dataDir)),
     dnsmasq: ({ argv }) => argv[0] === 'dnsmasq' && argv.includes(`--interface=${network}`),
   }
-  return Object.entries(programs).flatMap(([name, isIt]) => {
-    const count = processes.filter(isIt).length
+  return [...names, 'dnsmasq'].flatMap((name) => {
+    const count = processes.filter(programs[name]!).length
     return count === 1 ? [] : [`${count} processes of ${name} run instead of 1`]
   })
 }

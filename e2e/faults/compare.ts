@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { compareEngine, findOperations, readInstances } from './compare-engine.ts'
 import { compareKernel } from './compare-kernel.ts'
 import { compareProcesses } from './compare-processes.ts'
-import type { RowsReader } from './rows.ts'
+import type { FaultHost } from './fault-host.ts'
+import type { Rows, RowsReader } from './rows.ts'
 import type { FaultServer } from './server.ts'
 
 /** The worker sweeps every minute; anything that is left after that is a leak. */
@@ -57,20 +58,31 @@ async function waitUntilEqual(compare: () => Promise<string[]>): Promise<Compari
   }
 }
 
-/** The differences between rows, engine and kernel. */
-async function compareAll(server: FaultServer, rows: RowsReader): Promise<string[]> {
-  const { dataDir, network } = server
+/** The differences between rows, engines and kernel. */
+async function compareAll({ hosts }: FaultServer, rows: RowsReader): Promise<string[]> {
   const read = await rows.read()
-  const instances = await readInstances(dataDir)
-  const ids = new Set([...read.ids, ...instances.map(({ name }) => idIn(name))])
-  const host = { dataDir, network, instances, isOurs: (name: string) => ids.has(idIn(name)) }
+  const found = [await rows.compare()]
+  for (const host of hosts) {
+    const problems = await compareHost(host, read)
+    found.push(hosts.length === 1 ? problems : problems.map((one) => `${host.name}: ${one}`))
+  }
+  return found.flat()
+}
+
+async function compareHost(host: FaultHost, rows: Rows): Promise<string[]> {
+  const instances = await readInstances(host.dataDir)
+  const inEngine = new Set(instances.map(({ name }) => idIn(name)))
+  const isOurs = (name: string) => {
+    const owner = rows.hostOf.get(idIn(name))
+    return owner === undefined ? inEngine.has(idIn(name)) : owner === host.name
+  }
+  const place = { ...host, instances, isOurs }
   const found = await Promise.all([
-    rows.compare(),
-    findOperations(dataDir),
-    compareKernel(host),
-    compareProcesses(host),
+    findOperations(host.dataDir),
+    compareKernel(place),
+    compareProcesses(place),
   ])
-  return [...compareEngine(read, instances), ...found.flat()]
+  return [...compareEngine(rows, host.name, instances), ...found.flat()]
 }
 
 /** The ULID in a name of the engine or the kernel. */

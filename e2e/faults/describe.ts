@@ -2,13 +2,14 @@ import { quantile } from '../../bench/measure.ts'
 import type { StormResult } from './storm.ts'
 
 /** Describes a storm, one figure per line. */
-export function describe({ failedStarts, rounds, counts }: StormResult): string {
+export function describe({ failedStarts, moves, rounds, counts }: StormResult): string {
   const show = (numbers: ReadonlyMap<string, number>) =>
     [...numbers].map(([name, count]) => `${name} ${count}`).join(', ')
   const killed = [...counts.kills.values()].reduce((sum, count) => sum + count, 0)
   return [
     `${counts.operations} operations: ${show(counts.byOperation)}`,
     `${killed} kills: ${show(counts.kills)}; ${failedStarts} failed starts`,
+    `${moves} moves of running machines to another host`,
     `${counts.retries} retries; answers with 500: ${show(counts.internalErrors) || 'none'}`,
     `accepted operations that failed with an event: ${counts.failures.length}`,
     ...counts.failures.map((failure) => `  ${failure}`),

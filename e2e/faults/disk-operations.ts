@@ -98,9 +98,10 @@ async function restore(caller: Caller, machine: MachineEntry): Promise<void> {
   const known = new Set((await listKept(caller, machine)).map(({ id }) => id))
   const body = { snapshot_id: snapshot.id }
   const answer = await caller.persist('POST', pathOf(machine, 'restore'), body)
-  // An input lease may not have expired yet. After a retry, a conflict means that an earlier attempt
-  // succeeded.
-  if (answer.status === 409 && !answer.wasRetried && /input lease/.test(messageOf(answer))) return
+  const listNew = async () => (await listKept(caller, machine)).filter(({ id }) => !known.has(id))
+  // An input lease may not have expired yet. Any other conflict after a retry means that an earlier attempt succeeded.
+  const isHeld = answer.status === 409 && /input lease/.test(messageOf(answer))
+  if (isHeld && (await listNew()).length === 0) return
   if (answer.status !== 202 && !(answer.status === 409 && answer.wasRetried)) {
     return caller.unexpected(`a restore of ${machine.id}`, answer)
   }
@@ -110,7 +111,7 @@ async function restore(caller: Caller, machine: MachineEntry): Promise<void> {
   else caller.ledger.counts.failures.push(`${machine.id}: ${outcome}`)
   await caller.settle(machine)
   // If an earlier attempt restored as well, the second restore captured the disk of the first.
-  const kept = (await listKept(caller, machine)).filter(({ id }) => !known.has(id))
+  const kept = await listNew()
   if (kept.length === 0) caller.ledger.problems.push(`${machine.id} has no Before restore`)
   for (const { id } of kept) {
     await settleSnapshot(

@@ -15,15 +15,19 @@ import { databaseUrl } from '../../server/src/host/postgres.ts'
 export type Rows = {
   readonly machines: readonly MachineRow[]
   readonly captures: readonly CaptureRow[]
+  /** The hosts that have a copy of a capture. */
+  readonly copies: readonly { readonly capture_id: string; readonly host: string }[]
   readonly warm: readonly WarmMachineRow[]
-  /** The ULIDs of all machines and captures that ever existed. */
-  readonly ids: readonly string[]
+  /** The hosts of all machines that ever existed, by the ULIDs of the machines. */
+  readonly hostOf: ReadonlyMap<string, string>
 }
 
 export type RowsReader = AsyncDisposable & {
   read(): Promise<Rows>
   /** Describes the rows that have not settled; null if there are none. */
   findUnsettled(): Promise<string | null>
+  /** A machine starts again once its host is back. Also true while nobody can tell. */
+  awaitsHost(id: string): Promise<boolean>
   /** Contradictions between rows. */
   compare(): Promise<string[]>
   /** The rows that help to find a cause, as JSON. */
@@ -39,15 +43,27 @@ export function openRows(dataDir: string): RowsReader {
     async read() {
       const all = await db.selectFrom('machines').selectAll().execute()
       const captures = await db.selectFrom('captures').selectAll().execute()
+      const copies = await db.selectFrom('capture_copies').select(['capture_id', 'host']).execute()
       const warm = await listWarm(db)
       return {
         machines: all.filter((row) => row.deleted_at === null),
         captures,
+        copies,
         warm,
-        ids: [...all, ...captures, ...warm].map(({ id }) => id.slice('mch_'.length)),
+        hostOf: new Map([...all, ...warm].map(({ id, host }) => [id.slice('mch_'.length), host])),
       }
     },
     findUnsettled: () => findUnsettled(db),
+    async awaitsHost(id) {
+      const machine = db
+        .selectFrom('machines')
+        .select('awaits_host')
+        .where('id', '=', id as MachineRow['id'])
+      return machine.executeTakeFirst().then(
+        (row) => row?.awaits_host === true,
+        () => true,
+      )
+    },
     async compare() {
       const parts = [compareUidSlots, compareLeases, compareSessions, compareHelp, compareEvents]
       const found: string[] = []
@@ -83,6 +99,7 @@ async function findUnsettled(db: Database): Promise<string | null> {
       eb.or([
         eb('state', 'in', ['creating', 'stopping', 'starting', 'deleting']),
         eb('restore_capture_id', 'is not', null),
+        eb('awaits_host', '=', true),
       ]),
     )
     .execute()
@@ -96,7 +113,21 @@ async function findUnsettled(db: Database): Promise<string | null> {
     .select((eb) => ['id', 'state', eb.val('').as('last_error')])
     .where('state', '!=', 'ready')
     .execute()
-  const busy = [...machines, ...captures, ...warm]
+  const copies = await db
+    .selectFrom('capture_copies')
+    .select(['capture_id as id', 'state', 'host as last_error'])
+    .where('state', '!=', 'ready')
+    .execute()
+  const relocations = await db
+    .selectFrom('relocations')
+    .select(['machine_id as id', 'phase as state', 'to_host as last_error'])
+    .execute()
+  const hosts = await db
+    .selectFrom('hosts')
+    .select(['name as id', 'state', 'unhealthy_reason as last_error'])
+    .where('state', '=', 'draining')
+    .execute()
+  const busy = [...machines, ...captures, ...warm, ...copies, ...relocations, ...hosts]
   if (busy.length === 0) return null
   return busy.map(({ id, state, last_error: why }) => `${id} ${state} ${why ?? ''}`).join('; ')
 }
@@ -195,8 +226,15 @@ async function compareEvents(db: Database): Promise<string[]> {
   return problems
 }
 
-/** A capture without references must be deleted. */
+/** A capture without references must be deleted, and one that is ready is on a host. */
 async function compareCaptures(db: Database): Promise<string[]> {
+  const lost = await db
+    .selectFrom('captures')
+    .leftJoin('capture_copies as copy', 'copy.capture_id', 'captures.id')
+    .select('captures.id')
+    .where('captures.state', '=', 'ready')
+    .where('copy.id', 'is', null)
+    .execute()
   const rows = await db
     .selectFrom('captures as c')
     .select(['c.id', 'c.state'])
@@ -222,7 +260,10 @@ async function compareCaptures(db: Database): Promise<string[]> {
       ),
     )
     .execute()
-  return rows.map(({ id, state }) => `${id} is ${state} without a reference`)
+  return [
+    ...lost.map(({ id }) => `${id} is ready on no host`),
+    ...rows.map(({ id, state }) => `${id} is ${state} without a reference`),
+  ]
 }
 
 /** The meters must equal those computed from the log. */

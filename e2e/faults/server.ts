@@ -1,126 +1,92 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import {
-  identifyProcess,
-  isAlive,
-  sendSignal,
-  type ProcessRecord,
-} from '../../server/src/host/process-record.ts'
-import { networkName } from '../../server/src/process.ts'
+import { databaseUrl } from '../../server/src/host/postgres.ts'
+import { isAlive, sendSignal } from '../../server/src/host/process-record.ts'
 import { createApiClient, type ApiClient } from '../harness/api.ts'
 import { eventually } from '../harness/polling.ts'
-import { removeEngine } from '../harness/engine-daemon.ts'
+import { freePort } from '../harness/ports.ts'
 import { prepareServer } from '../harness/server-folder.ts'
+import { startFaultHost, type FaultHost, type ProcessName } from './fault-host.ts'
 
-const entry = fileURLToPath(new URL('../../server/src/main-up.ts', import.meta.url))
 const upBoundMs = 300_000
 
-export const processNames = ['postgres', 'engine', 'worker', 'api', 'gateway'] as const
-export type ProcessName = (typeof processNames)[number] | 'supervisor'
+export type Victim = { readonly host: FaultHost; readonly process: ProcessName }
 
-/** A whole server that is restarted whenever it ends, as a host's init would do. */
+/** A whole server of one or several hosts. The first has the database. */
 export type FaultServer = AsyncDisposable & {
-  readonly api: ApiClient
-  readonly dataDir: string
-  readonly network: string
-  /** How often `computer up` ended by itself, which may happen if a kill disturbs its start. */
-  readonly failedStarts: number
+  readonly hosts: readonly FaultHost[]
+  /** Each call goes to the API of the next host. */
+  readonly api: Pick<ApiClient, 'call'>
   /** Waits until all of the processes run, then kills them with SIGKILL. */
-  kill(names: readonly ProcessName[]): Promise<void>
+  kill(victims: readonly Victim[]): Promise<void>
   /** Resolves when every process runs. */
   waitAlive(): Promise<void>
-  /** Resolves when every process runs and the server is ready. */
+  /** Resolves when every process runs and every host is ready. */
   waitReady(): Promise<void>
 }
 
-export async function startFaultServer(): Promise<FaultServer> {
-  const { dataDir, apiPort, gatewayPort, env } = await prepareServer('faults')
-  const network = networkName(dataDir)
-  const log = openSync(join(dataDir, 'supervisor.log'), 'a')
-  const killed = new WeakSet<ChildProcess>()
-  let isEnding = false
-  let failedStarts = 0
-  let child = launch()
-
-  function launch(): ChildProcess {
-    const up = spawn(process.execPath, [entry], { env, stdio: ['ignore', log, log] })
-    up.once('exit', () => {
-      if (isEnding) return
-      if (!killed.has(up)) failedStarts += 1
-      child = launch()
-    })
-    return up
-  }
-
-  async function find(name: ProcessName): Promise<ProcessRecord | null> {
-    if (name === 'supervisor') return child.pid === undefined ? null : identifyProcess(child.pid)
-    const text = await readFile(join(dataDir, 'run', `${name}.pid`), 'utf8').catch(() => 'null')
-    const record = JSON.parse(text) as ProcessRecord | null
-    return record && isAlive(record) ? record : null
-  }
-
-  async function findAll(names: readonly ProcessName[]): Promise<ProcessRecord[] | undefined> {
-    const found = await Promise.all(names.map(find))
-    return found.every((record) => record !== null) ? found : undefined
-  }
-
-  const waitAlive = async () => {
-    await eventually('every process runs', () => findAll(processNames), { withinMs: upBoundMs })
-  }
-  const isReady = (port: number) =>
-    fetch(`http://127.0.0.1:${port}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-  async function waitReady(): Promise<void> {
+export async function startFaultServer(hostCount: number): Promise<FaultServer> {
+  await using stack = new AsyncDisposableStack()
+  const hosts: FaultHost[] = []
+  const waitReady = async () => {
     await waitAlive()
-    const areReady = async () => (await isReady(apiPort)) && (await isReady(gatewayPort))
+    const areReady = async () =>
+      (await Promise.all(hosts.map((host) => host.isReady()))).every(Boolean)
     await eventually('the server is ready', areReady, { withinMs: upBoundMs })
   }
-  async function dispose(): Promise<void> {
-    isEnding = true
-    if (child.exitCode === null && child.signalCode === null) {
-      const ended = once(child, 'exit')
-      child.kill('SIGTERM')
-      await ended
-    }
-    closeSync(log)
-    await removeEngine(dataDir, network)
+  async function waitAlive(): Promise<void> {
+    const every = hosts.flatMap((host) => host.processes.map((process) => ({ host, process })))
+    await eventually('every process runs', () => findAll(every), { withinMs: upBoundMs })
   }
+  while (hosts.length < hostCount) {
+    const host = await addHost(hosts, hostCount)
+    hosts.push(stack.use(host))
+    await waitReady().catch(async (error: unknown) => {
+      const output = await host.readOutput()
+      throw new Error(`${host.name} did not start:\n${output}`, { cause: error })
+    })
+  }
+  const key = (await readFile(join(hosts[0]!.dataDir, 'owner.key'), 'utf8')).trim()
+  const clients = hosts.map(({ apiUrl }) => createApiClient(apiUrl, key))
+  let calls = 0
+  const resources = stack.move()
+  return {
+    hosts,
+    api: { call: (...args) => clients[calls++ % clients.length]!.call(...args) },
+    kill,
+    waitAlive,
+    waitReady,
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+}
 
-  try {
-    await waitReady()
-    const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
-    return {
-      api: createApiClient(`http://127.0.0.1:${apiPort}`, key),
-      dataDir,
-      network,
-      get failedStarts() {
-        return failedStarts
-      },
-      async kill(names) {
-        const what = names.join(', ')
-        const records = await eventually(`${what} runs`, () => findAll(names), {
-          withinMs: upBoundMs,
-        })
-        for (const { pid } of records) {
-          if (pid === child.pid) killed.add(child)
-          sendSignal(pid, 'SIGKILL')
-        }
-        const areGone = async () => !records.some(isAlive)
-        await eventually(`${what} is gone`, areGone)
-      },
-      waitAlive,
-      waitReady,
-      [Symbol.asyncDispose]: dispose,
-    }
-  } catch (error) {
-    const output = await readFile(join(dataDir, 'supervisor.log'), 'utf8')
-    await dispose()
-    throw new Error(`the server did not start:\n${output.slice(-4000)}`, { cause: error })
+/** Starts another host, with the keyring and the database of the first one. */
+async function addHost(hosts: readonly FaultHost[], hostCount: number): Promise<FaultHost> {
+  const [first] = hosts
+  const name = first ? `host-${hosts.length + 1}` : 'local'
+  const place = await prepareServer(`faults-${name}`)
+  if (hostCount > 1) place.env['COMPUTER_HOST_ADDRESS'] = `127.0.0.1:${await freePort()}`
+  if (first) {
+    place.env['COMPUTER_HOST'] = name
+    place.env['DATABASE_URL'] = databaseUrl(first.dataDir)
+    const keyring = 'secrets.keyring'
+    await copyFile(join(first.dataDir, keyring), join(place.dataDir, keyring))
   }
+  return startFaultHost(name, place)
+}
+
+async function findAll(victims: readonly Victim[]) {
+  const found = await Promise.all(victims.map(({ host, process }) => host.find(process)))
+  return found.every((record) => record !== null) ? found : undefined
+}
+
+async function kill(victims: readonly Victim[]): Promise<void> {
+  const what = victims.map(({ host, process }) => `${process} of ${host.name}`).join(', ')
+  const records = await eventually(`${what} runs`, () => findAll(victims), { withinMs: upBoundMs })
+  for (const [index, { pid }] of records.entries()) {
+    victims[index]!.host.expectEnd(pid)
+    sendSignal(pid, 'SIGKILL')
+  }
+  const areGone = async () => !records.some(isAlive)
+  await eventually(`${what} is gone`, areGone)
 }

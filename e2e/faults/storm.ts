@@ -4,12 +4,12 @@ import { auditContents, auditLedger } from './audit.ts'
 import { createCaller, type Caller } from './caller.ts'
 import { compareWhenSettled, measureSettling } from './compare.ts'
 import { planKills, runKills, type Kill } from './killer.ts'
-import { countUp, createLedger, record, type Ledger } from './ledger.ts'
-import { disks } from './disk-operations.ts'
-import { help } from './help-operations.ts'
-import { lifecycle, type Operation } from './operations.ts'
+import { runNext } from './choice.ts'
+import type { FaultHost } from './fault-host.ts'
+import { createLedger, type Ledger } from './ledger.ts'
 import { keepServerLogs } from '../harness/logs.ts'
-import { createRandom } from '../harness/random.ts'
+import { createRandom, type Random } from '../harness/random.ts'
+import { openOperator } from './operator.ts'
 import { openRows, type RowsReader } from './rows.ts'
 import { startFaultServer, type FaultServer } from './server.ts'
 
@@ -20,6 +20,7 @@ import { startFaultServer, type FaultServer } from './server.ts'
  */
 type StormOptions = {
   readonly seed: number
+  readonly hosts: number
   readonly operations: number
   readonly kills: number
   /** Receives the logs if something differs. */
@@ -29,6 +30,8 @@ type StormOptions = {
 
 export type StormResult = {
   readonly failedStarts: number
+  /** Running machines that went to another host. */
+  readonly moves: number
   readonly rounds: readonly RoundTimes[]
   readonly counts: Ledger['counts']
   /** Contradictions with acknowledged state, and between rows, engine and kernel. */
@@ -42,11 +45,11 @@ type RoundTimes = {
   readonly cleanMs: number
 }
 
-const operations = [...lifecycle, ...disks, ...help]
 const callerCount = 3
-const machinesPerCaller = 2
 const operationsPerRound = 15
 const auditedContents = 4
+/** In so many of the rounds on several hosts, one of them is drained, and gets machines again in the next. */
+const drainShare = 0.5
 
 export async function runStorm(options: StormOptions): Promise<StormResult> {
   const { seed, say } = options
@@ -54,11 +57,15 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
   const ledger = createLedger()
   const times: RoundTimes[] = []
   const differences: string[] = []
-  await using server = await startFaultServer()
-  await using rows = openRows(server.dataDir)
+  await using server = await startFaultServer(options.hosts)
+  const [{ dataDir }] = server.hosts as [FaultHost]
+  await using rows = openRows(dataDir)
+  await using operator = openOperator(dataDir)
   const callers = Array.from({ length: callerCount }, (_, index) => {
     const name = `caller-${index + 1}`
-    return createCaller(name, { api: server.api, ledger, random: random.fork(name) })
+    const { api } = server
+    const { awaitsHost } = rows
+    return createCaller(name, { api, ledger, random: random.fork(name), awaitsHost })
   })
 
   const roundCount = Math.ceil(options.operations / operationsPerRound)
@@ -66,15 +73,20 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
     const share = (total: number) =>
       Math.floor((total * round) / roundCount) - Math.floor((total * (round - 1)) / roundCount)
     const plan = { operations: share(options.operations), kills: share(options.kills) }
-    const kill = planKills(random.fork(`kills ${round}`), plan)
+    const { hosts } = server
+    const kill = planKills(random.fork(`kills ${round}`), { ...plan, hosts })
+    const drained = chooseDrained(random.fork(`drain ${round}`), hosts)
     try {
+      if (drained) await operator.drain(drained.name)
       const settleMs = await runRound(server, rows, callers, { operations: plan.operations, kill })
       const { cleanMs, cleaned, differences: found } = await compareWhenSettled(server, rows)
       times.push({ settleMs, cleanMs })
       differences.push(...found)
+      if (drained) await operator.undrain(drained.name)
       await auditLedger(callers, await rows.read())
       say(
-        `round ${round} of ${roundCount}: ${kill.map(({ target }) => target.name).join(', ')}; ` +
+        `round ${round} of ${roundCount}: ${kill.map(({ name }) => name).join(', ')}; ` +
+          (drained ? `${drained.name} was drained; ` : '') +
           `settled after ${seconds(settleMs)}, clean after ${seconds(cleanMs)}` +
           cleaned.map((left) => `\n    cleaned up: ${left}`).join(''),
       )
@@ -88,11 +100,17 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
     differences.push(...ledger.problems)
   }
   if (differences.length > 0) {
-    await keepServerLogs(server.dataDir, options.logFolder)
+    for (const { dataDir } of server.hosts) await keepServerLogs(dataDir, options.logFolder)
     await writeFile(join(options.logFolder, 'journal.log'), ledger.journal.join('\n'))
     await writeFile(join(options.logFolder, 'rows.json'), await rows.dump())
   }
-  return { failedStarts: server.failedStarts, rounds: times, counts: ledger.counts, differences }
+  const failedStarts = server.hosts.reduce((sum, host) => sum + host.failedStarts, 0)
+  const moves = await operator.countMoves()
+  return { failedStarts, moves, rounds: times, counts: ledger.counts, differences }
+}
+
+function chooseDrained(random: Random, hosts: readonly FaultHost[]): FaultHost | undefined {
+  return hosts.length > 1 && random.fraction() < drainShare ? random.pick(hosts) : undefined
 }
 
 /**
@@ -119,35 +137,15 @@ async function runRound(
   })
   const work = async (caller: Caller) => {
     while (started() < round.operations || isKilling) {
-      const { name, run } = choose(caller)
-      counts.operations += 1
-      countUp(counts.byOperation, name)
-      record(ledger, `${caller.name} starts: ${name}`)
+      const running = runNext(caller)
       for (const wake of waiting) wake()
       waiting.clear()
-      await run()
+      await running
     }
   }
   const settling = killing.then(() => measureSettling(server, rows))
   await Promise.all([...callers.map(work), settling])
   return settling
-}
-
-/** Chooses an operation that is possible now, and a machine for it. */
-function choose(caller: Caller): { readonly name: string; run(): Promise<void> } {
-  const { machines, random } = caller
-  const hasRoom = machines.length < machinesPerCaller
-  const fit = ({ needs }: Operation) => {
-    if (needs === 'snapshot') return machines.filter((one) => caller.snapshotsOf(one).length > 0)
-    return machines.filter(({ states }) => needs === 'any' || (needs && states.has(needs)))
-  }
-  const operation = random.pickWeighted(
-    operations.filter((one) => (hasRoom || !one.adds) && (!one.needs || fit(one).length > 0)),
-  )
-  const { name } = operation
-  if (!operation.needs) return { name, run: () => operation.run(caller) }
-  const machine = random.pick(fit(operation))
-  return { name, run: () => operation.run(caller, machine) }
 }
 
 function seconds(ms: number): string {

@@ -5,6 +5,8 @@
 const small = {
   leases: { histories: 12, operations: 40 },
   faults: { operations: 20, kills: 6 },
+  hosts: { operations: 20, kills: 6 },
+  churn: { hosts: 1, minutes: 1, skippedMinutes: 0 },
   flipping: { tries: 4_000 },
   lifecycle: { rounds: 60 },
   requests: { count: 6_000 },
@@ -23,6 +25,8 @@ export type SoakName = keyof typeof small
 const full: typeof small = {
   leases: { histories: 10_000, operations: 40 },
   faults: { operations: 600, kills: 200 },
+  hosts: { operations: 600, kills: 200 },
+  churn: { hosts: 1, minutes: 480, skippedMinutes: 60 },
   flipping: { tries: 1_000_000 },
   lifecycle: { rounds: 1_000 },
   requests: { count: 200_000 },
