@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isSoak, soakSeed, soakSize } from '../../scripts/soak/sizes.ts'
+import { runChurn } from './churn.ts'
+import { measureGrowth } from './samples.ts'
+
+/*
+ * Operations on real machines for a while, without any fault: nothing is left over and no process grows. A short run tells
+ * nothing of growth, because a process takes an hour to reach its size: `npm run soak -- churn`.
+ */
+
+const seed = soakSeed(2026)
+const { minutes, hosts, skippedMinutes } = soakSize('churn')
+const most = { megabytesPerHour: 1, descriptors: 5 }
+
+test(`a server stays as large as it is and leaves nothing (seed ${seed})`, async (t) => {
+  const { counts, samples, differences } = await runChurn({ seed, hosts, minutes })
+  t.diagnostic(`${counts.operations} operations in ${minutes} minutes, ${counts.retries} retries`)
+  assert.deepEqual(differences, [])
+  assert.ok(counts.operations >= minutes * 10)
+  const growth = measureGrowth(samples, skippedMinutes)
+  for (const { process, megabytes, megabytesPerHour, descriptors } of growth) {
+    t.diagnostic(
+      `${process}: ${megabytes.toFixed(0)} MB, ${megabytesPerHour.toFixed(2)} MB an hour, ${descriptors} descriptors`,
+    )
+  }
+  if (!isSoak()) return
+  assert.deepEqual(
+    growth.filter((one) => one.megabytesPerHour > most.megabytesPerHour),
+    [],
+  )
+  assert.deepEqual(
+    growth.filter((one) => Math.abs(one.descriptors) > most.descriptors),
+    [],
+  )
+})

@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { auditLedger } from '../faults/audit.ts'
+import { createCaller, type Caller } from '../faults/caller.ts'
+import { runNext } from '../faults/choice.ts'
+import { compareWhenSettled } from '../faults/compare.ts'
+import { createLedger, type Ledger } from '../faults/ledger.ts'
+import { openRows } from '../faults/rows.ts'
+import { startFaultServer, type FaultServer } from '../faults/server.ts'
+import { createRandom } from '../harness/random.ts'
+import { takeSamples, type Sample } from './samples.ts'
+
+type ChurnOptions = {
+  readonly seed: number
+  readonly hosts: number
+  readonly minutes: number
+}
+
+export type Churn = {
+  readonly counts: Ledger['counts']
+  readonly samples: readonly Sample[]
+  /** Contradictions with acknowledged state, and what was left over at the end. */
+  readonly differences: readonly string[]
+}
+
+const callerCount = 4
+const paceMs = 1_000
+const sampleEveryMs = 10_000
+
+/** Runs operations on real machines, one a second where the host is fast enough, and watches what the processes hold. */
+export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<Churn> {
+  const random = createRandom(seed)
+  const ledger = createLedger()
+  await using server = await startFaultServer(hosts)
+  await using rows = openRows(server.hosts[0]!.dataDir)
+  const callers = Array.from({ length: callerCount }, (_, index) => {
+    const name = `caller-${index + 1}`
+    const { api } = server
+    const { awaitsHost } = rows
+    return createCaller(name, { api, ledger, random: random.fork(name), awaitsHost })
+  })
+  const samples = await churn(server, callers, minutes)
+  for (const caller of callers) {
+    for (const machine of caller.machines) await caller.remove(machine)
+  }
+  const { differences } = await compareWhenSettled(server, rows)
+  await auditLedger(callers, await rows.read())
+  return { counts: ledger.counts, samples, differences: [...differences, ...ledger.problems] }
+}
+
+async function churn(
+  server: FaultServer,
+  callers: readonly Caller[],
+  minutes: number,
+): Promise<readonly Sample[]> {
+  const startMs = performance.now()
+  const endMs = startMs + minutes * 60_000
+  let nextMs = startMs
+  const work = async (caller: Caller) => {
+    while (performance.now() < endMs) {
+      const waitMs = nextMs - performance.now()
+      nextMs = Math.max(nextMs, performance.now()) + paceMs
+      if (waitMs > 0) await delay(waitMs)
+      await runNext(caller)
+    }
+  }
+  const samples: Sample[] = []
+  const watch = async () => {
+    while (performance.now() < endMs) {
+      samples.push(...(await takeSamples(server, (performance.now() - startMs) / 60_000)))
+      await delay(sampleEveryMs)
+    }
+  }
+  await Promise.all([...callers.map(work), watch()])
+  return samples
+}

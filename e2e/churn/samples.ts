@@ -1,0 +1,77 @@
+import { readdir, readFile } from 'node:fs/promises'
+import type { FaultHost, ProcessName } from '../faults/fault-host.ts'
+import type { FaultServer } from '../faults/server.ts'
+
+/** What a process of the server holds at a moment. */
+export type Sample = {
+  /** Since the begin of the churn. */
+  readonly minutes: number
+  readonly process: string
+  readonly pid: number
+  readonly megabytes: number
+  readonly descriptors: number
+}
+
+/** The engine's memory is not ours: its runtime keeps what a burst has needed. */
+const measured: readonly ProcessName[] = ['worker', 'api', 'gateway']
+
+export async function takeSamples({ hosts }: FaultServer, minutes: number): Promise<Sample[]> {
+  const samples = hosts.flatMap((host) => measured.map((name) => takeSample(host, name, minutes)))
+  return Promise.all(samples)
+}
+
+async function takeSample(host: FaultHost, name: ProcessName, minutes: number): Promise<Sample> {
+  const process = `${name} of ${host.name}`
+  const record = await host.find(name)
+  if (record === null) throw new Error(`${process} does not run`)
+  const { pid } = record
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  const kilobytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1])
+  const descriptors = (await readdir(`/proc/${pid}/fd`)).length
+  return { minutes, process, pid, megabytes: (kilobytes * 1024) / 1e6, descriptors }
+}
+
+export type Growth = {
+  readonly process: string
+  readonly megabytes: number
+  readonly megabytesPerHour: number
+  /** The fewest at the end of the churn, less the fewest at its begin. */
+  readonly descriptors: number
+}
+
+const bucketMinutes = 5
+
+/**
+ * How each process grew. Of every five minutes the least counts, because a collector of garbage frees memory when it
+ * likes, and a connection that is idle is closed after some seconds. Throws if a process was started again.
+ */
+export function measureGrowth(samples: readonly Sample[], skipMinutes: number): readonly Growth[] {
+  const byProcess = Map.groupBy(samples, ({ process }) => process)
+  return [...byProcess].map(([process, own]) => {
+    if (own.some(({ pid }) => pid !== own[0]!.pid)) throw new Error(`${process} was started again`)
+    const counted = own.filter(({ minutes }) => minutes >= skipMinutes)
+    const buckets = [...Map.groupBy(counted, ({ minutes }) => Math.floor(minutes / bucketMinutes))]
+    const least = (key: 'megabytes' | 'descriptors') =>
+      buckets.map(([, bucket]) => Math.min(...bucket.map((sample) => sample[key])))
+    const [megabytes, descriptors] = [least('megabytes'), least('descriptors')]
+    return {
+      process,
+      megabytes: megabytes.at(-1)!,
+      megabytesPerHour: slopeOf(megabytes) * (60 / bucketMinutes),
+      descriptors: descriptors.at(-1)! - descriptors[0]!,
+    }
+  })
+}
+
+/** By the method of least squares, per step. */
+function slopeOf(values: readonly number[]): number {
+  if (values.length < 2) return 0
+  const middle = (values.length - 1) / 2
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+  let [above, below] = [0, 0]
+  for (const [index, value] of values.entries()) {
+    above += (index - middle) * (value - mean)
+    below += (index - middle) ** 2
+  }
+  return above / below
+}
