@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { openIncus } from './incus.ts'
 import { bench as firstPicture } from './rows/a13-first-picture.ts'
 import { bench as attacks } from './rows/r12-attacks.ts'
+import { bench as upgrade } from './rows/r19-upgrade.ts'
 import { bench as hostileAgent } from './rows/r20-hostile-agent.ts'
 import { bench as create } from './rows/s01-create.ts'
 import { bench as manyCreates } from './rows/s03-many-creates.ts'
@@ -83,6 +84,7 @@ const benches: readonly Bench[] = [
   webhooks,
   firstPicture,
   attacks,
+  upgrade,
   hostileAgent,
 ]
 
