@@ -35,8 +35,7 @@ export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<
   const callers = Array.from({ length: callerCount }, (_, index) => {
     const name = `caller-${index + 1}`
     const { api } = server
-    const { awaitsHost } = rows
-    return createCaller(name, { api, ledger, random: random.fork(name), awaitsHost })
+    return createCaller(name, { api, ledger, random: random.fork(name), rows })
   })
   const samples = await churn(server, callers, minutes)
   for (const caller of callers) {

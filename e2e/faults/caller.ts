@@ -12,6 +12,7 @@ import {
   type SnapshotEntry,
 } from './ledger.ts'
 import type { Random } from '../harness/random.ts'
+import type { RowsReader } from './rows.ts'
 
 /** A client of the server with machines of its own. It retries calls until it gets an answer. */
 export type Caller = {
@@ -49,11 +50,10 @@ export function createCaller(
     readonly api: Pick<ApiClient, 'call'>
     readonly ledger: Ledger
     readonly random: Random
-    /** A machine whose host is away is in error, and starts again by itself. */
-    readonly awaitsHost: (id: string) => Promise<boolean>
+    readonly rows: Pick<RowsReader, 'awaitsHost' | 'movedLately'>
   },
 ): Caller {
-  const { api, ledger, random, awaitsHost } = options
+  const { api, ledger, random, rows } = options
   const everOwned: MachineEntry[] = []
   let keys = 0
 
@@ -70,7 +70,8 @@ export function createCaller(
         const what = `${method} ${path} ${JSON.stringify(body) ?? ''}`
         record(ledger, `${name} ${what} → ${show(answer)}`)
       }
-      if (answer && !isInconclusive(answer)) return { ...answer, wasRetried: retries > 0 }
+      if (answer && !isInconclusive(answer) && !(await isOfMove(answer, path, body)))
+        return { ...answer, wasRetried: retries > 0 }
       if (answer?.status === 500) countUp(ledger.counts.internalErrors, `${method} ${route(path)}`)
       if (Date.now() > deadline) {
         throw new Error(`${method} ${path}: no answer within ${answerBoundMs} ms: ${show(answer)}`)
@@ -80,13 +81,27 @@ export function createCaller(
     }
   }
 
+  /** A refusal because the operator moves the machine, which nobody but the operator knows. */
+  async function isOfMove({ status }: Answer, path: string, body: unknown): Promise<boolean> {
+    if (status !== 409 && status !== 412) return false
+    const [id] = /mch_[0-9a-z]{26}/.exec(`${path} ${JSON.stringify(body)}`) ?? []
+    return id !== undefined && rows.movedLately(id)
+  }
+
+  /** A machine in error starts again by itself when its host is back. */
+  async function goesOn(path: string, { id, state }: Answer['body']): Promise<boolean> {
+    if (state !== 'error') return false
+    if (await rows.awaitsHost(id)) return true
+    // Its host may just have been back.
+    return (await persist('GET', path)).body.state !== 'error'
+  }
+
   async function waitForState(path: string, states: readonly string[]): Promise<string> {
     const deadline = Date.now() + settleBoundMs
     for (;;) {
       const { status, body } = await persist('GET', path)
       if (status === 404) return 'gone'
-      const isSettled = states.includes(body.state)
-      if (isSettled && !(body.state === 'error' && (await awaitsHost(body.id)))) return body.state
+      if (states.includes(body.state) && !(await goesOn(path, body))) return body.state
       if (Date.now() > deadline) return `still ${body.state} after ${settleBoundMs} ms`
       await delay(100)
     }

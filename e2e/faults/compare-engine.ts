@@ -17,15 +17,6 @@ export async function readInstances(dataDir: string): Promise<readonly Instance[
   return await listInstances({ client, project })
 }
 
-/** The first processes of the machines that run. */
-export async function findInits(dataDir: string): Promise<readonly number[]> {
-  using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })
-  const states = (await listInstances({ client, project })).map(async ({ name }) =>
-    client.get<{ pid: number }>(`/1.0/instances/${name}/state`, { query: { project } }),
-  )
-  return (await Promise.all(states)).map(({ pid }) => pid).filter((pid) => pid > 1)
-}
-
 /** The engine's running operations. */
 export async function findOperations(dataDir: string): Promise<string[]> {
   using client = new IncusClient({ socketPath: engineSocketPath(dataDir) })

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { engineCommand } from '../../server/src/host/engine.ts'
+import { engineCommand, engineDirectory } from '../../server/src/host/engine.ts'
 import { clusterDir } from '../../server/src/host/postgres.ts'
 import type { Host } from './compare-kernel.ts'
 
@@ -9,6 +9,15 @@ type Process = {
   readonly argv: readonly string[]
   readonly groups: string
   readonly dataDir: string | undefined
+}
+
+/** The first processes of the machines of a host, below the one that the engine starts for each. */
+export async function findInits(dataDir: string): Promise<readonly number[]> {
+  const processes = await listProcesses()
+  const title = `[lxc monitor] ${engineDirectory(dataDir)}/containers `
+  const monitors = processes.filter(({ argv }) => argv.join(' ').startsWith(title))
+  const pids = new Set(monitors.map(({ pid }) => pid))
+  return processes.filter(({ parent }) => pids.has(parent)).map(({ pid }) => pid)
 }
 
 /** Expects one process for each program of the server, and none of a machine that does not run. */

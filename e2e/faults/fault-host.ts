@@ -12,7 +12,7 @@ import {
   type ProcessRecord,
 } from '../../server/src/host/process-record.ts'
 import { networkName } from '../../server/src/process.ts'
-import { findInits } from './compare-engine.ts'
+import { findInits } from './compare-processes.ts'
 import { removeEngine } from '../harness/engine-daemon.ts'
 import type { prepareServer } from '../harness/server-folder.ts'
 

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { pino } from 'pino'
 import {
   openDatabase,
@@ -28,6 +29,8 @@ export type RowsReader = AsyncDisposable & {
   findUnsettled(): Promise<string | null>
   /** A machine starts again once its host is back. Also true while nobody can tell. */
   awaitsHost(id: string): Promise<boolean>
+  /** A machine that goes to another host restarts, and refuses meanwhile what a running one does. */
+  movedLately(id: string): Promise<boolean>
   /** Contradictions between rows. */
   compare(): Promise<string[]>
   /** The rows that help to find a cause, as JSON. */
@@ -61,6 +64,19 @@ export function openRows(dataDir: string): RowsReader {
         .where('id', '=', id as MachineRow['id'])
       return machine.executeTakeFirst().then(
         (row) => row?.awaits_host === true,
+        () => true,
+      )
+    },
+    async movedLately(id) {
+      const events = db
+        .selectFrom('machine_events')
+        .select('id')
+        .where('machine_id', '=', id as MachineRow['id'])
+        .where('message', 'like', 'the machine moves to another host%')
+        .where('occurred_at', '>', sql<Date>`clock_timestamp() - interval '20 seconds'`)
+        .limit(1)
+      return events.executeTakeFirst().then(
+        (row) => row !== undefined,
         () => true,
       )
     },

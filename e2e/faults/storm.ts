@@ -64,8 +64,7 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
   const callers = Array.from({ length: callerCount }, (_, index) => {
     const name = `caller-${index + 1}`
     const { api } = server
-    const { awaitsHost } = rows
-    return createCaller(name, { api, ledger, random: random.fork(name), awaitsHost })
+    return createCaller(name, { api, ledger, random: random.fork(name), rows })
   })
 
   const roundCount = Math.ceil(options.operations / operationsPerRound)
@@ -100,12 +99,15 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
     differences.push(...ledger.problems)
   }
   if (differences.length > 0) {
-    for (const { dataDir } of server.hosts) await keepServerLogs(dataDir, options.logFolder)
+    for (const host of server.hosts) await keepServerLogs(host.dataDir, options.logFolder)
     await writeFile(join(options.logFolder, 'journal.log'), ledger.journal.join('\n'))
-    await writeFile(join(options.logFolder, 'rows.json'), await rows.dump())
+    // A kill of the round that failed may still be under way.
+    await server.waitReady().catch(() => {})
+    const dump = await rows.dump().catch(String)
+    await writeFile(join(options.logFolder, 'rows.json'), dump)
   }
   const failedStarts = server.hosts.reduce((sum, host) => sum + host.failedStarts, 0)
-  const moves = await operator.countMoves()
+  const moves = await operator.countMoves().catch(() => NaN)
   return { failedStarts, moves, rounds: times, counts: ledger.counts, differences }
 }
 
