@@ -66,6 +66,8 @@ test('a machine that has no disk yet is made on another host', async (t) => {
   await back()
   await disks.machineIn(body.id, 'running')
   assert.equal(await hostOf(server, body.id), 'local')
+  const isLeft = async () => (await server.engineOf(other).driver().list()).length > 0
+  await eventually(async () => !(await isLeft()) || undefined)
 })
 
 test('a machine whose host has an engine that does not answer is made on another host', async (t) => {

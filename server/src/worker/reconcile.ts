@@ -6,7 +6,7 @@ import { hasPendingCapture, listCapturesToKeep } from '../domain/disks/capture-w
 import { enterStopped } from '../domain/disks/stop-snapshots.ts'
 import { moveMachine } from '../domain/events/machine-states.ts'
 import { guestRef } from '../domain/guests/calls.ts'
-import { findByRef, listHostMachines } from '../domain/machines/work-queue.ts'
+import { findByRef, listElsewhere, listHostMachines } from '../domain/machines/work-queue.ts'
 import { listDelivered } from '../domain/secrets/deliveries.ts'
 import { listWarm, makeAgain } from '../domain/machines/warm-machines.ts'
 import type { EngineMachine, EngineState, MachineRef } from '../drivers/machine-driver.ts'
@@ -81,6 +81,8 @@ export async function reconcileAll(app: WorkerApp, now = Date.now()): Promise<vo
   await reconcileWarm(app, warm, instances)
   const known = new Map<MachineId, Known>(warm.map((row) => [row.id, knownWarm(row)]))
   for (const row of rows) known.set(row.id, row)
+  const unknown = instances.map(({ ref }) => ref.id).filter((id) => !known.has(id))
+  for (const row of await listElsewhere(app, unknown)) known.set(row.id, knownElsewhere(row))
   for (const instance of instances) {
     const row = known.get(instance.ref.id)
     if (row?.generation === instance.ref.generation) await thaw(app, instance)
@@ -99,6 +101,11 @@ type Known = Pick<MachineRow, 'generation' | 'last_generation' | 'restore_captur
 /** A machine of the pool needs its current generation alone. */
 function knownWarm({ generation }: WarmMachineRow): Known {
   return { generation, last_generation: generation, restore_capture_id: null }
+}
+
+/** This host was silent or draining, and another one has made the machine. */
+function knownElsewhere({ last_generation }: Pick<MachineRow, 'last_generation'>): Known {
+  return { generation: 0, last_generation, restore_capture_id: null }
 }
 
 /**

@@ -150,6 +150,21 @@ export async function listHostMachines(app: Pick<App, 'db' | 'config'>): Promise
     .execute()
 }
 
+/** Of these machines, those that other hosts have now. Nothing of them is needed on this host any more. */
+export async function listElsewhere(
+  { db, config: { host } }: Pick<App, 'db' | 'config'>,
+  ids: readonly MachineId[],
+): Promise<readonly Pick<MachineRow, 'id' | 'last_generation'>[]> {
+  if (ids.length === 0) return []
+  return db
+    .selectFrom('machines')
+    .select(['id', 'last_generation'])
+    .where('id', '=', sql<MachineId>`any(${ids})`)
+    .where('host', '!=', host)
+    .where(sql<boolean>`moved_from is distinct from ${host}`)
+    .execute()
+}
+
 /** Whether any machine of this host is on its way to running. */
 export async function isAnyStarting(app: Pick<App, 'db' | 'config'>): Promise<boolean> {
   const starting = await app.db
