@@ -56,6 +56,15 @@ export function hostAway(): ApiError {
   )
 }
 
+/** The machine is down on its way to another host, where it starts again within seconds. */
+export function moving(): ApiError {
+  return new ApiError(
+    'compute_unavailable',
+    'the machine moves to another host of this server; try again shortly',
+    { retryAfter: 1 },
+  )
+}
+
 /** The call needs a running machine. It can be retried while the machine boots, or while its host is away. */
 export function notRunning(machine: {
   readonly state: MachineState

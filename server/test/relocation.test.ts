@@ -133,6 +133,36 @@ test('what users do meanwhile takes effect: a start, a fork, a deletion', async 
   assert.equal(await run(started, 'cat mark'), 'changed\n')
 })
 
+test('calls are to be repeated while a machine is down on its way', async (t) => {
+  const { server, call, create, run, drained, engineOf } = await start(t)
+  const id = await create()
+  const hold = engineOf(other).hangNext('create')
+  await setHost(server, 'local', { state: 'draining' })
+  await hold.reached
+  const calls = [
+    ['exec', { command: ['true'] }],
+    ['stop', {}],
+    ['restart', {}],
+    ['fork', {}],
+    ['mouse/click', { at: { x: 1, y: 1 } }],
+  ] as const
+  const answers = [
+    await call('POST', '/v1/snapshots', { machine_id: id }),
+    await call('POST', '/v1/templates', { machine_id: id, name: 'moving' }),
+  ]
+  for (const [path, body] of calls) {
+    answers.push(await call('POST', `/v1/machines/${id}/${path}`, body))
+  }
+  for (const { status, body, headers } of answers) {
+    assert.deepEqual([status, body.error?.code], [503, 'compute_unavailable'])
+    assert.match(body.error.message, /^the machine moves to another host/)
+    assert.equal(headers['retry-after'], '1')
+  }
+  hold.release()
+  await drained()
+  assert.equal(await run(id, 'echo up'), 'up\n')
+})
+
 async function start(t: TestContext) {
   const server = await startTestServer(t, { otherHosts: [other], plan: 'startup' })
   const { call } = server

@@ -4,7 +4,8 @@ import type { Actor } from '../actor.ts'
 import { batchReads } from '../db/batch.ts'
 import type { Database, MachineRow, Tx } from '../db/database.ts'
 import { allColumns } from '../db/query-compiler.ts'
-import { ApiError, notFound, notRunning } from '../errors.ts'
+import { ApiError, notFound } from '../errors.ts'
+import { requireRunning } from './require-running.ts'
 
 /** Reads a machine of the actor's organization. Machines of others are not found. */
 export async function getMachine(db: Database, actor: Actor, id: MachineId): Promise<MachineRow> {
@@ -16,7 +17,7 @@ export async function getMachine(db: Database, actor: Actor, id: MachineId): Pro
 /** Reads a machine and throws unless it is running. */
 export async function getRunningMachine(db: Database, actor: Actor, id: MachineId) {
   const machine = await getMachine(db, actor, id)
-  if (machine.state !== 'running') throw notRunning(machine)
+  await requireRunning(db, machine)
   return machine
 }
 

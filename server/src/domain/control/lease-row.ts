@@ -2,7 +2,8 @@ import type { MachineId, SessionId } from '@computer/contract'
 import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { Database, MachineRow } from '../../db/database.ts'
-import { notFound, notRunning } from '../../errors.ts'
+import { notFound } from '../../errors.ts'
+import { requireRunning } from '../require-running.ts'
 
 /** The input lease of a machine as its row has it; leases.ts explains it. */
 export type Lease = {
@@ -49,7 +50,7 @@ export async function readInputTarget(
     .where('m.deleted_at', 'is', null)
     .executeTakeFirst()
   if (!row) throw notFound(`machine ${id}`)
-  if (row.state !== 'running') throw notRunning(row)
+  await requireRunning(db, { id, state: row.state, awaits_host: row.awaits_host })
   const { host, generation, boots } = row
   return { machine: { id, host, generation, boots }, lease: toLease(row) }
 }

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { CaptureRow, Database, MachineRow, SnapshotRow, Tx } from '../../db/database.ts'
-import { ApiError, invalid, notFound, notRunning } from '../../errors.ts'
+import { ApiError, invalid, notFound } from '../../errors.ts'
 import { holdCapture, insertCapture } from './captures.ts'
 import { getEntitlements, requireRoom } from '../accounts/plans.ts'
 import { appendEvent } from '../events/events.ts'
@@ -13,6 +13,7 @@ import { lockOrganization } from '../accounts/organizations.ts'
 import { newestFirst, type PageRequest } from '../page.ts'
 import { requireDiskRoom } from '../hosts/capacity.ts'
 import { requireAnswer } from '../hosts/health.ts'
+import { requireRunning } from '../require-running.ts'
 
 export type SnapshotWithState = SnapshotRow &
   Pick<CaptureRow, 'image_id' | 'size_bytes' | 'completed_at' | 'error' | 'disk_gb'> & {
@@ -34,7 +35,7 @@ export async function createSnapshot(
     const existing = await findSnapshot(tx, actor, id)
     if (existing) return existing
     const machine = await lockMachine(tx, actor, input.machine_id)
-    if (machine.state !== 'running') throw notRunning(machine)
+    await requireRunning(tx, machine)
     await requireAnswer(tx, machine.host)
     await requireDiskRoom(tx, machine.host)
     await requireRoomForSnapshot(tx, actor, machine.id)

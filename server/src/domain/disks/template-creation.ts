@@ -3,7 +3,7 @@ import type { Insertable } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { Database, MachineRow, Schema, Tx } from '../../db/database.ts'
-import { invalid, notRunning } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import {
   getEntitlements,
@@ -17,6 +17,7 @@ import { resolveImage } from './images.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { requireDiskRoom } from '../hosts/capacity.ts'
 import { requireAnswer } from '../hosts/health.ts'
+import { requireRunning } from '../require-running.ts'
 import { holdSnapshot, insertSnapshot } from './snapshots.ts'
 import { asNameTaken, findTemplate, getTemplate, type TemplateWithState } from './templates.ts'
 
@@ -105,7 +106,7 @@ async function captureNow(
   input: CreateTemplate,
   machine: MachineRow,
 ): Promise<Source> {
-  if (machine.state !== 'running') throw notRunning(machine)
+  await requireRunning(tx, machine)
   await requireAnswer(tx, machine.host)
   await requireDiskRoom(tx, machine.host)
   const size = await requireFittingSize(tx, actor, input.size ?? machine.size, machine.disk_gb)

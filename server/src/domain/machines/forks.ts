@@ -2,12 +2,12 @@ import type { CaptureId, MachineId, SnapshotId } from '@computer/contract'
 import type { Actor } from '../../actor.ts'
 import type { App } from '../../app.ts'
 import type { MachineRow, Tx } from '../../db/database.ts'
-import { notRunning } from '../../errors.ts'
 import { insertCapture } from '../disks/captures.ts'
 import { lockMachine, requireUndeleted } from '../find-machine.ts'
 import { insertMachine, insertNamed } from './creation.ts'
 import { describeSnapshot, holdSnapshotOf } from '../disks/snapshots.ts'
 import { requireAnswer } from '../hosts/health.ts'
+import { requireRunning } from '../require-running.ts'
 
 /**
  * Creates a machine from another one's snapshot, or from its current disk, which is captured first. A
@@ -59,7 +59,7 @@ async function findBase(
     const snapshot = await holdSnapshotOf(tx, actor, source.id, snapshotId)
     return { captureId: snapshot.capture_id, name: describeSnapshot(snapshot) }
   }
-  if (source.state !== 'running') throw notRunning(source)
+  await requireRunning(tx, source)
   await requireAnswer(tx, source.host)
   const { id } = await insertCapture(tx, source)
   return { captureId: id, name: `machine ${source.id}` }

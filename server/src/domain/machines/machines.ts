@@ -16,6 +16,7 @@ import { dropSnapshotsOf } from '../disks/snapshot-deletion.ts'
 import { retryBaseCapture } from './base.ts'
 import { requireMemoryRoom } from '../hosts/capacity.ts'
 import { requireAnswer } from '../hosts/health.ts'
+import { requireNoMove } from '../require-running.ts'
 import { requireRoomToRun } from './quota.ts'
 import { moveMachine } from '../events/machine-states.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
@@ -130,6 +131,7 @@ export async function stopMachine(
 ) {
   return change(app, actor, id, async (tx, machine) => {
     await requireAnswer(tx, machine.host)
+    await requireNoMove(tx, machine)
     return moveMachine(tx, machine, 'stopping', {
       wanted: 'stopped',
       stop_by_force: options.force,
@@ -141,6 +143,7 @@ export async function stopMachine(
 export async function restartMachine(app: Changing, actor: Actor, id: MachineId) {
   return change(app, actor, id, async (tx, machine) => {
     await requireAnswer(tx, machine.host)
+    await requireNoMove(tx, machine)
     return moveMachine(tx, machine, 'stopping', { wanted: 'running', stop_by_force: false })
   })
 }
