@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { auditLedger } from '../faults/audit.ts'
-import { createCaller, type Caller } from '../faults/caller.ts'
+import { createCallers, type Caller } from '../faults/caller.ts'
 import { runNext } from '../faults/choice.ts'
 import { compareWhenSettled } from '../faults/compare.ts'
 import { createLedger, type Ledger } from '../faults/ledger.ts'
@@ -32,11 +32,7 @@ export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<
   const ledger = createLedger()
   await using server = await startFaultServer(hosts)
   await using rows = openRows(server.hosts[0]!.dataDir)
-  const callers = Array.from({ length: callerCount }, (_, index) => {
-    const name = `caller-${index + 1}`
-    const { api } = server
-    return createCaller(name, { api, ledger, random: random.fork(name), rows })
-  })
+  const callers = createCallers(callerCount, { api: server.api, ledger, random, rows })
   const samples = await churn(server, callers, minutes)
   for (const caller of callers) {
     for (const machine of caller.machines) await caller.remove(machine)

@@ -44,15 +44,22 @@ type Headers = Readonly<Record<string, string>>
 const answerBoundMs = 180_000
 const settleBoundMs = 180_000
 
-export function createCaller(
-  name: string,
-  options: {
-    readonly api: Pick<ApiClient, 'call'>
-    readonly ledger: Ledger
-    readonly random: Random
-    readonly rows: Pick<RowsReader, 'awaitsHost' | 'movedLately'>
-  },
-): Caller {
+type CallerOptions = {
+  readonly api: Pick<ApiClient, 'call'>
+  readonly ledger: Ledger
+  readonly random: Random
+  readonly rows: Pick<RowsReader, 'awaitsHost' | 'movedLately'>
+}
+
+/** Several callers, each with a random sequence of its own. */
+export function createCallers(count: number, options: CallerOptions): readonly Caller[] {
+  return Array.from({ length: count }, (_, index) => {
+    const name = `caller-${index + 1}`
+    return createCaller(name, { ...options, random: options.random.fork(name) })
+  })
+}
+
+function createCaller(name: string, options: CallerOptions): Caller {
   const { api, ledger, random, rows } = options
   const everOwned: MachineEntry[] = []
   let keys = 0

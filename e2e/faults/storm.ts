@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { auditContents, auditLedger } from './audit.ts'
-import { createCaller, type Caller } from './caller.ts'
+import { createCallers, type Caller } from './caller.ts'
 import { compareWhenSettled, measureSettling } from './compare.ts'
 import { planKills, runKills, type Kill } from './killer.ts'
 import { runNext } from './choice.ts'
@@ -61,11 +61,7 @@ export async function runStorm(options: StormOptions): Promise<StormResult> {
   const [{ dataDir }] = server.hosts as [FaultHost]
   await using rows = openRows(dataDir)
   await using operator = openOperator(dataDir)
-  const callers = Array.from({ length: callerCount }, (_, index) => {
-    const name = `caller-${index + 1}`
-    const { api } = server
-    return createCaller(name, { api, ledger, random: random.fork(name), rows })
-  })
+  const callers = createCallers(callerCount, { api: server.api, ledger, random, rows })
 
   const roundCount = Math.ceil(options.operations / operationsPerRound)
   for (let round = 1; round <= roundCount && differences.length === 0; round++) {
