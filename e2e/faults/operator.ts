@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { openDatabase } from '../../server/src/db/database.ts'
+import { moveReason } from '../../server/src/domain/disks/relocations.ts'
 import { drainHost, undrainHost } from '../../server/src/domain/hosts/states.ts'
 import { ApiError } from '../../server/src/errors.ts'
 import { databaseUrl } from '../../server/src/host/postgres.ts'
@@ -29,7 +30,7 @@ export function openOperator(dataDir: string): Operator {
       const { count } = await db
         .selectFrom('machine_events')
         .select((eb) => eb.fn.countAll<number>().as('count'))
-        .where('message', 'like', 'the machine moves to another host%')
+        .where('message', '=', moveReason)
         .executeTakeFirstOrThrow()
       return count
     },

@@ -7,6 +7,7 @@ import {
   type MachineRow,
   type WarmMachineRow,
 } from '../../server/src/db/database.ts'
+import { moveReason } from '../../server/src/domain/disks/relocations.ts'
 import { listWarm } from '../../server/src/domain/machines/warm-machines.ts'
 import { compareBilling } from './compare-billing.ts'
 import { checkMeters } from '../../server/test/meter-checks.ts'
@@ -72,7 +73,7 @@ export function openRows(dataDir: string): RowsReader {
         .selectFrom('machine_events')
         .select('id')
         .where('machine_id', '=', id as MachineRow['id'])
-        .where('message', 'like', 'the machine moves to another host%')
+        .where('message', '=', moveReason)
         .where('occurred_at', '>', sql<Date>`clock_timestamp() - interval '20 seconds'`)
         .limit(1)
       return events.executeTakeFirst().then(

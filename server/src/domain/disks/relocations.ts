@@ -21,7 +21,8 @@ import { wantCopy } from './copies.ts'
  * Until the next generation is made, every failure leads back to the disk on the former host (`failed`).
  */
 
-const reason = 'the machine moves to another host of this server'
+/** The message of the event with which a running machine goes down. */
+export const moveReason = 'the machine moves to another host of this server'
 
 /** Begins the relocation of a locked machine that runs or is at rest. */
 export async function beginRelocation(tx: Tx, machine: MachineRow, toHost: string): Promise<void> {
@@ -144,7 +145,7 @@ async function advance(tx: Tx, machine: MachineRow, relocation: RelocationRow): 
       const { state } = machine
       if (state === 'running') {
         await setRelocation(tx, relocation, { phase: 'stopping' })
-        const change = { wanted: 'running', stop_by_force: false, message: reason } as const
+        const change = { wanted: 'running', stop_by_force: false, message: moveReason } as const
         await moveMachine(tx, machine, 'stopping', change)
       } else if (state === 'stopped' || state === 'error') {
         await requestLast(tx, machine, relocation)
