@@ -64,7 +64,7 @@ class Load {
   readonly #api: ApiClient
   readonly #running: Promise<void>[] = []
   readonly #gapsMs: number[] = []
-  /** Those that have a picture. */
+  /** The viewers that have a picture. */
   readonly #watching = new Set<Viewer>()
   readonly #failures: string[] = []
   #calls = 0

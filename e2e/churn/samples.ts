@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import type { FaultHost, ProcessName } from '../faults/fault-host.ts'
 import type { FaultServer } from '../faults/server.ts'
 
-/** What a process of the server holds at a moment. */
+/** Memory and descriptors that a process of the server holds at a moment. */
 export type Sample = {
   /** Since the begin of the churn. */
   readonly minutes: number

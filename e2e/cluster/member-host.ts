@@ -64,7 +64,7 @@ async function findChild({ pid }: ChildProcess): Promise<number> {
 
 async function connect(init: string, place: MemberPlace): Promise<void> {
   const { name, bridge, address, gateway } = place
-  // Of a run that was killed.
+  // A run that was killed may have left its link.
   await removeLink(name)
   const peer = ['peer', 'name', 'eth0', 'netns', init]
   await run('ip', ['link', 'add', name, 'type', 'veth', ...peer])

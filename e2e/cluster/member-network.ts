@@ -13,7 +13,7 @@ export type MemberPlace = {
   readonly name: string
   readonly bridge: string
   readonly address: string
-  /** Of this host, in that network. */
+  /** The address of this host in that network. */
   readonly gateway: string
 }
 

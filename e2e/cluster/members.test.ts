@@ -18,7 +18,7 @@ import { startNetworkPostgres } from './network-postgres.ts'
  */
 
 const stack = new AsyncDisposableStack()
-/** What was made last ends first. */
+/** Resources end in the reverse of the order in which they were made. */
 const lifetime = { after: (end: () => void | Promise<void>) => stack.defer(async () => end()) }
 after(async () => {
   const logs = process.env['COMPUTER_TEST_LOGS']
@@ -208,7 +208,7 @@ function machineOf(member: Member): string {
   return machines.get(member)!
 }
 
-/** What the first machine of a host has written. */
+/** The text that the first machine of a host has written. */
 function noteOf(member: Member): string {
   return `${member.name}\n`
 }

@@ -8,7 +8,7 @@ import type { FaultHost } from './fault-host.ts'
 
 const run = promisify(execFile)
 
-/** What one server has on a host, on which other servers may run as well. */
+/** A host's part of this kernel, on which other servers may run as well. */
 export type Host = Pick<FaultHost, 'dataDir' | 'network' | 'processes'> & {
   readonly instances: readonly Instance[]
   /** Whether a name in the kernel or on the disk belongs to a machine or capture of this server. */

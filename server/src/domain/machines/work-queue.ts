@@ -150,7 +150,7 @@ export async function listHostMachines(app: Pick<App, 'db' | 'config'>): Promise
     .execute()
 }
 
-/** Of these machines, those that other hosts have now. Nothing of them is needed on this host any more. */
+/** The machines with these ids that other hosts have now. This host needs nothing of them any more. */
 export async function listElsewhere(
   { db, config: { host } }: Pick<App, 'db' | 'config'>,
   ids: readonly MachineId[],

@@ -157,7 +157,7 @@ function isolation(spec: MachineSpec) {
   }
 }
 
-/** What the template of a private engine has (host/engine-lxc.ts). */
+/** The hooks that a private engine has in its template (host/engine-lxc.ts). */
 function startHooks({ startScript }: Pick<InstanceSettings, 'startScript'>) {
   if (startScript === undefined) return {}
   const hooks = ['pre-start', 'start-host'].map((moment) => `lxc.hook.${moment} = ${startScript}`)

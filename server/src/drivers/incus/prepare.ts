@@ -108,7 +108,7 @@ async function renewDeniedCalls(
   }
 }
 
-/** Who runs an engine decides on its disks. */
+/** An operator who runs an engine decides on its disks. */
 async function requirePool(client: IncusClient, { pool }: EngineConfig): Promise<void> {
   const pools = await client.get<{ name: string; driver: string }[]>('/1.0/storage-pools', {
     query: { recursion: 1 },
