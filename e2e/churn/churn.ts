@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { auditLedger } from '../faults/audit.ts'
 import { createCallers, type Caller } from '../faults/caller.ts'
-import { runNext } from '../faults/choice.ts'
+import { lastingOperations, runNext } from '../faults/choice.ts'
 import { compareWhenSettled } from '../faults/compare.ts'
 import { createLedger, type Ledger } from '../faults/ledger.ts'
 import { openRows } from '../faults/rows.ts'
 import { startFaultServer, type FaultServer } from '../faults/server.ts'
 import { createRandom } from '../harness/random.ts'
 import { takeSamples, type Sample } from './samples.ts'
+import { usesThrough } from './uses.ts'
 
 type ChurnOptions = {
   readonly seed: number
@@ -49,13 +50,14 @@ async function churn(
 ): Promise<readonly Sample[]> {
   const startMs = performance.now()
   const endMs = startMs + minutes * 60_000
+  const operations = [...lastingOperations, ...usesThrough(server.clients)]
   let nextMs = startMs
   const work = async (caller: Caller) => {
     while (performance.now() < endMs) {
       const waitMs = nextMs - performance.now()
       nextMs = Math.max(nextMs, performance.now()) + paceMs
       if (waitMs > 0) await delay(waitMs)
-      await runNext(caller)
+      await runNext(caller, operations)
     }
   }
   const samples: Sample[] = []

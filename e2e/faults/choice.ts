@@ -4,12 +4,13 @@ import { help } from './help-operations.ts'
 import { countUp, record } from './ledger.ts'
 import { lifecycle, type Operation } from './operations.ts'
 
-const operations = [...lifecycle, ...disks, ...help]
+/** Each also for times at which processes of the server are killed. */
+export const lastingOperations: readonly Operation[] = [...lifecycle, ...disks, ...help]
 const machinesPerCaller = 2
 
-/** Runs an operation that is possible now. It has been counted when the call returns. */
-export async function runNext(caller: Caller): Promise<void> {
-  const { name, run } = choose(caller)
+/** Runs one of the operations that is possible now. It has been counted when the call returns. */
+export async function runNext(caller: Caller, operations: readonly Operation[]): Promise<void> {
+  const { name, run } = choose(caller, operations)
   const { ledger } = caller
   ledger.counts.operations += 1
   countUp(ledger.counts.byOperation, name)
@@ -18,7 +19,10 @@ export async function runNext(caller: Caller): Promise<void> {
 }
 
 /** Chooses an operation that is possible now, and a machine for it. */
-function choose(caller: Caller): { readonly name: string; run(): Promise<void> } {
+function choose(
+  caller: Caller,
+  operations: readonly Operation[],
+): { readonly name: string; run(): Promise<void> } {
   const { machines, random } = caller
   const hasRoom = machines.length < machinesPerCaller
   const fit = ({ needs }: Operation) => {

@@ -15,6 +15,8 @@ export type Victim = { readonly host: FaultHost; readonly process: ProcessName }
 /** A whole server of one or several hosts. The first has the database. */
 export type FaultServer = AsyncDisposable & {
   readonly hosts: readonly FaultHost[]
+  /** The API of each host. */
+  readonly clients: readonly ApiClient[]
   /** Each call goes to the API of the next host. */
   readonly api: Pick<ApiClient, 'call'>
   /** Waits until all of the processes run, then kills them with SIGKILL. */
@@ -52,6 +54,7 @@ export async function startFaultServer(hostCount: number): Promise<FaultServer> 
   const resources = stack.move()
   return {
     hosts,
+    clients,
     api: { call: (...args) => clients[calls++ % clients.length]!.call(...args) },
     kill,
     waitAlive,
@@ -65,6 +68,8 @@ async function addHost(hosts: readonly FaultHost[], hostCount: number): Promise<
   const [first] = hosts
   const name = first ? `host-${hosts.length + 1}` : 'local'
   const place = await prepareServer(`faults-${name}`)
+  place.env['COMPUTER_PREVIEW_DOMAIN'] = 'localhost'
+  place.env['COMPUTER_PREVIEW_PORT'] = String(await freePort())
   if (hostCount > 1) place.env['COMPUTER_HOST_ADDRESS'] = `127.0.0.1:${await freePort()}`
   if (first) {
     place.env['COMPUTER_HOST'] = name

@@ -4,7 +4,7 @@ import { auditContents, auditLedger } from './audit.ts'
 import { createCallers, type Caller } from './caller.ts'
 import { compareWhenSettled, measureSettling } from './compare.ts'
 import { planKills, runKills, type Kill } from './killer.ts'
-import { runNext } from './choice.ts'
+import { lastingOperations, runNext } from './choice.ts'
 import type { FaultHost } from './fault-host.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { keepServerLogs } from '../harness/logs.ts'
@@ -135,7 +135,7 @@ async function runRound(
   })
   const work = async (caller: Caller) => {
     while (started() < round.operations || isKilling) {
-      const running = runNext(caller)
+      const running = runNext(caller, lastingOperations)
       for (const wake of waiting) wake()
       waiting.clear()
       await running
