@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
@@ -38,6 +38,23 @@ test('leftovers of a failed start are swept from the host, and resources in use 
   await stopEngine(dataDir)
   assert.equal(await findEngine(dataDir), undefined)
   await assert.rejects(driver.ping(), { name: 'DriverError', retryable: true })
+})
+
+test('a process in the frozen group of a machine that is gone is killed', async (t) => {
+  await using engine = await startTestEngine()
+  await using driver = createIncusDriver(engine.optionsOf('sweeping'))
+  await driver.prepare()
+  const name = `sweeping_${nameOf({ id, generation: 3 })}`
+  mkdirSync(join(engine.engineDir, 'logs', name), { recursive: true })
+  assert.ok(groupsFolder)
+  const group = join(groupsFolder, `lxc.payload.${name}`)
+  const sleeper = spawnIn(join(group, 'inner'))
+  t.after(() => sleeper.kill('SIGKILL'))
+  const ended = once(sleeper, 'exit')
+  writeFileSync(join(group, 'cgroup.freeze'), '1')
+  await driver.sweep()
+  await ended
+  for (const folder of [join(group, 'inner'), group]) rmdirSync(folder)
 })
 
 test('links that a daemon left when it died during a stop are swept with their filters', async () => {
@@ -86,15 +103,13 @@ test('threads that a freeze waits for are described', async (t) => {
   assert.ok(groupsFolder)
   const group = join(groupsFolder, `computer-test-${randomBytes(4).toString('hex')}`)
   const inner = join(group, 'inner')
-  mkdirSync(inner, { recursive: true })
-  const sleeper = spawn('sleep', ['1000'], { stdio: 'ignore' })
+  const sleeper = spawnIn(inner)
   t.after(async () => {
     const ended = once(sleeper, 'exit')
     sleeper.kill('SIGKILL')
     await ended
     for (const folder of [inner, group]) rmdirSync(folder)
   })
-  writeFileSync(join(inner, 'cgroup.procs'), String(sleeper.pid))
   const isDescribed = async (as: RegExp) => as.test(await describeUnfrozen(group)) || undefined
   await eventually(() => isDescribed(/^"sleep" \(S, \w+\)$/))
   writeFileSync(join(group, 'cgroup.freeze'), '1')
@@ -215,4 +230,11 @@ test('the exit of an init is read from the last run of its log', () => {
 
 function linkName(): string {
   return `veth${randomBytes(4).toString('hex')}`
+}
+
+function spawnIn(group: string): ChildProcess {
+  mkdirSync(group, { recursive: true })
+  const sleeper = spawn('sleep', ['1000'], { stdio: 'ignore' })
+  writeFileSync(join(group, 'cgroup.procs'), String(sleeper.pid))
+  return sleeper
 }

@@ -1,8 +1,9 @@
 import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { request as httpsRequest } from 'node:https'
-import { connect as netConnect } from 'node:net'
-import { PassThrough, Readable, type Duplex } from 'node:stream'
+import { connect as netConnect, createServer, type AddressInfo } from 'node:net'
+import { Duplex, PassThrough, Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { DriverError } from '../src/drivers/machine-driver.ts'
@@ -10,6 +11,7 @@ import { createRemotePeer } from '../src/peers/client.ts'
 import { encodeToken, requestToJoin } from '../src/peers/join.ts'
 import { listenForPeers } from '../src/peers/listener.ts'
 import type { Peer } from '../src/peers/peer.ts'
+import { eventually } from './settled.ts'
 
 /* The way from a process to the machines of another host. */
 
@@ -38,6 +40,41 @@ test('a stream to an agent carries bytes both ways, and ends with either end', a
   const ended = new Promise((resolve) => agents[2]!.once('close', resolve))
   third.destroy()
   await ended
+})
+
+test('a stream to an agent that hangs up leaves no socket', async (t) => {
+  const { remote, answerWith } = await start(t)
+  const agents = createServer((socket) => socket.once('data', () => socket.end('over')))
+  await once(agents.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => agents.close())
+  const { port } = agents.address() as AddressInfo
+  answerWith(() => netConnect(port, '127.0.0.1'))
+  const before = countSockets()
+  const stream = await remote.connect(ref)
+  stream.write('hello')
+  stream.once('end', () => {
+    stream.write('late')
+    stream.destroy()
+  })
+  stream.resume()
+  await once(stream, 'close')
+  await eventually(async () => countSockets() === before || undefined)
+})
+
+test('a stream to an agent that never ends leaves no socket', async (t) => {
+  const { remote, answerWith } = await start(t, { endingMs: 50 })
+  for (const end of ['end', 'destroy'] as const) {
+    const agent = new Duplex({ read() {}, write() {}, final() {} })
+    answerWith(() => agent)
+    const before = countSockets()
+    const stream = await remote.connect(ref)
+    stream.on('error', () => {})
+    stream.write('unread')
+    stream[end]()
+    await eventually(async () => agent.destroyed || undefined)
+    stream.destroy()
+    await eventually(async () => countSockets() === before || undefined)
+  }
 })
 
 test('a large stream arrives whole, and waits for its reader', async (t) => {
@@ -150,10 +187,16 @@ test('the listener closes with connections open, also ones that say nothing', as
   await assert.rejects(remote.connect(ref), { name: 'DriverError', ofEngine: true })
 })
 
-/** A listener before agents that repeat what they are sent. */
-async function start(t: TestContext) {
+/** Of this process, which has both ends. */
+function countSockets(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length
+}
+
+/** A listener before agents that repeat what they are sent, or others. */
+async function start(t: TestContext, settings: { readonly endingMs?: number } = {}) {
   const agents: Duplex[] = []
   let failure: Error | undefined
+  let makeAgent = (): Duplex => new PassThrough()
   let parts: readonly (Buffer | Error)[] = []
   async function* sending() {
     for (const part of parts) {
@@ -165,7 +208,7 @@ async function start(t: TestContext) {
     async connect(asked) {
       assert.deepEqual(asked, ref)
       if (failure) throw failure
-      const agent = new PassThrough()
+      const agent = makeAgent()
       agents.push(agent)
       return agent
     },
@@ -185,10 +228,11 @@ async function start(t: TestContext) {
   }
   const isProof = async (given: string) => given === token
   const admit = async (secret: string) => (secret === 'invited' ? admission : null)
-  const options = { address: '127.0.0.1', port: 0, isProof, admit }
+  const options = { address: '127.0.0.1', port: 0, isProof, admit, ...settings }
   const listener = await listenForPeers(peer, options)
   t.after(() => listener[Symbol.asyncDispose]())
   const fail = (error: Error) => (failure = error)
   const send = (next: typeof parts) => (parts = next)
-  return { listener, agents, remote: createRemotePeer(listener, token), fail, send }
+  const answerWith = (make: typeof makeAgent) => (makeAgent = make)
+  return { listener, agents, remote: createRemotePeer(listener, token), fail, send, answerWith }
 }

@@ -29,12 +29,16 @@ export type PeerListenerOptions = {
   readonly isProof: (token: string) => Promise<boolean>
   /** Null for a secret that invites nobody. */
   readonly admit: (secret: string) => Promise<JoinAnswer | null>
+  /** Once one side of an agent's stream has ended, the other ends within this time. */
+  readonly endingMs?: number
 }
 
 /** Others than processes of the server are cut off after this long, or twice that if they say nothing at all. */
 const headersTimeoutMs = 5_000
 /** Each process of another host holds one for each machine here that it talks to. */
 const maxConnections = 8_192
+/** A connection of a host that is gone is closed after some minutes. */
+const keepAliveMs = 60_000
 const certificateDays = 10 * 365
 
 const CaptureId = z.templateLiteral(['cap_', z.string().regex(/^[0-9a-z]{20,32}$/)])
@@ -51,7 +55,7 @@ const Capture = z.tuple([CaptureId, ImageId, z.literal('').or(CaptureId)])
 
 export async function listenForPeers(
   peer: Peer,
-  { address, port, isProof, admit }: PeerListenerOptions,
+  { address, port, isProof, admit, endingMs = 60_000 }: PeerListenerOptions,
 ): Promise<PeerListener> {
   const { certificate, key } = await makeCertificate()
   const limits = {
@@ -62,7 +66,8 @@ export async function listenForPeers(
     requestTimeout: 60_000,
   }
   // An end of an agent's stream may finish before the other.
-  const server = createServer({ cert: certificate, key, allowHalfOpen: true, ...limits })
+  const streams = { allowHalfOpen: true, keepAlive: true, keepAliveInitialDelay: keepAliveMs }
+  const server = createServer({ cert: certificate, key, ...streams, ...limits })
   server.maxConnections = maxConnections
   const connections = new Set<Duplex>()
   server.on('connection', (socket) => {
@@ -110,7 +115,7 @@ export async function listenForPeers(
       `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${agentProtocol}\r\n\r\n`,
     )
     if (head.length > 0) agent.write(head)
-    join(socket, agent)
+    join(socket, agent, endingMs)
   }
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => {})
@@ -195,11 +200,26 @@ function describe(error: unknown): { readonly status: number; readonly body: str
 }
 
 /** Each end gets what the other sends, and closes with it. */
-function join(socket: Duplex, agent: Duplex): void {
+function join(socket: Duplex, agent: Duplex, endingMs: number): void {
+  const ends = [socket, agent]
   agent.on('error', () => {})
-  // After a clean end, what was written is still on its way.
-  agent.once('close', () => agent.readableEnded || socket.destroy())
+  agent.once('close', () => {
+    // After a clean end, what was written is still on its way. The end of the socket is to be read, or it stays open.
+    if (agent.readableEnded) socket.resume()
+    else socket.destroy()
+  })
   socket.once('close', () => agent.end(() => agent.destroy()))
+  // An engine may keep the stream of a machine that is gone.
+  let limit: NodeJS.Timeout | undefined
+  const beginEnding = () => {
+    limit ??= setTimeout(() => ends.forEach((end) => end.destroy()), endingMs).unref()
+  }
+  socket.once('end', beginEnding)
+  for (const end of ends) {
+    end.once('close', () =>
+      ends.every(({ closed }) => closed) ? clearTimeout(limit) : beginEnding(),
+    )
+  }
   socket.pipe(agent).pipe(socket)
 }
 

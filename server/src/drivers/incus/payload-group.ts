@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** cgroup v2: mounted beside v1 on a hybrid host, otherwise at the top. */
@@ -18,6 +18,16 @@ export async function findPayloadGroup(name: string): Promise<string | undefined
     if (/^populated 1$/m.test(await readEvents(group))) return group
   }
   return undefined
+}
+
+/**
+ * Kills what is left in the group of an instance that is gone: an exec that the engine was beginning while the machine
+ * was frozen is no child of its init, and would stay with it for good.
+ */
+export async function endProcesses(name: string): Promise<void> {
+  const group = await findPayloadGroup(name)
+  // It may be gone already.
+  if (group) await writeFile(join(group, 'cgroup.kill'), '1').catch(() => {})
 }
 
 export function readEvents(group: string): Promise<string> {

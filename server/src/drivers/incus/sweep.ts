@@ -11,9 +11,11 @@ import {
   type Instances,
 } from './instances.ts'
 import type { DiskLimits } from './disks/limits.ts'
+import { storageName } from './disks/host-pool.ts'
 import { dropStaleQuotas } from './disks/quotas.ts'
 import { sweepKept } from './kept-disks.ts'
 import { sweepTransfers } from './transfer.ts'
+import { endProcesses } from './payload-group.ts'
 import { listFolders, sweepFilters, sweepFolders, sweepLinks, trimLogs } from './sweep-host.ts'
 
 /** Removes what the engine leaves behind, on the host only if it runs a private engine. */
@@ -32,7 +34,9 @@ export async function sweepEngine(engine: Engine, limits: DiskLimits): Promise<v
     },
   )
   await sweepFilters(engine.project)
-  await sweepFolders(engine.project, (await listDown(engine, engineDir)).deleted)
+  const { deleted } = await listDown(engine, engineDir)
+  for (const { name } of deleted) await endProcesses(storageName(engine.project, name))
+  await sweepFolders(engine.project, deleted)
   await trimLogs(await listFolders(engineDir, engine.project))
   const pool = await engine.openPool()
   if (!pool) return
