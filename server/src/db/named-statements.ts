@@ -7,7 +7,7 @@ const names = new Map<string, string>()
 /**
  * A client that prepares every parameterised statement under a name derived from its text, so that
  * Postgres parses and plans it once per connection, which halves the time of a short query. The SQL
- * comes from code in a bounded number of shapes, so the names are few.
+ * comes from code, and a list is one parameter, so the names are few.
  */
 export class NamingClient extends pg.Client {
   /** Part of the names; a new one prepares every statement again. */

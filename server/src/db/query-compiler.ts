@@ -1,10 +1,13 @@
 import {
   AliasNode,
+  type BinaryOperationNode,
   DeleteQueryNode,
   IdentifierNode,
   InsertQueryNode,
+  OperatorNode,
   PostgresDialect,
   PostgresQueryCompiler,
+  PrimitiveValueListNode,
   type ReferenceNode,
   SelectQueryNode,
   sql,
@@ -17,9 +20,11 @@ import {
 import { columnsOf } from './columns.ts'
 
 /*
+ * What Kysely writes otherwise, because a connection keeps each statement prepared by its text (named-statements.ts).
+ *
  * `selectAll` and `returningAll` name the columns that this version of the server knows. With `*`, a column that a
  * newer version adds would fail the prepared statements of an older one that still runs: "cached plan must not change
- * result type".
+ * result type". The list of an `in` is one parameter: each of its lengths would be another statement.
  */
 
 export class NamingDialect extends PostgresDialect {
@@ -38,6 +43,12 @@ export function allColumns(table: string, alias = table): RawBuilder<unknown> {
 /** A table of a statement; null for a subquery, whose columns are named within. */
 type Source = { readonly alias: string; readonly table: string | null }
 
+/** With a list as one parameter. */
+const comparisons: ReadonlyMap<string, string> = new Map([
+  ['in', '= any'],
+  ['not in', '!= all'],
+])
+
 class NamingCompiler extends PostgresQueryCompiler {
   protected override visitReference(node: ReferenceNode): void {
     const isAll = node.column.kind === 'SelectAllNode' && this.#isSelected()
@@ -48,6 +59,16 @@ class NamingCompiler extends PostgresQueryCompiler {
 
   protected override visitSelectAll(node: SelectAllNode): void {
     if (!this.#isSelected() || !this.#appendColumns(this.#sources())) super.visitSelectAll(node)
+  }
+
+  protected override visitBinaryOperation(node: BinaryOperationNode): void {
+    const { leftOperand, operator, rightOperand: list } = node
+    const comparison = OperatorNode.is(operator) ? comparisons.get(operator.operator) : undefined
+    if (!comparison || !PrimitiveValueListNode.is(list)) return super.visitBinaryOperation(node)
+    this.visitNode(leftOperand)
+    this.append(` ${comparison}(`)
+    this.appendValue(list.values)
+    this.append(')')
   }
 
   /** Not so in `count(*)`. */

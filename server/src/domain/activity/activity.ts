@@ -1,4 +1,5 @@
 import type { MachineId, OrganizationId, SessionId } from '@computer/contract'
+import { sql } from 'kysely'
 import type { Actor } from '../../actor.ts'
 import type { ActivityRow, Database } from '../../db/database.ts'
 import { storableJson } from '../../db/storable-json.ts'
@@ -45,10 +46,16 @@ export async function insertActivity(
   db: Database,
   rows: readonly ReturnType<typeof activityRow>[],
 ): Promise<void> {
-  await db
-    .insertInto('activity')
-    .values([...rows])
-    .execute()
+  const all = <Key extends keyof (typeof rows)[number]>(key: Key) => rows.map((row) => row[key])
+  await sql`
+    insert into activity (
+      id, organization_id, machine_id, type, actor_type, actor_id, actor_name, session_id, data, occurred_at
+    )
+    select * from unnest(
+      ${all('id')}::text[], ${all('organization_id')}::text[], ${all('machine_id')}::text[], ${all('type')}::text[],
+      ${all('actor_type')}::text[], ${all('actor_id')}::text[], ${all('actor_name')}::text[],
+      ${all('session_id')}::text[], ${all('data')}::jsonb[], ${all('occurred_at')}::timestamptz[]
+    )`.execute(db)
 }
 
 export type ActivityFilter = PageRequest & {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database, WebhookDeliveryRow, WebhookRow } from '../../db/database.ts'
+import { allColumns } from '../../db/query-compiler.ts'
 import { firstIdAt, newId } from '../../ids.ts'
 import { anyLocked } from '../claims.ts'
 
@@ -18,19 +19,20 @@ export async function insertDeliveries(
   messages: readonly Message[],
 ): Promise<WebhookDeliveryRow[]> {
   if (messages.length === 0) return []
-  const rows = messages.map((message) => ({
-    id: newId('whd'),
-    webhook_id: id,
-    message_id: message.id,
-    type: message.type,
-    payload: JSON.stringify({ type: message.type, timestamp: message.occurred_at, data: message }),
-  }))
-  return db
-    .insertInto('webhook_deliveries')
-    .values(rows)
-    .onConflict((known) => known.columns(['webhook_id', 'message_id']).doNothing())
-    .returningAll()
-    .execute()
+  const ids = messages.map(() => newId('whd'))
+  const messageIds = messages.map((message) => message.id)
+  const types = messages.map(({ type }) => type)
+  const payloads = messages.map((message) =>
+    JSON.stringify({ type: message.type, timestamp: message.occurred_at, data: message }),
+  )
+  const { rows } = await sql<WebhookDeliveryRow>`
+    insert into webhook_deliveries (webhook_id, id, message_id, type, payload)
+    select ${id}, m.* from unnest(
+      ${ids}::text[], ${messageIds}::text[], ${types}::text[], ${payloads}::text[]
+    ) as m
+    on conflict (webhook_id, message_id) do nothing
+    returning ${allColumns('webhook_deliveries')}`.execute(db)
+  return rows
 }
 
 const keptMs = 30 * 86_400_000
