@@ -10,7 +10,7 @@ import { showTerminal } from '../guest/terminal.ts'
 import type { ApiClient } from '../harness/api.ts'
 import { eventually } from '../harness/polling.ts'
 
-/* What agents and people do with a running machine. The API and the gateway hold connections and pictures meanwhile. */
+/* Agents and people use a running machine: the API and the gateway hold connections and pictures meanwhile. */
 
 type Use = (machine: Machine, word: string, api: ApiClient) => Promise<void>
 

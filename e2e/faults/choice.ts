@@ -4,7 +4,7 @@ import { help } from './help-operations.ts'
 import { countUp, record } from './ledger.ts'
 import { lifecycle, type Operation } from './operations.ts'
 
-/** Each also for times at which processes of the server are killed. */
+/** Operations that callers can also do while processes of the server are killed. */
 export const lastingOperations: readonly Operation[] = [...lifecycle, ...disks, ...help]
 const machinesPerCaller = 2
 

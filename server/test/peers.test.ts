@@ -187,7 +187,7 @@ test('the listener closes with connections open, also ones that say nothing', as
   await assert.rejects(remote.connect(ref), { name: 'DriverError', ofEngine: true })
 })
 
-/** Of this process, which has both ends. */
+/** The open sockets of this process, which has both ends of each stream. */
 function countSockets(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length
 }

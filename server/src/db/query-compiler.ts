@@ -20,7 +20,8 @@ import {
 import { columnsOf } from './columns.ts'
 
 /*
- * What Kysely writes otherwise, because a connection keeps each statement prepared by its text (named-statements.ts).
+ * A connection keeps each statement prepared by its text (named-statements.ts), so this compiler writes two things in
+ * another way than Kysely's own.
  *
  * `selectAll` and `returningAll` name the columns that this version of the server knows. With `*`, a column that a
  * newer version adds would fail the prepared statements of an older one that still runs: "cached plan must not change
@@ -43,7 +44,7 @@ export function allColumns(table: string, alias = table): RawBuilder<unknown> {
 /** A table of a statement; null for a subquery, whose columns are named within. */
 type Source = { readonly alias: string; readonly table: string | null }
 
-/** With a list as one parameter. */
+/** The operators that compare with a list, and those that compare with a parameter that is an array. */
 const comparisons: ReadonlyMap<string, string> = new Map([
   ['in', '= any'],
   ['not in', '!= all'],

@@ -101,7 +101,7 @@ export async function listCapturesToKeep(
   const rows = await app.db
     .selectFrom('captures')
     .select('id')
-    .where('id', '=', sql<CaptureId>`any(${ids})`)
+    .where('id', 'in', ids)
     .where('state', 'in', ['pending', 'ready', 'deleting'])
     .where(isHere(app.config.host))
     .execute()

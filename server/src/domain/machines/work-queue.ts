@@ -159,7 +159,7 @@ export async function listElsewhere(
   return db
     .selectFrom('machines')
     .select(['id', 'last_generation'])
-    .where('id', '=', sql<MachineId>`any(${ids})`)
+    .where('id', 'in', ids)
     .where('host', '!=', host)
     .where(sql<boolean>`moved_from is distinct from ${host}`)
     .execute()
