@@ -40,22 +40,27 @@ export async function runFile(
   const events = run({
     files: [path],
     concurrency: 1,
+    execArgv: ['--import', import.meta.resolve('./forget-promises.ts')],
     // The runner applies its timeout to each test alone, so the signal bounds the file.
     timeout: options.timeoutMs ?? testTimeoutsMs[lane],
     signal: options.signal ? AbortSignal.any([options.signal, limit]) : limit,
     env: { ...process.env, ...options.env, COMPUTER_TEST_LOGS: logDir },
   })
-  events.on('test:summary', ({ counts: of, file }) => {
+  let isSuccess = false
+  events.on('test:summary', ({ counts: of, file, success }) => {
     // There is one for each file and one, without a name, for all.
-    if (file === undefined) return
+    if (file === undefined) {
+      isSuccess = success
+      return
+    }
     counts.passed += of.passed
     counts.failed += of.tests - of.passed - of.skipped - of.todo
     counts.skipped += of.skipped + of.todo
   })
   let report = ''
   for await (const text of events.compose(new spec())) report += String(text)
-  // A file that ended before its tests did has no summary.
-  if (counts.passed + counts.failed + counts.skipped === 0) counts.failed = 1
+  // No test fails in a file that ends before its tests do, or by an error after the test that caused it.
+  if (!isSuccess || counts.passed + counts.skipped === 0) counts.failed ||= 1
   if (counts.failed > 0) await appendFile(join(logDir, 'report.txt'), report)
   else await rm(logDir, { recursive: true })
   const seconds = (performance.now() - began) / 1000
