@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { violationsOf } from './axe.ts'
 import { closeBrowser, openPage, startDashboard, type PageOptions } from './harness.ts'
+import { follow } from './pages.ts'
 import { addMember, pathOf, printLink } from './signing-in.ts'
 
 /* The pages about people and access, in all their states: for axe, for a phone, and with hostile names. */
@@ -47,8 +48,8 @@ for (const theme of ['light', 'dark'] as const) {
       ['/account', 'Delete your account'],
     ] as const
     const check = async (as: NonNullable<PageOptions['as']> | null, steps: readonly Step[]) => {
-      const desk = await openPage(t, dashboard, '/login', { theme, as })
-      const phone = await openPage(t, dashboard, '/login', { theme, as, phone: true })
+      const desk = await openPage(t, dashboard, '/favicon.svg', { theme, as })
+      const phone = await openPage(t, dashboard, '/favicon.svg', { theme, as, phone: true })
       for (const [path, opens] of steps) {
         const what = `${path} ${opens ?? ''}`
         await show(desk, dashboard.url + path, opens)
@@ -86,9 +87,13 @@ test('a hostile name does not turn the rest of a sentence around', async (t) => 
 type Step = readonly [path: string, opens?: string]
 
 async function show(page: Page, url: string, opens?: string): Promise<void> {
-  // Another fragment alone would load nothing.
-  await page.goto(new URL('/favicon.svg', url).href)
-  await page.goto(url)
+  if (opens === undefined && !url.includes('#')) {
+    await follow(page, url)
+  } else {
+    // Another fragment alone would load nothing, and a dialog that is open would stay.
+    await page.goto('about:blank')
+    await page.goto(url)
+  }
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.waitForFunction(() => !document.querySelector('[aria-label=Loading]'))
   if (opens === undefined) return

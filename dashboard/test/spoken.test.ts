@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { changeAnswers } from './answers.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
-import { signedInPages, untilRead } from './pages.ts'
+import { follow, signedInPages, untilRead } from './pages.ts'
 import { keepPermissions } from './permissions.ts'
 import { addSampleData } from './sample.ts'
 import { disabledControls } from './spoken.ts'
@@ -66,7 +66,7 @@ test('a page whose reads fail shows the words of the server and the id of the re
   for (const { path } of pages) {
     // Pages that read nothing but the person.
     if (['/?create=true', '/settings', '/no-such-page'].includes(path)) continue
-    await page.goto(dashboard.url + path)
+    await follow(page, dashboard.url + path)
     const notice = page.getByRole('alert').filter({ hasText: message }).first()
     await notice.waitFor()
     assert.match((await notice.textContent()) ?? '', /req_0123456789/, path)
@@ -76,7 +76,7 @@ test('a page whose reads fail shows the words of the server and the id of the re
 })
 
 async function show(page: Page, path: string): Promise<void> {
-  await page.goto(dashboard.url + path)
+  await follow(page, dashboard.url + path)
   await page.locator('h1').first().waitFor()
   await untilRead(page)
 }

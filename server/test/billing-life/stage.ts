@@ -28,8 +28,9 @@ export type Stage = Awaited<ReturnType<typeof setStage>>
 
 export async function setStage(t: Lifetime) {
   const clock = simulateClock(new Date(begin))
-  const server = await startTestServer(t, { worker: false, prepare: clock.prepare })
+  // Before the server, which drops the database.
   t.after(() => clock[Symbol.asyncDispose]())
+  const server = await startTestServer(t, { worker: false, prepare: clock.prepare })
   const { db } = server.app
   const { organization_id: organizationId } = await db
     .selectFrom('memberships')

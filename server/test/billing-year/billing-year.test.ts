@@ -19,8 +19,9 @@ import { tellMachines } from './machine-story.ts'
  */
 
 const clock = simulateClock(new Date(founded))
-const server = await startTestServer({ after }, { worker: false, prepare: clock.prepare })
+// Before the server, which drops the database.
 after(() => clock[Symbol.asyncDispose]())
+const server = await startTestServer({ after }, { worker: false, prepare: clock.prepare })
 const { app, call } = server
 const actor = await server.user('owner')
 const { organizationId } = actor
