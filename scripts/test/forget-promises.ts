@@ -6,7 +6,7 @@ import asyncHooks from 'node:async_hooks'
  * the oldest promises instead. An error of one that is forgotten fails the file and names no test.
  */
 
-/** A power of two. Promises that tests wait for are younger than that many others. */
+/** A test waits for promises that are younger than so many others. */
 const remembered = 2 ** 17
 
 const { createHook } = asyncHooks
