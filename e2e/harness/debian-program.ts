@@ -23,9 +23,9 @@ async function unpack(packageName: string, folder: string): Promise<void> {
   const work = await mkdtemp(join(cacheDir, '.unpacking-'))
   try {
     const download = () => run('apt-get', ['download', packageName], { cwd: work })
-    // A host that has just been set up may have no lists of packages.
+    // A host that has just been set up may have no lists of packages, and apt refuses a second update at a time.
     await download().catch(async () => {
-      await run('apt-get', ['update'])
+      await run('flock', [join(cacheDir, '.updating'), 'apt-get', 'update'])
       return download()
     })
     const [file] = await readdir(work)
