@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { violationsOf } from './axe.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
-import { follow, settle, signedInPages, signedOutPages } from './pages.ts'
+import { closedEarly, follow, settle, signedInPages, signedOutPages } from './pages.ts'
 import { addSampleData } from './sample.ts'
 
 after(closeBrowser)
@@ -12,7 +12,10 @@ for (const theme of ['light', 'dark'] as const) {
     const dashboard = await startDashboard(t)
     const sample = await addSampleData(dashboard.owner)
     const found: object[] = []
-    const page = await openPage(t, dashboard, '/favicon.svg', { theme })
+    const page = await openPage(t, dashboard, '/favicon.svg', {
+      theme,
+      expectedErrors: closedEarly,
+    })
     for (const { path, shows } of signedInPages(sample)) {
       await follow(page, dashboard.url + path)
       await settle(page, shows)
@@ -20,7 +23,6 @@ for (const theme of ['light', 'dark'] as const) {
     }
     const signedOut = await openPage(t, dashboard, '/login', { theme, as: null })
     for (const { path, shows } of signedOutPages) {
-      // Another fragment alone would load nothing.
       await signedOut.goto('about:blank')
       await signedOut.goto(dashboard.url + path)
       await settle(signedOut, shows)
@@ -33,7 +35,10 @@ for (const theme of ['light', 'dark'] as const) {
 test('no page scrolls sideways on a phone, and all of it can be reached by touch', async (t) => {
   const dashboard = await startDashboard(t)
   const sample = await addSampleData(dashboard.owner)
-  const page = await openPage(t, dashboard, '/favicon.svg', { phone: true })
+  const page = await openPage(t, dashboard, '/favicon.svg', {
+    phone: true,
+    expectedErrors: closedEarly,
+  })
   for (const { path, shows } of signedInPages(sample)) {
     await follow(page, dashboard.url + path)
     await settle(page, shows)

@@ -7,12 +7,11 @@ import type { Lifetime } from '../../server/test/harness.ts'
 /**
  * The browser writes every refused answer to its console; the pages show them. It also writes that a connection was
  * refused for a session that has just been closed (412), or for a screen that has just become private (409): the page
- * goes on with another. A page that is left closes its connections, also those that are not open yet.
+ * goes on with another.
  */
 const refused = [
   /^Failed to load resource: the server responded with a status of/,
   /^WebSocket connection to .* failed: Error during WebSocket handshake: Unexpected response code: (409|412)$/,
-  /^WebSocket connection to .* failed: WebSocket is closed before the connection is established\.$/,
 ]
 
 /**

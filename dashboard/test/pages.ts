@@ -54,6 +54,13 @@ export const signedOutPages: readonly { readonly path: string; readonly shows: s
 ]
 
 /**
+ * The message of a browser whose page closes a connection that is not open yet, as a page of a machine does when it is
+ * left at once. A test that follows links there passes it as `expectedErrors`.
+ */
+export const closedEarly =
+  /^console: WebSocket connection to .* failed: WebSocket is closed before the connection is established\.$/
+
+/**
  * Goes to a page as its link does: a browser that has loaded the dashboard does not load and compile it again, which
  * is most of what a page takes. Resolves when the page has taken the place of the one before.
  */

@@ -87,13 +87,9 @@ test('a hostile name does not turn the rest of a sentence around', async (t) => 
 type Step = readonly [path: string, opens?: string]
 
 async function show(page: Page, url: string, opens?: string): Promise<void> {
-  if (opens === undefined && !url.includes('#')) {
-    await follow(page, url)
-  } else {
-    // Another fragment alone would load nothing, and a dialog that is open would stay.
-    await page.goto('about:blank')
-    await page.goto(url)
-  }
+  // Another fragment alone would load nothing, and a dialog that is open would stay.
+  if (opens !== undefined || url.includes('#')) await page.goto('about:blank')
+  await follow(page, url)
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.waitForFunction(() => !document.querySelector('[aria-label=Loading]'))
   if (opens === undefined) return

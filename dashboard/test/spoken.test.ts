@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { changeAnswers } from './answers.ts'
 import { closeBrowser, openPage, startDashboard } from './harness.ts'
-import { follow, signedInPages, untilRead } from './pages.ts'
+import { closedEarly, follow, signedInPages, untilRead } from './pages.ts'
 import { keepPermissions } from './permissions.ts'
 import { addSampleData } from './sample.ts'
 import { disabledControls } from './spoken.ts'
@@ -16,7 +16,7 @@ const dashboard = await startDashboard({ after })
 const pages = signedInPages(await addSampleData(dashboard.owner))
 
 test('without any permission, every disabled control of every page speaks its reason', async (t) => {
-  const page = await openPage(t, dashboard, '/favicon.svg')
+  const page = await openPage(t, dashboard, '/favicon.svg', { expectedErrors: closedEarly })
   await keepPermissions(page, () => false)
   let controls = 0
   for (const { path } of pages) {
@@ -28,7 +28,7 @@ test('without any permission, every disabled control of every page speaks its re
 
 for (const state of machineStates) {
   test(`of a machine that is ${state}, every disabled control speaks its reason`, async (t) => {
-    const page = await openPage(t, dashboard, '/favicon.svg')
+    const page = await openPage(t, dashboard, '/favicon.svg', { expectedErrors: closedEarly })
     await changeAnswers(page, {
       change: (path, answer) => {
         if (answer.status >= 300 || !/^\/v1\/machines(\/mch_\w+)?$/.test(path)) return answer
@@ -57,7 +57,7 @@ for (const state of machineStates) {
 }
 
 test('a page whose reads fail shows the words of the server and the id of the request', async (t) => {
-  const page = await openPage(t, dashboard, '/favicon.svg')
+  const page = await openPage(t, dashboard, '/favicon.svg', { expectedErrors: closedEarly })
   const message = 'internal failure; the server log has details under this request id'
   const error = { code: 'internal_error', message, request_id: 'req_0123456789' }
   await changeAnswers(page, {

@@ -22,7 +22,7 @@ function forgetOldest({ init, destroy }: asyncHooks.HookCallbacks): asyncHooks.H
   return {
     init(asyncId, type, triggerAsyncId, resource) {
       init?.(asyncId, type, triggerAsyncId, resource)
-      // Those of the tests themselves are few.
+      // The resources of tests themselves are few, and the runner keeps them.
       if (type === 'Test') return
       const oldest = ids[next]!
       if (oldest > 0) destroy?.(oldest)

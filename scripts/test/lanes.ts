@@ -1,8 +1,8 @@
 import { keepServerLogs } from '../../e2e/harness/logs.ts'
 import { startRealServer, type RealServer } from '../../e2e/harness/server.ts'
 import { sharedServerOptions } from '../../e2e/harness/shared-server.ts'
-import { measureDisturbance } from './disturbance.ts'
-import type { Lane, TestFile } from './plan.ts'
+import { areProcessesDisturbed } from './disturbance.ts'
+import { lanes, type Lane, type TestFile } from './plan.ts'
 import { runFile, type FileResult } from './run-file.ts'
 
 /*
@@ -15,9 +15,7 @@ import { runFile, type FileResult } from './run-file.ts'
  * The lanes of each runner, in the order in which it prefers them: as many as two cores can feed, since
  * real machines wait for much of their time.
  */
-const runners: readonly (readonly Lane[])[] = [['real', 'fake'], ['fake'], ['real', 'fake']]
-/** Two files side by side take longer than one after the other from this disturbance on. */
-const greatestDisturbance = 1.8
+const runners: readonly (readonly Lane[])[] = [['fake'], ['real', 'fake'], ['real', 'fake']]
 
 export type LaneOptions = {
   readonly logsDir: string
@@ -29,10 +27,10 @@ export type LaneOptions = {
 export async function runLanes(files: readonly TestFile[], options: LaneOptions): Promise<void> {
   const queue = [...files]
   const noise = createNoiseRule(queue)
-  const isDisturbed = queue.length > 1 && (await measureDisturbance()) > greatestDisturbance
+  const isDisturbed = queue.length > 1 && (await areProcessesDisturbed())
   if (isDisturbed)
     console.log('one file at a time, because processes of this host disturb each other')
-  const working = isDisturbed ? runners.slice(0, 1) : runners
+  const working = isDisturbed ? [lanes] : runners
   await Promise.all(working.map((own) => takeFiles(own, noise, options)))
 }
 

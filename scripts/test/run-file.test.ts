@@ -6,52 +6,61 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 
-/** Each fails as one test, with a report of this pattern. */
-const failing: Readonly<Record<string, readonly [program: string, report: RegExp]>> = {
-  'waits for ever in a test': [
-    `test('waits', () => new Promise(() => setInterval(() => {}, 1_000)))`,
-    /aborted due to timeout/,
-  ],
-  'waits for ever after a test': [
-    `test('ends', (t) => t.after(() => new Promise(() => setInterval(() => {}, 1_000))))`,
-    /aborted due to timeout/,
-  ],
-  'waits for ever after the last test': [
-    `test('ends', () => {}); setInterval(() => {}, 1_000)`,
-    /aborted due to timeout/,
-  ],
-  'has an error in the background of a test': [
-    `test('waits', async () => {
+type Failing = {
+  readonly program: string
+  /** The pattern of its report. */
+  readonly report: RegExp
+  readonly timeoutMs?: number
+}
+
+const hanging = { report: /aborted due to timeout/, timeoutMs: 1_000 } as const
+
+/** Programs of files that fail as one test. */
+const failing: Readonly<Record<string, Failing>> = {
+  'waits for ever in a test': {
+    program: `test('waits', () => new Promise(() => setInterval(() => {}, 1_000)))`,
+    ...hanging,
+  },
+  'waits for ever after a test': {
+    program: `test('ends', (t) => t.after(() => new Promise(() => setInterval(() => {}, 1_000))))`,
+    ...hanging,
+  },
+  'waits for ever after the last test': {
+    program: `test('ends', () => {}); setInterval(() => {}, 1_000)`,
+    ...hanging,
+  },
+  'has an error in the background of a test': {
+    program: `test('waits', async () => {
       setTimeout(() => Promise.reject(new Error('late')))
       await new Promise((resolve) => setTimeout(resolve, 50))
     })`,
-    /✖ waits[\s\S]*Error: late/,
-  ],
-  'has an error after the test that caused it': [
-    `test('ends', () => { setTimeout(() => Promise.reject(new Error('late')), 10) })
+    report: /✖ waits[\s\S]*Error: late/,
+  },
+  'has an error after the test that caused it': {
+    program: `test('ends', () => { setTimeout(() => Promise.reject(new Error('late')), 10) })
     test('goes on', () => new Promise((resolve) => setTimeout(resolve, 50)))`,
-    /Test "ends" .*Error: late/,
-  ],
-  'has an error of a promise that the runner has forgotten': [
-    `test('waits', async () => {
+    report: /Test "ends" .*Error: late/,
+  },
+  'has an error of a promise that the runner has forgotten': {
+    program: `test('waits', async () => {
       const old = Promise.withResolvers()
       old.promise.then(() => { throw new Error('late') })
       for (let other = 0; other < 200_000; other++) await null
       old.resolve()
       await new Promise((resolve) => setTimeout(resolve, 50))
     })`,
-    /Error: late/,
-  ],
-  'has no test': ['', /failing\.test\.mjs/],
+    report: /Error: late/,
+  },
+  'has no test': { program: '', report: /failing\.test\.mjs/ },
 }
 
-for (const [what, [program, expected]] of Object.entries(failing)) {
+for (const [what, { program, report: expected, timeoutMs }] of Object.entries(failing)) {
   test(`a file that ${what} fails`, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'computer-run-file-'))
     t.after(() => rm(folder, { recursive: true }))
     const path = join(folder, 'failing.test.mjs')
     await writeFile(path, `import { test } from 'node:test'\n${program}\n`)
-    const options = { logsDir: folder, env: {}, timeoutMs: 2_000 }
+    const options = { logsDir: folder, env: {}, timeoutMs }
     const runner = join(folder, 'runner.mjs')
     await writeFile(
       runner,

@@ -59,7 +59,7 @@ export async function runFile(
   })
   let report = ''
   for await (const text of events.compose(new spec())) report += String(text)
-  // No test fails in a file that ends before its tests do, or by an error after the test that caused it.
+  // No test fails in a file without one, by its end before its tests do, or by an error after the test that caused it.
   if (!isSuccess || counts.passed + counts.skipped === 0) counts.failed ||= 1
   if (counts.failed > 0) await appendFile(join(logDir, 'report.txt'), report)
   else await rm(logDir, { recursive: true })

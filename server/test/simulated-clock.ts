@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { Lifetime } from './harness.ts'
 
 /*
  * A database whose clock a test sets. Its `now()`, `clock_timestamp()` and `statement_timestamp()` hide
@@ -16,11 +17,12 @@ export type SimulatedClock = {
   set(time: Date): Promise<void>
   /** The clocks of two hosts: about every second transaction sees one that is ahead by so much. */
   skew(ms: number): Promise<void>
-  [Symbol.asyncDispose](): Promise<void>
 }
 
-export function simulateClock(start: Date): SimulatedClock {
+/** The connection of the clock ends before the server that is started with it drops the database. */
+export function simulateClock(t: Lifetime, start: Date): SimulatedClock {
   let client: pg.Client | undefined
+  t.after(() => client?.end())
   const setSequence = async (name: 'at' | 'ahead', value: number) =>
     void (await client!.query(`select setval('test_clock.${name}', $1)`, [value]))
   const clock: SimulatedClock = {
@@ -35,7 +37,6 @@ export function simulateClock(start: Date): SimulatedClock {
     },
     set: (time) => setSequence('at', time.getTime()),
     skew: (ms) => setSequence('ahead', ms),
-    [Symbol.asyncDispose]: async () => client?.end(),
   }
   return clock
 }

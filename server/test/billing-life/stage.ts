@@ -27,9 +27,7 @@ const operator = { type: 'operator', id: 'operator', name: 'root' } as const
 export type Stage = Awaited<ReturnType<typeof setStage>>
 
 export async function setStage(t: Lifetime) {
-  const clock = simulateClock(new Date(begin))
-  // Before the server, which drops the database.
-  t.after(() => clock[Symbol.asyncDispose]())
+  const clock = simulateClock(t, new Date(begin))
   const server = await startTestServer(t, { worker: false, prepare: clock.prepare })
   const { db } = server.app
   const { organization_id: organizationId } = await db

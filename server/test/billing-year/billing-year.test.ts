@@ -18,9 +18,7 @@ import { tellMachines } from './machine-story.ts'
  * with it (year.mjs) bills the same story. Every number must be the same.
  */
 
-const clock = simulateClock(new Date(founded))
-// Before the server, which drops the database.
-after(() => clock[Symbol.asyncDispose]())
+const clock = simulateClock({ after }, new Date(founded))
 const server = await startTestServer({ after }, { worker: false, prepare: clock.prepare })
 const { app, call } = server
 const actor = await server.user('owner')
