@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { plainPage } from '../http/plain-page.ts'
 import { isUnchanged, negotiateEncoding } from '../http/negotiation.ts'
+import { lazily } from '../lazily.ts'
 import { readDashboard, withMeta, type DashboardFile } from './dashboard-files.ts'
 import { contentSecurityPolicy } from './security-headers.ts'
 
@@ -26,8 +27,15 @@ export function addDashboard(
   config: Pick<Config, 'gatewayUrl'>,
   folder = builtDir,
 ): void {
-  const { document: pages, guestDocument, files } = readDashboard(folder)
-  const guestPage = guestDocument && withMeta(guestDocument, 'gateway', config.gatewayUrl)
+  const dashboard = lazily(() => {
+    const { document, guestDocument, files } = readDashboard(folder)
+    const guestPage = guestDocument && withMeta(guestDocument, 'gateway', config.gatewayUrl)
+    return { pages: document, guestPage, files }
+  })
+  // A server that listens serves the build that it started with, whatever replaces the folder later.
+  http.addHook('onListen', async () => {
+    dashboard()
+  })
   const policy = dashboardPolicy(config)
   const taken = new Set(['assets'])
   http.addHook('onRoute', ({ url }) => {
@@ -36,6 +44,7 @@ export function addDashboard(
   http.addHook('onRequest', (request, reply, done) => {
     const path = request.url.split('?')[0]!
     if (!request.is404 || !isRead(request)) return done()
+    const { pages, guestPage, files } = dashboard()
     const file = files.get(path)
     if (file) return sendFile(request, reply, file)
     if (taken.has(firstPart(path)) || otherVersion.test(path)) {
