@@ -7,7 +7,7 @@ import { createLedger, type Ledger } from '../faults/ledger.ts'
 import { openRows } from '../faults/rows.ts'
 import { startFaultServer, type FaultServer } from '../faults/server.ts'
 import { createRandom } from '../harness/random.ts'
-import { takeSamples, type Sample } from './samples.ts'
+import { collectGarbage, collectingEnv, takeSamples, type Sample } from './samples.ts'
 import { usesThrough } from './uses.ts'
 
 type ChurnOptions = {
@@ -26,12 +26,13 @@ export type Churn = {
 const callerCount = 4
 const paceMs = 1_000
 const sampleEveryMs = 10_000
+const samplesPerCollection = 12
 
 /** Runs operations on real machines, one a second where the host is fast enough, and watches what the processes hold. */
 export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<Churn> {
   const random = createRandom(seed)
   const ledger = createLedger()
-  await using server = await startFaultServer(hosts)
+  await using server = await startFaultServer(hosts, collectingEnv)
   await using rows = openRows(server.hosts[0]!.dataDir)
   const callers = createCallers(callerCount, { api: server.api, ledger, random, rows })
   const samples = await churn(server, callers, minutes)
@@ -62,7 +63,9 @@ async function churn(
   }
   const samples: Sample[] = []
   const watch = async () => {
-    while (performance.now() < endMs) {
+    for (let count = 0; performance.now() < endMs; count += 1) {
+      // The next sample shows what is left.
+      if (count % samplesPerCollection === 0) await collectGarbage(server)
       samples.push(...(await takeSamples(server, (performance.now() - startMs) / 60_000)))
       await delay(sampleEveryMs)
     }

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { sendSignal } from '../../server/src/host/process-record.ts'
 import type { FaultHost, ProcessName } from '../faults/fault-host.ts'
 import type { FaultServer } from '../faults/server.ts'
 
@@ -15,6 +16,20 @@ export type Sample = {
 /** The engine's memory is not ours: its runtime keeps what a burst has needed. */
 const measured: readonly ProcessName[] = ['worker', 'api', 'gateway']
 
+/** Settings of a server whose processes `collectGarbage` reaches. */
+export const collectingEnv = {
+  NODE_OPTIONS: `--import=${import.meta.resolve('./collect-on-signal.ts')}`,
+}
+
+/**
+ * Lets every process collect its garbage, and returns before they have: Node keeps garbage for as long as the host has
+ * memory, so what a process holds shows nothing of what it needs.
+ */
+export async function collectGarbage({ hosts }: FaultServer): Promise<void> {
+  for (const host of hosts)
+    for (const name of measured) sendSignal((await findRunning(host, name)).pid, 'SIGUSR2')
+}
+
 export async function takeSamples({ hosts }: FaultServer, minutes: number): Promise<Sample[]> {
   const samples = hosts.flatMap((host) => measured.map((name) => takeSample(host, name, minutes)))
   return Promise.all(samples)
@@ -22,13 +37,17 @@ export async function takeSamples({ hosts }: FaultServer, minutes: number): Prom
 
 async function takeSample(host: FaultHost, name: ProcessName, minutes: number): Promise<Sample> {
   const process = `${name} of ${host.name}`
-  const record = await host.find(name)
-  if (record === null) throw new Error(`${process} does not run`)
-  const { pid } = record
+  const { pid } = await findRunning(host, name)
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   const kilobytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1])
   const descriptors = (await readdir(`/proc/${pid}/fd`)).length
   return { minutes, process, pid, megabytes: (kilobytes * 1024) / 1e6, descriptors }
+}
+
+async function findRunning(host: FaultHost, name: ProcessName) {
+  const record = await host.find(name)
+  if (record === null) throw new Error(`${name} of ${host.name} does not run`)
+  return record
 }
 
 export type Growth = {
@@ -42,8 +61,8 @@ export type Growth = {
 const bucketMinutes = 5
 
 /**
- * How each process grew. Of every five minutes the least counts, because a collector of garbage frees memory when it
- * likes, and a connection that is idle is closed after some seconds. Throws if a process was started again.
+ * How each process grew. Of every five minutes the least counts, which a process holds after it has collected its garbage
+ * and has closed connections that are idle. Throws if a process was started again.
  */
 export function measureGrowth(samples: readonly Sample[], skipMinutes: number): readonly Growth[] {
   const byProcess = Map.groupBy(samples, ({ process }) => process)

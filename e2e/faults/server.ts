@@ -27,7 +27,10 @@ export type FaultServer = AsyncDisposable & {
   waitReady(): Promise<void>
 }
 
-export async function startFaultServer(hostCount: number): Promise<FaultServer> {
+export async function startFaultServer(
+  hostCount: number,
+  env: Readonly<Record<string, string>> = {},
+): Promise<FaultServer> {
   await using stack = new AsyncDisposableStack()
   const hosts: FaultHost[] = []
   const waitReady = async () => {
@@ -41,7 +44,7 @@ export async function startFaultServer(hostCount: number): Promise<FaultServer> 
     await eventually('every process runs', () => findAll(every), { withinMs: upBoundMs })
   }
   while (hosts.length < hostCount) {
-    const host = await addHost(hosts, hostCount)
+    const host = await addHost(hosts, hostCount, env)
     hosts.push(stack.use(host))
     await waitReady().catch(async (error: unknown) => {
       const output = await host.readOutput()
@@ -64,11 +67,15 @@ export async function startFaultServer(hostCount: number): Promise<FaultServer> 
 }
 
 /** Starts another host, with the keyring and the database of the first one. */
-async function addHost(hosts: readonly FaultHost[], hostCount: number): Promise<FaultHost> {
+async function addHost(
+  hosts: readonly FaultHost[],
+  hostCount: number,
+  env: Readonly<Record<string, string>>,
+): Promise<FaultHost> {
   const [first] = hosts
   const name = first ? `host-${hosts.length + 1}` : 'local'
   const place = await prepareServer(`faults-${name}`)
-  place.env['COMPUTER_PREVIEW_DOMAIN'] = 'localhost'
+  Object.assign(place.env, env, { COMPUTER_PREVIEW_DOMAIN: 'localhost' })
   place.env['COMPUTER_PREVIEW_PORT'] = String(await freePort())
   if (hostCount > 1) place.env['COMPUTER_HOST_ADDRESS'] = `127.0.0.1:${await freePort()}`
   if (first) {
