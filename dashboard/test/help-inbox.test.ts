@@ -175,12 +175,17 @@ test('a person who loses the screen is told to whom, and another page of theirs 
   const second = await openPage(t, dashboard, agent.path)
   await bar(second).getByText('You have taken it, and this page does not drive').waitFor()
   await driver(second, 'another').waitFor()
+  await bar(second).getByRole('button', { name: 'Take over here' }).click()
+  await driver(second, 'you').waitFor()
   const session = await agent.call('POST', '/v1/sessions', { machine_id: agent.id })
   const lease = { session_id: session.body.id, force: true, ttl_seconds: 60 }
   await agent.call('POST', `/v1/machines/${agent.id}/input-lease`, lease)
-  await page.getByText('shop-agent took over').waitFor()
-  await bar(second).getByRole('button', { name: 'Take over here' }).click()
+  for (const one of [page, second]) await one.getByText('shop-agent took over').waitFor()
+  // Nobody has the request any more, so whoever wants may take it.
+  await agent.untilState(help, 'open')
+  await bar(second).getByRole('button', { name: 'Take over for this request' }).click()
   await driver(second, 'you').waitFor()
+  await bar(page).getByText('You have taken it, and this page does not drive').waitFor()
   await agent.call('POST', `/v1/help-requests/${help.id}/cancel`)
   await second
     .getByText('The request was cancelled, because the help is no longer needed.')

@@ -15,7 +15,8 @@ export async function launchChromium(more: readonly string[] = []): Promise<Brow
     const executablePath = await wrap(folder, await ensureUnpacked())
     // Chromium has no sandbox as root; all pages that it loads are ours.
     const args = ['--no-sandbox', '--hide-scrollbars', ...more]
-    const browser = await chromium.launch({ executablePath, args })
+    // A handler of SIGTERM would keep this process alive when the runner of tests ends its file.
+    const browser = await chromium.launch({ executablePath, args, handleSIGTERM: false })
     browser.once('disconnected', () => void remove())
     return browser
   } catch (error) {
