@@ -15,7 +15,7 @@ import { storageName } from './disks/host-pool.ts'
 import { dropStaleQuotas } from './disks/quotas.ts'
 import { sweepKept } from './kept-disks.ts'
 import { sweepTransfers } from './transfer.ts'
-import { endProcesses } from './payload-group.ts'
+import { removeGroups } from './payload-group.ts'
 import { listFolders, sweepFilters, sweepFolders, sweepLinks, trimLogs } from './sweep-host.ts'
 
 /** Removes what the engine leaves behind, on the host only if it runs a private engine. */
@@ -35,7 +35,7 @@ export async function sweepEngine(engine: Engine, limits: DiskLimits): Promise<v
   )
   await sweepFilters(engine.project)
   const { deleted } = await listDown(engine, engineDir)
-  for (const { name } of deleted) await endProcesses(storageName(engine.project, name))
+  for (const { name } of deleted) await removeGroups(storageName(engine.project, name))
   await sweepFolders(engine.project, deleted)
   await trimLogs(await listFolders(engineDir, engine.project))
   const pool = await engine.openPool()
