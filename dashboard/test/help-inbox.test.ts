@@ -181,7 +181,7 @@ test('a person who loses the screen is told to whom, and another page of theirs 
   const lease = { session_id: session.body.id, force: true, ttl_seconds: 60 }
   await agent.call('POST', `/v1/machines/${agent.id}/input-lease`, lease)
   for (const one of [page, second]) await one.getByText('shop-agent took over').waitFor()
-  // Nobody has the request any more, so whoever wants may take it.
+  // The server opens the request again, because its person has lost the screen.
   await agent.untilState(help, 'open')
   await bar(second).getByRole('button', { name: 'Take over for this request' }).click()
   await driver(second, 'you').waitFor()

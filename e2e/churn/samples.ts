@@ -61,7 +61,7 @@ export type Growth = {
 const bucketMinutes = 5
 
 /**
- * How each process grew. Of every five minutes the least counts, which a process holds after it has collected its garbage
+ * How each process grew. The least of every five minutes counts, which a process holds after it has collected its garbage
  * and has closed connections that are idle. Throws if a process was started again.
  */
 export function measureGrowth(samples: readonly Sample[], skipMinutes: number): readonly Growth[] {

@@ -75,7 +75,8 @@ async function addHost(
   const [first] = hosts
   const name = first ? `host-${hosts.length + 1}` : 'local'
   const place = await prepareServer(`faults-${name}`)
-  Object.assign(place.env, env, { COMPUTER_PREVIEW_DOMAIN: 'localhost' })
+  Object.assign(place.env, env)
+  place.env['COMPUTER_PREVIEW_DOMAIN'] = 'localhost'
   place.env['COMPUTER_PREVIEW_PORT'] = String(await freePort())
   if (hostCount > 1) place.env['COMPUTER_HOST_ADDRESS'] = `127.0.0.1:${await freePort()}`
   if (first) {

@@ -45,7 +45,7 @@ export async function removeGroups(name: string): Promise<void> {
         await removeEmpty(join(hierarchy, `lxc.${kind}.${name}${suffix}`))
 }
 
-/** The one of cgroup v2, and those of v1 beside it. */
+/** The hierarchy of cgroup v2, and those of v1 beside it. */
 async function listHierarchies(): Promise<string[]> {
   const root = '/sys/fs/cgroup'
   const entries = await readdir(root, { withFileTypes: true })
