@@ -66,7 +66,9 @@ async function lookAndClick(machine: Machine): Promise<void> {
   assert.ok(before.bytes.length > 0 && after.bytes.length > 0)
 }
 
+/** Takes the input lease first: the screen may be private to a person who was asked for help and has left. */
 async function watchScreen(machine: Machine, _word: string, api: ApiClient): Promise<void> {
+  await machine.input.acquire({ force: true })
   using viewer = await viewScreen(api, machine.id)
   let updates = 0
   viewer.onUpdate = () => void updates++
