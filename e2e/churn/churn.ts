@@ -26,7 +26,8 @@ export type Churn = {
 const callerCount = 4
 const paceMs = 1_000
 const sampleEveryMs = 10_000
-const samplesPerCollection = 12
+const samplesPerCollection = 6
+const collectionMs = 1_000
 
 /** Runs operations on real machines, one a second where the host is fast enough, and watches what the processes hold. */
 export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<Churn> {
@@ -64,8 +65,10 @@ async function churn(
   const samples: Sample[] = []
   const watch = async () => {
     for (let count = 0; performance.now() < endMs; count += 1) {
-      // The next sample shows what is left.
-      if (count % samplesPerCollection === 0) await collectGarbage(server)
+      if (count % samplesPerCollection === 0) {
+        await collectGarbage(server)
+        await delay(collectionMs)
+      }
       samples.push(...(await takeSamples(server, (performance.now() - startMs) / 60_000)))
       await delay(sampleEveryMs)
     }

@@ -54,11 +54,14 @@ export type Growth = {
   readonly process: string
   readonly megabytes: number
   readonly megabytesPerHour: number
+  /** Two standard errors of `megabytesPerHour`: a process that does not grow is beyond them in one of forty churns. */
+  readonly uncertainty: number
   /** The fewest at the end of the churn, less the fewest at its begin. */
   readonly descriptors: number
 }
 
 const bucketMinutes = 5
+const bucketsPerHour = 60 / bucketMinutes
 
 /**
  * How each process grew. The least of every five minutes counts, which a process holds after it has collected its garbage
@@ -73,24 +76,28 @@ export function measureGrowth(samples: readonly Sample[], skipMinutes: number): 
     const least = (key: 'megabytes' | 'descriptors') =>
       buckets.map(([, bucket]) => Math.min(...bucket.map((sample) => sample[key])))
     const [megabytes, descriptors] = [least('megabytes'), least('descriptors')]
+    const { slope, error } = fitLine(megabytes)
     return {
       process,
       megabytes: megabytes.at(-1)!,
-      megabytesPerHour: slopeOf(megabytes) * (60 / bucketMinutes),
+      megabytesPerHour: slope * bucketsPerHour,
+      uncertainty: 2 * error * bucketsPerHour,
       descriptors: descriptors.at(-1)! - descriptors[0]!,
     }
   })
 }
 
-/** By the method of least squares, per step. */
-function slopeOf(values: readonly number[]): number {
-  if (values.length < 2) return 0
+/** The slope by the method of least squares, per step, and its standard error. */
+function fitLine(values: readonly number[]): { readonly slope: number; readonly error: number } {
+  if (values.length < 3) return { slope: 0, error: 0 }
   const middle = (values.length - 1) / 2
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length
-  let [above, below] = [0, 0]
-  for (const [index, value] of values.entries()) {
-    above += (index - middle) * (value - mean)
-    below += (index - middle) ** 2
-  }
-  return above / below
+  const mean = sum(values) / values.length
+  const spread = sum(values.map((_, index) => (index - middle) ** 2))
+  const slope = sum(values.map((value, index) => (index - middle) * (value - mean))) / spread
+  const squares = values.map((value, index) => (value - mean - slope * (index - middle)) ** 2)
+  return { slope, error: Math.sqrt(sum(squares) / (values.length - 2) / spread) }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }
