@@ -7,7 +7,13 @@ import { createLedger, type Ledger } from '../faults/ledger.ts'
 import { openRows } from '../faults/rows.ts'
 import { startFaultServer, type FaultServer } from '../faults/server.ts'
 import { createRandom } from '../harness/random.ts'
-import { collectGarbage, collectingEnv, takeSamples, type Sample } from './samples.ts'
+import {
+  collectGarbage,
+  collectingEnv,
+  countDescriptors,
+  takeSamples,
+  type Sample,
+} from './samples.ts'
 import { usesThrough } from './uses.ts'
 
 type ChurnOptions = {
@@ -19,6 +25,8 @@ type ChurnOptions = {
 export type Churn = {
   readonly counts: Ledger['counts']
   readonly samples: readonly Sample[]
+  /** How many descriptors each process has more at rest after the churn than before it. */
+  readonly descriptors: ReadonlyMap<string, number>
   /** Contradictions with acknowledged state, and what was left over at the end. */
   readonly differences: readonly string[]
 }
@@ -28,6 +36,8 @@ const paceMs = 1_000
 const sampleEveryMs = 10_000
 const samplesPerCollection = 6
 const collectionMs = 1_000
+/** Servers close a connection of HTTP that has been idle for 72 s. */
+const idleSeconds = 80
 
 /** Runs operations on real machines, one a second where the host is fast enough, and watches what the processes hold. */
 export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<Churn> {
@@ -36,13 +46,17 @@ export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<
   await using server = await startFaultServer(hosts, collectingEnv)
   await using rows = openRows(server.hosts[0]!.dataDir)
   const callers = createCallers(callerCount, { api: server.api, ledger, random, rows })
+  const before = await countDescriptors(server, 5)
   const samples = await churn(server, callers, minutes)
   for (const caller of callers) {
     for (const machine of caller.machines) await caller.remove(machine)
   }
   const { differences } = await compareWhenSettled(server, rows)
   await auditLedger(callers, await rows.read())
-  return { counts: ledger.counts, samples, differences: [...differences, ...ledger.problems] }
+  const after = await countDescriptors(server, idleSeconds)
+  const descriptors = new Map([...after].map(([name, count]) => [name, count - before.get(name)!]))
+  const { counts, problems } = ledger
+  return { counts, samples, descriptors, differences: [...differences, ...problems] }
 }
 
 async function churn(

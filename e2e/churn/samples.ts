@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { sendSignal } from '../../server/src/host/process-record.ts'
 import type { FaultHost, ProcessName } from '../faults/fault-host.ts'
 import type { FaultServer } from '../faults/server.ts'
@@ -50,22 +51,34 @@ async function findRunning(host: FaultHost, name: ProcessName) {
   return record
 }
 
+/** The fewest descriptors that each process has within that time. */
+export async function countDescriptors(
+  server: FaultServer,
+  seconds: number,
+): Promise<ReadonlyMap<string, number>> {
+  const fewest = new Map<string, number>()
+  for (const endMs = performance.now() + seconds * 1_000; performance.now() < endMs;) {
+    for (const { process, descriptors } of await takeSamples(server, 0))
+      fewest.set(process, Math.min(descriptors, fewest.get(process) ?? descriptors))
+    await delay(2_000)
+  }
+  return fewest
+}
+
 export type Growth = {
   readonly process: string
   readonly megabytes: number
   readonly megabytesPerHour: number
   /** Two standard errors of `megabytesPerHour`: a process that does not grow is beyond them in one of forty churns. */
   readonly uncertainty: number
-  /** The fewest at the end of the churn, less the fewest at its begin. */
-  readonly descriptors: number
 }
 
 const bucketMinutes = 5
 const bucketsPerHour = 60 / bucketMinutes
 
 /**
- * How each process grew. The least of every five minutes counts, which a process holds after it has collected its garbage
- * and has closed connections that are idle. Throws if a process was started again.
+ * How the memory of each process grew. The least of every five minutes counts, which a process holds after it has
+ * collected its garbage. Throws if a process was started again.
  */
 export function measureGrowth(samples: readonly Sample[], skipMinutes: number): readonly Growth[] {
   const byProcess = Map.groupBy(samples, ({ process }) => process)
@@ -73,16 +86,13 @@ export function measureGrowth(samples: readonly Sample[], skipMinutes: number): 
     if (own.some(({ pid }) => pid !== own[0]!.pid)) throw new Error(`${process} was started again`)
     const counted = own.filter(({ minutes }) => minutes >= skipMinutes)
     const buckets = [...Map.groupBy(counted, ({ minutes }) => Math.floor(minutes / bucketMinutes))]
-    const least = (key: 'megabytes' | 'descriptors') =>
-      buckets.map(([, bucket]) => Math.min(...bucket.map((sample) => sample[key])))
-    const [megabytes, descriptors] = [least('megabytes'), least('descriptors')]
+    const megabytes = buckets.map(([, bucket]) => Math.min(...bucket.map((one) => one.megabytes)))
     const { slope, error } = fitLine(megabytes)
     return {
       process,
       megabytes: megabytes.at(-1)!,
       megabytesPerHour: slope * bucketsPerHour,
       uncertainty: 2 * error * bucketsPerHour,
-      descriptors: descriptors.at(-1)! - descriptors[0]!,
     }
   })
 }
