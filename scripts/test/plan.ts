@@ -64,7 +64,7 @@ const seconds: Readonly<Record<string, number>> = {
   'server/test/requests/requests.test.ts': 80,
   'e2e/faults/faults.test.ts': 80,
   'e2e/faults/faults-of-hosts.test.ts': 110,
-  'e2e/churn/churn.test.ts': 100,
+  'e2e/churn/churn.test.ts': 185,
   'e2e/cluster/members.test.ts': 175,
   'server/test/incus-members.test.ts': 210,
   'dashboard/test/hostile-machine.test.ts': 80,
