@@ -19,6 +19,7 @@ const soaks: Readonly<
   flipping: { files: ['guest-agent/test/files-flipping.test.ts'], hours: 1 },
   gigabyte: { files: ['e2e/files.test.ts', 'e2e/cli.test.ts'], hours: 0.5 },
   deep: { files: ['e2e/disks.test.ts'], hours: 0.5 },
+  fleet: { files: ['dashboard/test/fleet.test.ts'], hours: 0.5 },
   full: { files: ['e2e/disk-limits.test.ts'], hours: 0.5 },
   hostile: { files: ['server/test/hostile-agent.test.ts'], hours: 1 },
   faults: { files: ['e2e/faults/faults.test.ts'], hours: 3 },

@@ -5,10 +5,18 @@ import type { Page } from 'playwright-core'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What is not accessible, in the page as it is served: the policy is not bypassed. */
-export async function violationsOf(page: Page, path: string, within = 'html') {
+/**
+ * What is not accessible, in the page as it is served: the policy is not bypassed. `only` is a category of rules, such
+ * as `cat.color`.
+ */
+export async function violationsOf(
+  page: Page,
+  path: string,
+  { within = 'html', only }: { readonly within?: string; readonly only?: string | undefined } = {},
+) {
   await page.evaluate(axe)
-  const { violations } = await page.evaluate<AxeResults>(`axe.run('${within}')`)
+  const options = JSON.stringify(only === undefined ? {} : { runOnly: [only] })
+  const { violations } = await page.evaluate<AxeResults>(`axe.run('${within}', ${options})`)
   return violations.map(({ id, nodes }) => ({
     path,
     id,

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { soakSize } from '../../scripts/soak/sizes.ts'
 import { appendEvent } from '../../server/src/domain/events/events.ts'
 import { copyMachine } from '../../server/test/fleet.ts'
 import { closeBrowser, openPage, startDashboard, type Dashboard } from './harness.ts'
 
 after(closeBrowser)
 
-const fleet = 10_000
+const { machines: fleet } = soakSize('fleet')
 
-test('of 10,000 machines with 100 events a second no row is doubled, and every change shows at once', async (t) => {
+test(`of ${fleet} machines with 100 events a second no row is doubled, and every change shows at once`, async (t) => {
   const stopping = new AbortController()
   let sending = Promise.resolve()
   t.after(() => {

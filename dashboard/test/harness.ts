@@ -51,6 +51,11 @@ export async function startDashboard(t: Lifetime, options: ServerOptions = {}) {
   }
 }
 
+export const viewports = {
+  desk: { width: 1280, height: 800 },
+  phone: { width: 390, height: 844 },
+}
+
 export type PageOptions = {
   readonly theme?: 'light' | 'dark'
   /** The width of a phone instead of a desk. */
@@ -90,7 +95,7 @@ export async function openContext(
     timezoneId: 'UTC',
     colorScheme: theme,
     reducedMotion: 'reduce',
-    viewport: phone ? { width: 390, height: 844 } : { width: 1280, height: 800 },
+    viewport: phone ? viewports.phone : viewports.desk,
     hasTouch: phone,
     ...more,
   })

@@ -37,7 +37,7 @@ test('a guest opens the link, takes over, types and hands the machine back', asy
 
   await takeAsGuest(page)
   await picture(page, 'live').waitFor()
-  assert.deepEqual(await violationsOf(page, 'the screen', 'main'), [])
+  assert.deepEqual(await violationsOf(page, 'the screen', { within: 'main' }), [])
   const { session_id } = await agent.untilState(help, 'active')
   assert.equal((await agent.lease()).holder?.session_id, session_id)
   await canvas(page).and(page.locator(':focus')).waitFor()

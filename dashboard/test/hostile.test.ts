@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { changeAnswers } from './answers.ts'
-import { closeBrowser, openPage, startDashboard, type PageOptions } from './harness.ts'
+import { closeBrowser, openPage, startDashboard, viewports, type PageOptions } from './harness.ts'
 import { assertHarmless, countShown, poison, tooWide, watchCanary } from './hostile-answers.ts'
 import { hostileTexts } from './hostile-texts.ts'
 import { closedEarly, follow, signedInPages, untilRead } from './pages.ts'
@@ -43,22 +43,24 @@ const lists: readonly (readonly [path: string, shown: number])[] = [
   ['/usage?by=label:team', 0],
 ]
 
-for (const phone of [false, true]) {
-  test(`texts of lists are only texts${phone ? ', on a phone' : ''}`, async (t) => {
-    const page = await openHostile(t, { phone })
-    await poison(page, 'harmless')
-    const faults: string[] = []
-    for (const [path, least] of lists) {
-      await show(page, path)
+test('texts of lists are only texts, at a desk and on a phone', async (t) => {
+  const page = await openHostile(t)
+  await poison(page, 'harmless')
+  const faults: string[] = []
+  for (const [path, least] of lists) {
+    await show(page, path)
+    for (const [name, size] of Object.entries(viewports)) {
+      await page.setViewportSize(size)
+      await untilRead(page)
       await assertHarmless(page, path)
       const shown = await countShown(page)
-      if (shown < least) faults.push(`${path} shows ${shown} texts`)
+      if (shown < least) faults.push(`${path} shows ${shown} texts at the size of a ${name}`)
       const pixels = await tooWide(page)
-      if (pixels > 0) faults.push(`${path} is ${pixels} pixels too wide`)
+      if (pixels > 0) faults.push(`${path} is ${pixels} pixels too wide for a ${name}`)
     }
-    assert.deepEqual(faults, [])
-  })
-}
+  }
+  assert.deepEqual(faults, [])
+})
 
 /** The corpus in pieces. Within one, a text cannot hide in what another has opened. */
 const pieces = Array.from({ length: 2 }, (_, piece) =>

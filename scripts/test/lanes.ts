@@ -15,7 +15,7 @@ import { runFile, type FileResult } from './run-file.ts'
  * The lanes of each runner, in the order in which it prefers them: as many as two cores can feed, since
  * real machines wait for much of their time.
  */
-const runners: readonly (readonly Lane[])[] = [['fake'], ['real', 'fake'], ['real', 'fake']]
+const runners: readonly (readonly Lane[])[] = [['fake'], ['real', 'fake']]
 
 export type LaneOptions = {
   readonly logsDir: string

@@ -35,7 +35,7 @@ import { givePlan } from './plans.ts'
 import { startTestPostgres, type TestPostgres } from './postgres.ts'
 import { keyringPath, makeFolder, testImage } from './process-files.ts'
 import { ensureTemplate } from './template-database.ts'
-import { testTiming } from './timing.ts'
+import { testTiming, timingOfOneHost } from './timing.ts'
 
 export type { Answer, Call }
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>
@@ -106,7 +106,12 @@ export async function startTestServer(
   const principals = createPrincipalCache(changes)
   // A poll of the pool of warm machines takes six statements, and most servers keep no machine warm.
   const isPoolless = env.COMPUTER_WARM_MACHINES === '0'
-  const timing = { ...testTiming, ...(isPoolless && { warmPollMs: 2_000 }), ...options.timing }
+  const timing = {
+    ...testTiming,
+    ...(isPoolless && { warmPollMs: 2_000 }),
+    ...(options.otherHosts === undefined && timingOfOneHost),
+    ...options.timing,
+  }
   const payments = createPayments(config)
   const activity = new ActivityRecorder({ db, changes, log })
   const services = { principals, driver, hosts, guests, payments, activity, metrics }

@@ -6,7 +6,8 @@ import { listHosts } from '../src/domain/hosts/hosts.ts'
 import { startTestServer } from './harness.ts'
 import { eventually } from './settled.ts'
 
-const server = await startTestServer({ after })
+const timing = { hostPollMs: 50 }
+const server = await startTestServer({ after }, { timing })
 const gateway = await startTestGateway({ after }, server.app)
 const { controls } = server.engine
 const disks = onDisksOf(server)
@@ -48,7 +49,9 @@ test('two workers record one event, and a hanging engine counts as a failing one
 })
 
 test('a failure that ends in time is no event', async (t) => {
-  const patient = await startTestServer(t, { timing: { hostPatienceMs: 1_000_000 } })
+  const patient = await startTestServer(t, {
+    timing: { ...timing, hostPatienceMs: 1_000_000 },
+  })
   const { id } = await patient.machine()
   patient.engine.controls.failNext('ping', { times: 5, ofEngine: true })
   const before = patient.engine.controls.calls('ping')
