@@ -5,17 +5,17 @@ import type { Page } from 'playwright-core'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/**
- * What is not accessible, in the page as it is served: the policy is not bypassed. `only` is a category of rules, such
- * as `cat.color`.
- */
+/** What is not accessible, in the page as it is served: the policy is not bypassed. Without `rules`, all of them count. */
 export async function violationsOf(
   page: Page,
   path: string,
-  { within = 'html', only }: { readonly within?: string; readonly only?: string | undefined } = {},
+  {
+    within = 'html',
+    rules,
+  }: { readonly within?: string; readonly rules?: readonly string[] | undefined } = {},
 ) {
   await page.evaluate(axe)
-  const options = JSON.stringify(only === undefined ? {} : { runOnly: [only] })
+  const options = JSON.stringify({ runOnly: rules })
   const { violations } = await page.evaluate<AxeResults>(`axe.run('${within}', ${options})`)
   return violations.map(({ id, nodes }) => ({
     path,

@@ -11,11 +11,8 @@ import { runFile, type FileResult } from './run-file.ts'
  * none disturbs another through the server, whatever it does to it.
  */
 
-/**
- * The lanes of each runner, in the order in which it prefers them: as many as two cores can feed, since
- * real machines wait for much of their time.
- */
-const runners: readonly (readonly Lane[])[] = [['fake'], ['real', 'fake']]
+/** The lanes of each runner, in the order in which it prefers them: as many runners as keep two cores busy. */
+const runners: readonly (readonly Lane[])[] = [lanes, lanes.toReversed()]
 
 export type LaneOptions = {
   readonly logsDir: string
