@@ -39,8 +39,12 @@ const soaks: Readonly<
     hours: 6,
   },
   races: {
-    files: ['server/test/budgets-last-cent.test.ts', 'server/test/budgets-last-hour.test.ts'],
-    hours: 0.5,
+    files: [
+      'server/test/budgets-last-cent.test.ts',
+      'server/test/budgets-last-hour.test.ts',
+      'server/test/starts-race.test.ts',
+    ],
+    hours: 1,
   },
   guard: { files: ['guest-agent/test/stale-guard.test.ts', 'e2e/stale-guard.test.ts'], hours: 3 },
   webhooks: { files: ['server/test/webhooks-kills.test.ts'], hours: 1 },

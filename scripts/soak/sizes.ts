@@ -17,7 +17,7 @@ const small = {
   full: { rounds: 2 },
   hostile: { rounds: 500 },
   billing: { cases: 400, years: 1 },
-  races: { rounds: 3, bare: 15 },
+  races: { rounds: 3, bare: 15, places: 15 },
   guard: { rounds: 200, pages: 60 },
   webhooks: { deliveries: 1_500, kills: 3 },
 }
@@ -38,7 +38,7 @@ const full: typeof small = {
   full: { rounds: 10 },
   hostile: { rounds: 20_000 },
   billing: { cases: 100_000, years: 50 },
-  races: { rounds: 200, bare: 200 },
+  races: { rounds: 200, bare: 200, places: 200 },
   guard: { rounds: 10_000, pages: 10_000 },
   webhooks: { deliveries: 100_000, kills: 50 },
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { soakSize } from '../../scripts/soak/sizes.ts'
 import { collide, holdOrganization } from './forced-race.ts'
 import { startTestServer, type Answer } from './harness.ts'
 import { givePlan } from './plans.ts'
@@ -10,7 +11,7 @@ import { givePlan } from './plans.ts'
 /* Fifty calls at once for the last place of a limit, all of which wait for the same lock: one gets it. */
 
 const callers = 50
-const rounds = 50
+const { places: rounds } = soakSize('races')
 
 const server = await startTestServer({ after }, { connections: callers + 4 })
 const { db, changes } = server.app
