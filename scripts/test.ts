@@ -21,8 +21,8 @@ const { values, positionals } = parseArgs({
   options: { lane: { type: 'string', multiple: true, default: [...lanes] } },
 })
 // A run takes half as long on two quiet cores. On busy ones it may take this long, and a landing, which ends
-// after 90 minutes, still has ten minutes for its other steps.
-const wholeLimit = AbortSignal.timeout(80 * 60_000)
+// after 90 minutes, still has five minutes for its other steps.
+const wholeLimit = AbortSignal.timeout(85 * 60_000)
 /** An interrupted run removes the servers that it started. */
 const interrupt = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupt.abort())

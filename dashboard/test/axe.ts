@@ -5,6 +5,9 @@ import type { Page } from 'playwright-core'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+/** Rules about colours, in which alone the themes differ. */
+export const colourRules = ['color-contrast', 'link-in-text-block']
+
 /** What is not accessible, in the page as it is served: the policy is not bypassed. Without `rules`, all of them count. */
 export async function violationsOf(
   page: Page,

@@ -3,7 +3,7 @@
  * the small sizes, `npm run soak` the full ones.
  */
 const small = {
-  leases: { histories: 12, operations: 40 },
+  leases: { histories: 8, operations: 40 },
   faults: { operations: 20, kills: 6 },
   hosts: { operations: 20, kills: 6 },
   churn: { hosts: 1, minutes: 1, skippedMinutes: 0, restSeconds: 0 },
@@ -16,9 +16,9 @@ const small = {
   fleet: { machines: 2_500 },
   full: { rounds: 2 },
   hostile: { rounds: 500 },
-  billing: { cases: 400, years: 1 },
+  billing: { cases: 250, years: 1 },
   races: { rounds: 3, bare: 15, places: 15 },
-  guard: { rounds: 200, pages: 60 },
+  guard: { rounds: 100, pages: 60 },
   webhooks: { deliveries: 1_500, kills: 3 },
 }
 export type SoakName = keyof typeof small
