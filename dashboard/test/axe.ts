@@ -5,10 +5,13 @@ import type { Page } from 'playwright-core'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Rules about colours, in which alone the themes differ. */
-export const colourRules = ['color-contrast', 'link-in-text-block']
+/** Each theme with the rules that a page in it is held to. The dark one differs from the light one in colours alone. */
+export const themes = [['light'], ['dark', ['color-contrast', 'link-in-text-block']]] as const
 
-/** What is not accessible, in the page as it is served: the policy is not bypassed. Without `rules`, all of them count. */
+/**
+ * The violations of axe's rules by a page as it is served: the policy is not bypassed. Without `rules`, every rule
+ * counts that axe has on by default.
+ */
 export async function violationsOf(
   page: Page,
   path: string,

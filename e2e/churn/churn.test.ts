@@ -10,24 +10,23 @@ import { measureGrowth } from './samples.ts'
  */
 
 const seed = soakSeed(2026)
-const { skippedMinutes, ...size } = soakSize('churn')
+const { minutes, hosts, skippedMinutes } = soakSize('churn')
 const most = { megabytesPerHour: 1, descriptors: 5 }
 
 test(`a server stays as large as it is and leaves nothing (seed ${seed})`, async (t) => {
-  const { counts, samples, descriptors, differences } = await runChurn({ seed, ...size })
-  t.diagnostic(
-    `${counts.operations} operations in ${size.minutes} minutes, ${counts.retries} retries`,
-  )
+  const { counts, samples, descriptors, differences } = await runChurn({ seed, hosts, minutes })
+  t.diagnostic(`${counts.operations} operations in ${minutes} minutes, ${counts.retries} retries`)
   const growth = measureGrowth(samples, skippedMinutes)
   for (const { process, megabytes, megabytesPerHour, uncertainty } of growth) {
     const perHour = `${megabytesPerHour.toFixed(2)} ± ${uncertainty.toFixed(2)} MB an hour`
-    const more = descriptors.get(process) ?? 'uncounted'
-    t.diagnostic(`${process}: ${megabytes.toFixed(0)} MB, ${perHour}, ${more} descriptors`)
+    t.diagnostic(
+      `${process}: ${megabytes.toFixed(0)} MB, ${perHour}, ${descriptors.get(process)} descriptors`,
+    )
   }
   assert.deepEqual(differences, [])
-  assert.ok(counts.operations >= size.minutes * 10)
+  assert.ok(counts.operations >= minutes * 10)
   assert.deepEqual(
-    [...descriptors].filter(([, count]) => Math.abs(count) > most.descriptors),
+    [...descriptors].filter(([, count]) => count > most.descriptors),
     [],
   )
   if (!isSoak()) return

@@ -20,8 +20,6 @@ type ChurnOptions = {
   readonly seed: number
   readonly hosts: number
   readonly minutes: number
-  /** How long the processes rest, before the churn and after it, while their descriptors are counted. With 0 they are not. */
-  readonly restSeconds: number
 }
 
 export type Churn = {
@@ -38,23 +36,24 @@ const paceMs = 1_000
 const sampleEveryMs = 10_000
 const samplesPerCollection = 6
 const collectionMs = 1_000
+/** Servers close a connection of HTTP that has been idle for 72 s. */
+const idleSeconds = 80
 
 /** Runs operations on real machines, one a second where the host is fast enough, and watches what the processes hold. */
-export async function runChurn(options: ChurnOptions): Promise<Churn> {
-  const { seed, hosts, minutes, restSeconds } = options
+export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<Churn> {
   const random = createRandom(seed)
   const ledger = createLedger()
   await using server = await startFaultServer(hosts, collectingEnv)
   await using rows = openRows(server.hosts[0]!.dataDir)
   const callers = createCallers(callerCount, { api: server.api, ledger, random, rows })
-  const before = await countDescriptors(server, restSeconds)
+  const before = await countDescriptors(server, 5)
   const samples = await churn(server, callers, minutes)
   for (const caller of callers) {
     for (const machine of caller.machines) await caller.remove(machine)
   }
   const { differences } = await compareWhenSettled(server, rows)
   await auditLedger(callers, await rows.read())
-  const after = await countDescriptors(server, restSeconds)
+  const after = await countDescriptors(server, idleSeconds)
   const descriptors = new Map([...after].map(([name, count]) => [name, count - before.get(name)!]))
   const { counts, problems } = ledger
   return { counts, samples, descriptors, differences: [...differences, ...problems] }

@@ -6,7 +6,7 @@ const small = {
   leases: { histories: 8, operations: 40 },
   faults: { operations: 20, kills: 6 },
   hosts: { operations: 20, kills: 6 },
-  churn: { hosts: 1, minutes: 1, skippedMinutes: 0, restSeconds: 0 },
+  churn: { hosts: 1, minutes: 1, skippedMinutes: 0 },
   flipping: { tries: 4_000 },
   lifecycle: { rounds: 60 },
   requests: { count: 3_000 },
@@ -27,8 +27,7 @@ const full: typeof small = {
   leases: { histories: 10_000, operations: 40 },
   faults: { operations: 600, kills: 200 },
   hosts: { operations: 600, kills: 200 },
-  // Servers close a connection of HTTP that has been idle for 72 s.
-  churn: { hosts: 1, minutes: 480, skippedMinutes: 60, restSeconds: 80 },
+  churn: { hosts: 1, minutes: 480, skippedMinutes: 60 },
   flipping: { tries: 1_000_000 },
   lifecycle: { rounds: 1_000 },
   requests: { count: 200_000 },
