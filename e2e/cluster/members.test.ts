@@ -67,6 +67,8 @@ test('a drained member is empty, and a fork begins where a copy of its disk is',
   const id = machineOf(second)
   const snapshot = await api(first).ok('POST', '/v1/snapshots', { machine_id: id })
   assert.match(await runOk(first, 'hosts', 'drain', second.name), /is drained/)
+  // Nothing is left on the host as soon as the machine has its disk on another, where it is starting then.
+  await eventually('the machine runs again', async () => (await stateOf(id)) === 'running')
   assert.equal(await api(second).run(id, ['cat', 'note']), noteOf(second))
   const forked = await api(second).ok('POST', `/v1/machines/${id}/fork`, {
     snapshot_id: snapshot.id,
