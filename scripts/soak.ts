@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { shareImageCache } from '../e2e/harness/image-cache.ts'
 import { soakSize, type SoakName } from './soak/sizes.ts'
-import { planFiles } from './test/plan.ts'
-import { runFile } from './test/run-file.ts'
+import { planRuns } from './test/plan.ts'
+import { runFiles } from './test/run-files.ts'
 
 /*
  * `npm run soak` runs every soak at its full size, one after the other, and prints a line of verdict for
@@ -75,9 +75,9 @@ async function runSoak(name: SoakName): Promise<boolean> {
   const { files, hours } = soaks[name]
   let isGood = true
   for (const path of files) {
-    const [file] = planFiles([path], ['fake', 'real'])
+    const [run] = planRuns([path], ['fake', 'real'])
     const options = { logsDir, env, timeoutMs: hours * 3_600_000 }
-    const { seconds, passed, failed, report, logDir } = await runFile(file!, options)
+    const { seconds, passed, failed, report, logDir } = await runFiles(run!, options)
     isGood &&= failed === 0
     if (failed > 0) console.log(`${report.trimEnd()}\nlogs: ${logDir}`)
     const size = Object.entries(soakSize(name, env)).map(([key, value]) => `${value} ${key}`)

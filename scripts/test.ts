@@ -5,8 +5,8 @@ import { parseArgs } from 'node:util'
 import { shareImageCache } from '../e2e/harness/image-cache.ts'
 import { startTestPostgres } from '../server/test/postgres.ts'
 import { runLanes } from './test/lanes.ts'
-import { lanes, planFiles, type Lane } from './test/plan.ts'
-import type { FileResult } from './test/run-file.ts'
+import { lanes, planRuns, type Lane } from './test/plan.ts'
+import type { RunResult } from './test/run-files.ts'
 
 /*
  * `npm test`, or `npm test -- FILTER…` for the files whose path contains one of the filters. Files that
@@ -27,19 +27,19 @@ const wholeLimit = AbortSignal.timeout(85 * 60_000)
 const interrupt = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupt.abort())
 const signal = AbortSignal.any([wholeLimit, interrupt.signal])
-const results: FileResult[] = []
+const results: RunResult[] = []
 const began = performance.now()
 
 const dataDir = await mkdtemp('/var/tmp/computer-test-')
 const logsDir = await mkdtemp('/var/tmp/computer-test-logs-')
 keepFromRealServer(dataDir)
 await using _ = await startSharedPostgres()
-await runLanes(planFiles(positionals, values.lane.map(readLane)), {
+await runLanes(planRuns(positionals, values.lane.map(readLane)), {
   logsDir,
   signal,
   onResult(result) {
     results.push(result)
-    reportFile(result)
+    reportRun(result)
   },
 })
 await removeDataDir(dataDir)
@@ -54,10 +54,10 @@ function readLane(name: string): Lane {
   process.exit(2)
 }
 
-function reportFile({ path, seconds, passed, failed, report, logDir }: FileResult): void {
+function reportRun({ name, seconds, passed, failed, report, logDir }: RunResult): void {
   if (failed > 0) console.log(`${shorten(report)}\nlogs: ${logDir}`)
   const verdict = failed > 0 ? `FAIL  ${failed} of ${passed + failed}` : `ok    ${passed}`
-  console.log(`${verdict.padEnd(16)} ${seconds.toFixed(1).padStart(6)} s  ${path}`)
+  console.log(`${verdict.padEnd(16)} ${seconds.toFixed(1).padStart(6)} s  ${name}`)
 }
 
 /** Cuts long lines, such as a string that differs from another; the kept report has them whole. */
@@ -69,12 +69,12 @@ function reportAll(): void {
   const sum = (key: 'passed' | 'failed' | 'skipped') =>
     results.reduce((total, result) => total + result[key], 0)
   const slowest = results.toSorted((a, b) => b.seconds - a.seconds).slice(0, 12)
-  console.log(`\n${minutes((performance.now() - began) / 1000)} in all. The slowest files:`)
-  for (const { path, seconds } of slowest) {
-    console.log(`${seconds.toFixed(1).padStart(6)} s  ${path}`)
+  console.log(`\n${minutes((performance.now() - began) / 1000)} in all. The slowest:`)
+  for (const { name, seconds } of slowest) {
+    console.log(`${seconds.toFixed(1).padStart(6)} s  ${name}`)
   }
-  for (const { path, logDir } of results.filter(({ failed }) => failed > 0)) {
-    console.log(`failed: ${path} (logs in ${logDir})`)
+  for (const { name, logDir } of results.filter(({ failed }) => failed > 0)) {
+    console.log(`failed: ${name} (logs in ${logDir})`)
   }
   const [passed, failed, skipped] = [sum('passed'), sum('failed'), sum('skipped')]
   if (wholeLimit.aborted) console.log('the time limit of the whole run was reached')

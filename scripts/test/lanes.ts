@@ -2,11 +2,11 @@ import { keepServerLogs } from '../../e2e/harness/logs.ts'
 import { startRealServer, type RealServer } from '../../e2e/harness/server.ts'
 import { sharedServerOptions } from '../../e2e/harness/shared-server.ts'
 import { areProcessesDisturbed } from './disturbance.ts'
-import { lanes, type Lane, type TestFile } from './plan.ts'
-import { runFile, type FileResult } from './run-file.ts'
+import { lanes, type Lane, type TestRun } from './plan.ts'
+import { nameOf, runFiles, type RunResult } from './run-files.ts'
 
 /*
- * Each runner takes one file after the other from the queue of its lanes. A runner of real machines has
+ * Each runner takes one run after the other from the queue of its lanes. A runner of real machines has
  * a server, which starts when the first file joins it: files of one runner never run at the same time, so
  * none disturbs another through the server, whatever it does to it.
  */
@@ -17,21 +17,21 @@ const runners: readonly (readonly Lane[])[] = [lanes, lanes.toReversed()]
 export type LaneOptions = {
   readonly logsDir: string
   readonly signal: AbortSignal
-  onResult(result: FileResult): void
+  onResult(result: RunResult): void
 }
 
 /** Runs all files, and resolves when every lane has ended and removed what it started. */
-export async function runLanes(files: readonly TestFile[], options: LaneOptions): Promise<void> {
-  const queue = [...files]
+export async function runLanes(runs: readonly TestRun[], options: LaneOptions): Promise<void> {
+  const queue = [...runs]
   const noise = createNoiseRule(queue)
   const isDisturbed = queue.length > 1 && (await areProcessesDisturbed())
   if (isDisturbed)
-    console.log('one file at a time, because processes of this host disturb each other')
+    console.log('one run at a time, because processes of this host disturb each other')
   const working = isDisturbed ? [lanes] : runners
-  await Promise.all(working.map((own) => takeFiles(own, noise, options)))
+  await Promise.all(working.map((own) => takeRuns(own, noise, options)))
 }
 
-async function takeFiles(
+async function takeRuns(
   own: readonly Lane[],
   noise: NoiseRule,
   options: LaneOptions,
@@ -39,19 +39,19 @@ async function takeFiles(
   let server: RealServer | undefined
   try {
     for (;;) {
-      const file = await noise.take(own)
-      if (!file || options.signal.aborted) return
+      const run = await noise.take(own)
+      if (!run || options.signal.aborted) return
       try {
-        if (file.joinsServer) server ??= await startRealServer(sharedServerOptions)
-        const result = await runFile(file, { ...options, env: serverEnv(server) })
+        if (run.joinsServer) server ??= await startRealServer(sharedServerOptions)
+        const result = await runFiles(run, { ...options, env: serverEnv(server) })
         if (options.signal.aborted) return
         if (result.failed > 0 && server) await keepServerLogs(server.dataDir, result.logDir)
         options.onResult(result)
       } catch (error) {
-        // The server of the runner did not start: the file failed, and the next one tries again.
-        options.onResult(failedResult(file, options.logsDir, error as Error))
+        // The server of the runner did not start: the run failed, and the next one tries again.
+        options.onResult(failedResult(run, options.logsDir, error as Error))
       } finally {
-        noise.release(file)
+        noise.release(run)
       }
     }
   } finally {
@@ -59,8 +59,9 @@ async function takeFiles(
   }
 }
 
-function failedResult({ path }: TestFile, logDir: string, { stack }: Error): FileResult {
-  return { path, seconds: 0, passed: 0, failed: 1, skipped: 0, report: stack ?? '', logDir }
+function failedResult({ paths }: TestRun, logDir: string, { stack }: Error): RunResult {
+  const name = nameOf(paths)
+  return { name, seconds: 0, passed: 0, failed: 1, skipped: 0, report: stack ?? '', logDir }
 }
 
 function serverEnv(server: RealServer | undefined): Readonly<Record<string, string>> {
@@ -70,32 +71,32 @@ function serverEnv(server: RealServer | undefined): Readonly<Record<string, stri
 }
 
 type NoiseRule = {
-  /** The next file of these lanes, or undefined when none is left. Waits where only loud ones are. */
-  take(own: readonly Lane[]): Promise<TestFile | undefined>
-  release(file: TestFile): void
+  /** The next run of these lanes, or undefined when none is left. Waits where only loud ones are. */
+  take(own: readonly Lane[]): Promise<TestRun | undefined>
+  release(run: TestRun): void
 }
 
 /** Files that measure or flood run one at a time. */
-function createNoiseRule(queue: TestFile[]): NoiseRule {
+function createNoiseRule(queue: TestRun[]): NoiseRule {
   let isLoud = false
   const waiting: (() => void)[] = []
   return {
     async take(own) {
       for (;;) {
-        const file = own
+        const run = own
           .map((lane) => queue.find((one) => one.lane === lane && !(one.isLoud && isLoud)))
           .find((one) => one !== undefined)
-        if (file) {
-          queue.splice(queue.indexOf(file), 1)
-          isLoud ||= file.isLoud
-          return file
+        if (run) {
+          queue.splice(queue.indexOf(run), 1)
+          isLoud ||= run.isLoud
+          return run
         }
         if (!queue.some(({ lane }) => own.includes(lane))) return undefined
         await new Promise<void>((resolve) => waiting.push(resolve))
       }
     },
-    release(file) {
-      if (file.isLoud) isLoud = false
+    release(run) {
+      if (run.isLoud) isLoud = false
       for (const resume of waiting.splice(0)) resume()
     },
   }

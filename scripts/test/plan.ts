@@ -4,39 +4,60 @@ import { globSync, readFileSync } from 'node:fs'
 export const lanes = ['fake', 'real'] as const
 export type Lane = (typeof lanes)[number]
 
-export type TestFile = {
-  readonly path: string
+/** A file, or several small ones one after the other, in a process of its own. */
+export type TestRun = {
+  readonly paths: readonly string[]
   readonly lane: Lane
-  /** The duration in an earlier run, for the order in which files start. Nothing is asserted on it. */
+  /** The duration in an earlier run, for the order in which these start. Nothing is asserted on it. */
   readonly seconds: number
-  /** It measures or floods, so no other such file runs at the same time. */
+  /** It measures or floods, so nothing else that does goes on at the same time. */
   readonly isLoud: boolean
   /** It uses the server of its lane instead of one of its own. */
   readonly joinsServer: boolean
 }
 
-/** The test files whose path contains one of the filters, or all; the most expensive first. */
-export function planFiles(filters: readonly string[], only: readonly Lane[]): TestFile[] {
+/** To load the modules takes a third of the time of a small file, so a process loads them for as many. */
+const smallFilesAtOnce = 12
+const secondsOfSmallFile = 4
+
+/** Runs of the test files whose path contains one of the filters, or of all; the most expensive first. */
+export function planRuns(filters: readonly string[], only: readonly Lane[]): TestRun[] {
   const packages = '{contract,server,guest-agent,sdk,cli,mcp,dashboard,scripts,bench,e2e}'
   const paths = globSync(`${packages}/**/*.test.ts`, {
     exclude: (name) => name.includes('node_modules'),
   })
-  return paths
     .filter((path) => filters.length === 0 || filters.some((part) => path.includes(part)))
-    .map(describeFile)
+    .toSorted()
+  const large = paths.filter((path) => !isSmall(path)).map(planLarge)
+  return [...large, ...planSmall(paths.filter(isSmall))]
     .filter(({ lane }) => only.includes(lane))
-    .sort((a, b) => b.seconds - a.seconds || a.path.localeCompare(b.path))
+    .sort((a, b) => b.seconds - a.seconds)
 }
 
-function describeFile(path: string): TestFile {
+function isSmall(path: string): boolean {
+  return !needsEngine(path) && seconds[path] === undefined
+}
+
+function planLarge(path: string): TestRun {
   const lane = needsEngine(path) ? 'real' : 'fake'
   return {
-    path,
+    paths: [path],
     lane,
-    seconds: seconds[path] ?? (lane === 'real' ? 30 : 2),
+    seconds: seconds[path] ?? 30,
     isLoud: loudFiles.includes(path),
     joinsServer: /\bjoinServer\(/.test(readFileSync(path, 'utf8')),
   }
+}
+
+/** Shares the files out evenly. */
+function planSmall(paths: readonly string[]): TestRun[] {
+  const count = Math.ceil(paths.length / smallFilesAtOnce)
+  const startOf = (index: number) => Math.round((index * paths.length) / count)
+  return Array.from({ length: count }, (_, index) => {
+    const own = paths.slice(startOf(index), startOf(index + 1))
+    const duration = own.length * secondsOfSmallFile
+    return { paths: own, lane: 'fake', seconds: duration, isLoud: false, joinsServer: false }
+  })
 }
 
 /** Histories of leases play on the fake engine, with a real agent and display. */
