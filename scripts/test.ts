@@ -11,7 +11,8 @@ import type { RunResult } from './test/run-files.ts'
 /*
  * `npm test`, or `npm test -- FILTER…` for the files whose path contains one of the filters. Files that
  * need no engine and files that run real machines go side by side in lanes (test/lanes.ts);
- * `--lane fake` or `--lane real` runs one kind alone. Each file has a time limit, and so has the whole.
+ * `--lane fake` or `--lane real` runs one kind alone. A file, or a dozen small ones, has a process of its own.
+ * Each process has a time limit, and so has the whole.
  */
 const repoDir = fileURLToPath(new URL('../', import.meta.url))
 process.chdir(repoDir)

@@ -109,6 +109,7 @@ export async function openContext(
 /** Ends the browser. Call it in an `after` of the file. */
 export async function closeBrowser(): Promise<void> {
   await (await browser)?.close()
+  browser = undefined
 }
 
 function cookiesOf(header: string, url: string) {

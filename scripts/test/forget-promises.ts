@@ -4,6 +4,9 @@ import asyncHooks from 'node:async_hooks'
  * Node's test runner notes which test each promise belongs to, and lets the garbage collector tell it when the promise
  * is gone, which takes up to half the time of a file. In a process that loads this module first, the runner forgets
  * the oldest promises instead. An error of one that is forgotten fails the file and names no test.
+ *
+ * A promise belongs to the test that makes it. The runner would have a test that awaits the promise of another one go
+ * on as that other one, so that hooks which it registers from then on never run.
  */
 
 /** A test waits for promises that are younger than so many others. */
@@ -21,7 +24,8 @@ function forgetOldest({ init, destroy }: asyncHooks.HookCallbacks): asyncHooks.H
   let next = 0
   return {
     init(asyncId, type, triggerAsyncId, resource) {
-      init?.(asyncId, type, triggerAsyncId, resource)
+      const parent = type === 'PROMISE' ? asyncHooks.executionAsyncId() : triggerAsyncId
+      init?.(asyncId, type, parent, resource)
       // The resources of tests themselves are few, and the runner keeps them.
       if (type === 'Test') return
       const oldest = ids[next]!

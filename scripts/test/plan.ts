@@ -19,6 +19,13 @@ export type TestRun = {
 /** To load the modules takes a third of the time of a small file, so a process loads them for as many. */
 const smallFilesAtOnce = 12
 const secondsOfSmallFile = 4
+/** Where the files all load the same modules, and end in the process what they start in it. */
+const groupedFiles = /^(server|dashboard)\//
+/** They give their process a provider of traces, of which it can have one. */
+const filesAlone: readonly string[] = [
+  'server/test/trace-export.test.ts',
+  'server/test/trace.test.ts',
+]
 
 /** Runs of the test files whose path contains one of the filters, or of all; the most expensive first. */
 export function planRuns(filters: readonly string[], only: readonly Lane[]): TestRun[] {
@@ -35,7 +42,8 @@ export function planRuns(filters: readonly string[], only: readonly Lane[]): Tes
 }
 
 function isSmall(path: string): boolean {
-  return !needsEngine(path) && seconds[path] === undefined
+  if (needsEngine(path) || filesAlone.includes(path)) return false
+  return groupedFiles.test(path) && seconds[path] === undefined
 }
 
 function planLarge(path: string): TestRun {
@@ -43,7 +51,7 @@ function planLarge(path: string): TestRun {
   return {
     paths: [path],
     lane,
-    seconds: seconds[path] ?? 30,
+    seconds: seconds[path] ?? (lane === 'real' ? 30 : secondsOfSmallFile),
     isLoud: loudFiles.includes(path),
     joinsServer: /\bjoinServer\(/.test(readFileSync(path, 'utf8')),
   }
