@@ -58,6 +58,8 @@ test('a webhook gets only its types, of its machine', async (t) => {
   await server.call('PATCH', `/v1/machines/${one.id}`, { metadata: { a: 'c' } })
   const { body: events } = await server.call('GET', `/v1/machines/${one.id}/events?limit=100`)
   const wanted = events.data.filter(({ type }: { type: string }) => type === 'machine.updated')
+  // The start is an update, too.
+  assert.equal(wanted.length, 3)
   await eventually('all have arrived', async () => received.length >= wanted.length || undefined)
   // The order of messages is not that of the events.
   assert.deepEqual(
