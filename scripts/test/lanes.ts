@@ -26,7 +26,7 @@ export async function runLanes(runs: readonly TestRun[], options: LaneOptions): 
   const noise = createNoiseRule(queue)
   const isDisturbed = queue.length > 1 && (await areProcessesDisturbed())
   if (isDisturbed)
-    console.log('one run at a time, because processes of this host disturb each other')
+    console.log('one file at a time, because processes of this host disturb each other')
   const working = isDisturbed ? [lanes] : runners
   await Promise.all(working.map((own) => takeRuns(own, noise, options)))
 }

@@ -35,18 +35,18 @@ export function planRuns(filters: readonly string[], only: readonly Lane[]): Tes
   })
     .filter((path) => filters.length === 0 || filters.some((part) => path.includes(part)))
     .toSorted()
-  const large = paths.filter((path) => !isSmall(path)).map(planLarge)
-  return [...large, ...planSmall(paths.filter(isSmall))]
+  const alone = paths.filter((path) => !isGrouped(path)).map(planAlone)
+  return [...alone, ...planGroups(paths.filter(isGrouped))]
     .filter(({ lane }) => only.includes(lane))
     .sort((a, b) => b.seconds - a.seconds)
 }
 
-function isSmall(path: string): boolean {
+function isGrouped(path: string): boolean {
   if (needsEngine(path) || filesAlone.includes(path)) return false
   return groupedFiles.test(path) && seconds[path] === undefined
 }
 
-function planLarge(path: string): TestRun {
+function planAlone(path: string): TestRun {
   const lane = needsEngine(path) ? 'real' : 'fake'
   return {
     paths: [path],
@@ -58,7 +58,7 @@ function planLarge(path: string): TestRun {
 }
 
 /** Shares the files out evenly. */
-function planSmall(paths: readonly string[]): TestRun[] {
+function planGroups(paths: readonly string[]): TestRun[] {
   const count = Math.ceil(paths.length / smallFilesAtOnce)
   const startOf = (index: number) => Math.round((index * paths.length) / count)
   return Array.from({ length: count }, (_, index) => {

@@ -66,6 +66,7 @@ for (const [what, { program, report: expected, timeoutMs }] of Object.entries(fa
 test('several files run one after the other, each with its own hooks', async (t) => {
   const programOf = (name: string) => `
     console.log('${name} is loaded')
+    await (globalThis.shared ??= new Promise((resolve) => setTimeout(resolve, 10)))
     after(() => console.log('${name} ends'))
     test('${name} is tested', () => console.log(later))
     const later = '${name} runs its test'`

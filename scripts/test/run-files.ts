@@ -45,7 +45,7 @@ export async function runFiles(
   const events = run({
     files: areSeveral ? [severalFiles] : [...paths],
     concurrency: 1,
-    execArgv: ['--import', import.meta.resolve('./forget-promises.ts')],
+    execArgv: ['--import', import.meta.resolve('./runner-promises.ts')],
     // The runner applies its timeout to each test alone, so the signal bounds the run.
     timeout: options.timeoutMs ?? testTimeoutsMs[lane],
     signal: options.signal ? AbortSignal.any([options.signal, limit]) : limit,
@@ -79,11 +79,13 @@ export async function runFiles(
   if (areSeveral) events.on('test:pass', countTests).on('test:fail', countTests)
   let report = ''
   for await (const text of events.compose(new spec())) report += String(text)
+  const areTested = areSeveral
+    ? filesWithTests === paths.length
+    : counts.passed + counts.skipped > 0
   // Each of several files is two tests more: that of the file, and that it loads.
   if (areSeveral) counts.passed = Math.max(0, counts.passed - 2 * paths.length)
-  else if (counts.passed + counts.skipped > 0) filesWithTests = 1
   // No test fails in a file without one, by its end before its tests do, or by an error after the test that caused it.
-  if (!isSuccess || filesWithTests < paths.length) counts.failed ||= 1
+  if (!isSuccess || !areTested) counts.failed ||= 1
   if (counts.failed > 0) await appendFile(join(logDir, 'report.txt'), report)
   else await rm(logDir, { recursive: true })
   const seconds = (performance.now() - began) / 1000
