@@ -38,6 +38,22 @@ for (const { name, dir } of await nodesUnderTest()) {
   })
 }
 
+test('its programs keep what they compile in the checkout, or where they are told to', async (t) => {
+  const root = await folder(t)
+  const show = join(root, 'show.mjs')
+  const script = `import { getCompileCacheDir } from 'node:module'; console.log(getCompileCacheDir())`
+  await writeFile(show, script)
+  const { NODE_COMPILE_CACHE: _, ...inherited } = process.env
+  const env = { ...inherited, NODE_OPTIONS: `--import=${show}` }
+  for (const [expected, settings] of [
+    [join(repoDir, '.cache/compiled'), {}],
+    [join(root, 'cache'), { NODE_COMPILE_CACHE: join(root, 'cache') }],
+  ] as const) {
+    const { stdout } = await run(own, ['--version'], { env: { ...env, ...settings } })
+    assert.ok(stdout.startsWith(`${expected}/`), stdout)
+  }
+})
+
 test('the set-up makes the link once, and replaces one whose checkout is gone', async (t) => {
   const root = await folder(t)
   const launcher = join(root, 'bin/computer')
