@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { createIncusDriver } from '../server/src/drivers/incus/driver.ts'
-import { createIncusDiskKeeper } from '../server/src/drivers/incus/kept-disks.ts'
 import { openHostPool } from '../server/src/drivers/incus/disks/host-pool.ts'
 import { nameOf } from '../server/src/drivers/incus/instance.ts'
 import { readDiskId, readQuota } from '../server/src/drivers/incus/disks/quotas.ts'
@@ -95,7 +94,7 @@ describe('a disk holds exactly its size', () => {
   test('what backups keep of a full disk neither adds nor takes space', async () => {
     const machine = await runMachine()
     await expectFull(machine)
-    await using keeper = await createIncusDiskKeeper(engine.optionsOf(project), 'limits')
+    await using keeper = await driver.openKeeper('limits')
     const kept = { disk: { kind: 'machine', ref: machine }, id: makeCaptureId() } as const
     assert.ok(await keeper.keep(kept.disk, kept.id))
     await driver.adjustDiskLimits()

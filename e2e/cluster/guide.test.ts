@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
+import pg from 'pg'
 import { networkName } from '../../server/src/process.ts'
 import { findHostNode } from '../../server/test/nodes.ts'
 import type { ApiClient } from '../harness/api.ts'
+import { makeDataDir } from '../harness/data-folder.ts'
 import { removeEngine } from '../harness/engine-daemon.ts'
 import { openTerminal, readGuide } from '../harness/guide.ts'
 import { eventually } from '../harness/polling.ts'
@@ -21,23 +24,33 @@ import { startNetworkPostgres } from './network-postgres.ts'
  */
 
 const guide = 'docs/cluster.md'
-const [databaseAddress, firstAddress, secondAddress] = await addHostAddresses({ after }, 3)
-const first = await prepareHost('first', firstAddress!)
-const second = await prepareHost('second', secondAddress!)
+const [databaseAddress, ...addresses] = await addHostAddresses({ after }, 3)
+const databaseUrl = await startNetworkPostgres({ after }, databaseAddress!)
+const first = await prepareHost('first', addresses[0]!)
+const second = await prepareHost('second', addresses[1]!)
+/** Where the backup of both is restored to, once they are down. */
+const third = { ...first, dataDir: '' }
+const folder = await mkdtemp(join(tmpdir(), 'computer-backups-'))
+after(() => rm(folder, { recursive: true, force: true }))
 /** Texts of the guide, each with the text that a reader puts in its place. */
 let texts: readonly (readonly [string, string])[] = [
+  ['postgresql://computer:PASSWORD@10.0.0.9/computer', databaseUrl],
   [
-    'postgresql://computer:PASSWORD@10.0.0.9/computer',
-    await startNetworkPostgres({ after }, databaseAddress!),
+    'postgresql://computer:PASSWORD@10.0.0.9/restored',
+    databaseUrl.replace(/computer$/, 'restored'),
   ],
   ['10.0.0.1:7083', first.address],
   ['10.0.0.2:7083', second.address],
+  ['10.0.0.3:7083', first.address],
 ]
 let api: ApiClient
 let id = ''
+/** The machine of the second host, which is deleted after the backup. */
+let other = ''
 
 after(async () => {
-  for (const { env, dataDir } of [second, first]) {
+  for (const { env, dataDir } of [second, first, third]) {
+    if (dataDir === '') continue
     await runComputer(env, 'down')
     await removeEngine(dataDir, networkName(dataDir))
   }
@@ -71,6 +84,16 @@ test('each API serves the machines of all hosts', async () => {
   assert.equal(await there.run(id, ['cat', 'note']), 'kept\n')
 })
 
+test('a backup has the machines of both hosts', async (t) => {
+  other = (await api.ok('POST', '/v1/machines', {})).id
+  await api.run(other, ['sh', '-c', 'echo there > note'])
+  assert.match(await runOk(first, 'hosts', 'list'), /^second +local +ready +1 /m)
+  const printed = await paste(t, first, '## Backups', 0)
+  assert.match(printed, /^backup \S+ is in .*: 2 machines, 0 snapshots and templates, /m)
+  assert.doesNotMatch(printed, /is not in the backup/)
+  await api.ok('DELETE', `/v1/machines/${other}`)
+})
+
 test('a drained host is empty, and its machines go on elsewhere with their snapshots', async (t) => {
   const snapshot = await api.ok('POST', '/v1/snapshots', { machine_id: id })
   assert.match(await runOk(first, 'hosts', 'drain', 'local'), /local is drained/)
@@ -101,6 +124,32 @@ test('a host that is silent can be given up, and a removed one starts no more', 
   assert.doesNotMatch(await runOk(first, 'hosts', 'list'), /^second/m)
 })
 
+test('one host makes the server of the backup, with the machines of both', async (t) => {
+  await runOk(first, 'down')
+  await createDatabase('restored')
+  third.dataDir = await makeDataDir('cluster-third')
+  // The restored folder names this test as its owner too.
+  await rm(join(third.dataDir, 'owner.pid'))
+  third.env = { ...first.env, COMPUTER_DATA: third.dataDir }
+  assert.match(await paste(t, third, '## Backups', 1), /^backup \S+ is restored to /m)
+  await startHostServer(third.env)
+  const restored = await ownerClient(third.env, third.dataDir)
+  for (const [machine, note] of [
+    [id, 'kept\n'],
+    [other, 'there\n'],
+  ] as const) {
+    await eventually('the machine runs again', async () => {
+      const { status, body } = await restored.call('POST', `/v1/machines/${machine}/exec`, {
+        command: ['cat', 'note'],
+      })
+      return status === 200 && body.stdout === note
+    })
+  }
+  const listed = await runOk(third, 'hosts', 'list')
+  assert.match(listed, /^local +local +ready +2 /m)
+  assert.doesNotMatch(listed, /^second/m)
+})
+
 type Host = Awaited<ReturnType<typeof prepareHost>>
 
 async function prepareHost(name: string, ip: string) {
@@ -116,6 +165,13 @@ async function runOk({ env }: Host, ...args: string[]): Promise<string> {
   return output
 }
 
+async function createDatabase(name: string): Promise<void> {
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  await client.query(`create database ${name}`)
+  await client.end()
+}
+
 function keyringOf({ dataDir }: Host): Promise<string> {
   return readFile(`${dataDir}/secrets.keyring`, 'utf8')
 }
@@ -124,11 +180,8 @@ function keyringOf({ dataDir }: Host): Promise<string> {
 async function paste(t: TestContext, { env }: Host, from: string, index?: number): Promise<string> {
   const defined = Object.entries(env).filter(([name]) => name.startsWith('COMPUTER_'))
   const nodeDir = (await findHostNode()) ?? dirname(process.execPath)
-  const terminal = await openTerminal(
-    t,
-    nodeDir,
-    Object.fromEntries(defined) as Record<string, string>,
-  )
+  const variables = { ...Object.fromEntries(defined), folder } as Record<string, string>
+  const terminal = await openTerminal(t, nodeDir, variables)
   const blocks = await readGuide(guide, { from })
   const chosen = index === undefined ? blocks.slice(0, 1) : [blocks[index]!]
   return terminal.paste(chosen.map(fillIn))

@@ -55,6 +55,12 @@ test('each member gets machines, in a project that is its own', async () => {
   assert.equal(machines.size, 3)
 })
 
+test('a backup has the disks of all members', async () => {
+  const printed = await runOk(first, 'backup', `${first.folder}/backups`, '--json')
+  const { machines: count, missing } = JSON.parse(printed)
+  assert.deepEqual([count, missing], [3, []])
+})
+
 test('no machine reaches a member of the cluster', async () => {
   const command = ['timeout', '3', 'bash', '-c', 'exec 3<>/dev/tcp/$0/7080 && echo reached']
   for (const { address } of [first, second, cluster]) {

@@ -2,16 +2,16 @@ import { pino } from 'pino'
 import { z } from 'zod'
 import { backUp, type BackupParts } from './backup/back-up.ts'
 import { openBackupFolder, readBackups } from './backup/folder.ts'
+import { openKeepers, readFromAnyHost } from './backup/open-hosts.ts'
 import type { Backup } from './backup/index-file.ts'
 import { describeBackup, summarize, tabulate } from './backup/report.ts'
 import { readConfig, type Config } from './config.ts'
 import { openDatabase } from './db/database.ts'
-import { createIncusDiskKeeper } from './drivers/incus/kept-disks.ts'
 import { configuredDatabaseUrl } from './host/postgres.ts'
 import { findServer } from './host/server-lock.ts'
 import { withSettings } from './host/settings.ts'
 import { openTerminal } from './host/terminal.ts'
-import { createDriver, readEngineOptions } from './process.ts'
+import { createDriver, createHosts } from './process.ts'
 
 /* `computer backup FOLDER` beside a server that runs, and `computer backups FOLDER` anywhere. */
 
@@ -60,9 +60,9 @@ async function run(request: Request): Promise<void> {
 
 /** The server may end meanwhile; then the backup fails. */
 function requireServer(config: Config): void {
-  if (config.engine)
+  if (config.engine && 'url' in config.engine)
     throw new Error(
-      'the machines are in an existing engine (ENGINE_URL), whose disks this command cannot back up: use the tools of its storage',
+      'the machines are in an engine on another host (ENGINE_URL), whose disks this command cannot back up: use the tools of its storage',
     )
   if (!findServer(config.dataDir))
     throw new Error(`no server runs on ${config.dataDir}: start it with \`computer up\``)
@@ -70,7 +70,7 @@ function requireServer(config: Config): void {
 
 async function withParts(
   config: Config,
-  keeperId: string,
+  folderId: string,
   use: (parts: BackupParts) => Promise<Backup>,
 ): Promise<Backup> {
   const log = pino({ level: 'silent' })
@@ -80,8 +80,10 @@ async function withParts(
   const db = openDatabase(databaseUrl, { log, maxConnections: 2 })
   try {
     await using driver = await createDriver(config, log)
-    await using keeper = await createIncusDiskKeeper(await readEngineOptions(config, log), keeperId)
-    return await use({ databaseUrl, db, driver, keeper, config, wait, signal })
+    using hosts = createHosts(config, db, driver)
+    await using keeper = await openKeepers({ db, config, hosts }, folderId)
+    const readImage = readFromAnyHost({ db, config, hosts })
+    return await use({ databaseUrl, db, keeper, readImage, config, wait, signal })
   } finally {
     await db.destroy()
   }

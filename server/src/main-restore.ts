@@ -79,7 +79,11 @@ async function restoreServer(source: Source): Promise<Config> {
   const supervisor = new Supervisor(folders, terminal)
   const stop = watchStopSignals(terminal, () => supervisor.kill())
   try {
-    await fill(config, source, supervisor, stop.signal)
+    const stopped = await fill(config, source, supervisor, stop.signal)
+    if (stopped > 0)
+      terminal.say(
+        `${stopped} machines that ran on other hosts are stopped, because this host has no memory for them`,
+      )
     await markFinished(dataDir)
   } finally {
     await supervisor.stop()
@@ -93,7 +97,9 @@ async function restoreServer(source: Source): Promise<Config> {
 /** The settings are those of the backup, except those that were given on this host. */
 function requireFit(config: Config, given: Config, { backup }: Source): void {
   if (config.engine)
-    throw new Error('a backup is restored to a private engine: leave out ENGINE_URL')
+    throw new Error(
+      'a backup is restored to a private engine: leave out ENGINE_URL and COMPUTER_ENGINE_DIR, in a computer.env of your own if the backup has one of them',
+    )
   // A first start formats the device.
   if (config.poolSource !== given.poolSource)
     throw new Error(
@@ -110,7 +116,7 @@ async function fill(
   source: Source,
   supervisor: Supervisor,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const wait = (text: string) => {
     if (signal.aborted) throw new Error('the restore was stopped')
     if (process.stderr.isTTY) terminal.wait(text)
@@ -124,5 +130,5 @@ async function fill(
   await supervisor.start([engineProgram(config)], signal)
   const log = pino({ level: 'silent' })
   await using driver = await createDriver(config, log)
-  await withDatabase(url, log, (db) => restoreDisks({ db, driver, config, wait }, source))
+  return withDatabase(url, log, (db) => restoreDisks({ db, driver, config, wait }, source))
 }

@@ -110,7 +110,8 @@ async function closeApp(app: App): Promise<void> {
   await app.db.destroy()
 }
 
-function createHosts(config: Config, db: Database, driver: MachineDriver): Hosts {
+/** The hosts of machines, as a process of this server on this host reaches them. */
+export function createHosts(config: Config, db: Database, driver: MachineDriver): Hosts {
   const known = new TtlCache<KnownHost | null>()
   return new Hosts({
     own: config.host,

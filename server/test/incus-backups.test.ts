@@ -11,7 +11,6 @@ import { keyOf, type Disk, type KeptDisk } from '../src/drivers/disk-keeper.ts'
 import { poolFolder } from '../src/drivers/incus/disks/host-pool.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
 import { nameOf } from '../src/drivers/incus/instance.ts'
-import { createIncusDiskKeeper } from '../src/drivers/incus/kept-disks.ts'
 import type { MachineDriver, MachineSpec } from '../src/drivers/machine-driver.ts'
 import { newId } from '../src/ids.ts'
 
@@ -126,7 +125,7 @@ describe('disks are kept for backups', () => {
     await here.driver.destroy(machine)
   })
 
-  const openKeeper = (name: string) => createIncusDiskKeeper(here.engine.optionsOf(project), name)
+  const openKeeper = (name: string) => here.driver.openKeeper(name)
 })
 
 type Host = AsyncDisposable & {

@@ -102,10 +102,13 @@ test('only a process of the server is answered, and only by the listener with th
   const { listener, agents } = await start(t)
   const impostor = await start(t)
   const refused = { name: 'DriverError', retryable: true, ofEngine: true }
-  await assert.rejects(createRemotePeer(listener, 'another').connect(ref), refused)
-  await assert.rejects(createRemotePeer(listener, 'another').measureDisk(ref), refused)
+  await assert.rejects(createRemotePeer({ ...listener, token: 'another' }).connect(ref), refused)
+  await assert.rejects(
+    createRemotePeer({ ...listener, token: 'another' }).measureDisk(ref),
+    refused,
+  )
   const { port } = impostor.listener
-  await assert.rejects(createRemotePeer({ ...listener, port }, token).connect(ref), refused)
+  await assert.rejects(createRemotePeer({ ...listener, port, token }).connect(ref), refused)
   assert.deepEqual([agents.length, impostor.agents.length], [0, 0])
 
   const ask = async (path: string, headers: Record<string, string> = {}) =>
@@ -225,6 +228,7 @@ async function start(t: TestContext, settings: { readonly endingMs?: number } = 
       if (failure) throw failure
       return Readable.from(sending())
     },
+    openKeeper: () => assert.fail('no backup is made here'),
   }
   const isProof = async (given: string) => given === token
   const admit = async (secret: string) => (secret === 'invited' ? admission : null)
@@ -234,5 +238,12 @@ async function start(t: TestContext, settings: { readonly endingMs?: number } = 
   const fail = (error: Error) => (failure = error)
   const send = (next: typeof parts) => (parts = next)
   const answerWith = (make: typeof makeAgent) => (makeAgent = make)
-  return { listener, agents, remote: createRemotePeer(listener, token), fail, send, answerWith }
+  return {
+    listener,
+    agents,
+    remote: createRemotePeer({ ...listener, token }),
+    fail,
+    send,
+    answerWith,
+  }
 }

@@ -1,11 +1,11 @@
+import type { ImageId } from '@computer/contract'
 import { createReadStream, existsSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import type { Moment } from '../db/dump.ts'
-import { listHostNames } from '../domain/backups/disk-rows.ts'
 import type { DiskKeeper } from '../drivers/disk-keeper.ts'
-import type { MachineDriver } from '../drivers/machine-driver.ts'
+import type { ImageFile } from '../drivers/machine-driver.ts'
 import { catchDisks } from './catch-disks.ts'
 import type { BackupFolder } from './folder.ts'
 import type { Backup, StoredFile } from './index-file.ts'
@@ -17,7 +17,9 @@ import { storeFile } from './stored-file.ts'
 export type BackupParts = {
   readonly databaseUrl: string
   readonly db: Database
-  readonly driver: Pick<MachineDriver, 'readImage'>
+  /** Streams a file of an image that a host has. Throws ImageMissing if none has it. */
+  readonly readImage: (id: ImageId, file: ImageFile) => Promise<Readable>
+  /** The disks of all hosts. */
   readonly keeper: DiskKeeper
   readonly config: Pick<Config, 'dataDir' | 'keyringPath' | 'host'>
   /** Shows what is being done. */
@@ -43,7 +45,6 @@ export async function backUp(
   folder: BackupFolder,
   options: BackupOptions,
 ): Promise<Backup> {
-  await requireOneHost(parts.db)
   await dropUnused(parts.keeper, folder)
   try {
     return await addBackup(parts, folder, options)
@@ -92,14 +93,6 @@ async function addBackup(
   await folder.replaceIndex(keepNewest(next, options.keep ?? next.backups.length))
   await dropUnused(keeper, folder)
   return backup
-}
-
-async function requireOneHost(db: Database): Promise<void> {
-  const hosts = await listHostNames(db)
-  if (hosts.length <= 1) return
-  throw new Error(
-    `the server has ${hosts.length} hosts (${hosts.join(', ')}), and this command backs up servers with one host: back up the database with the tools of your Postgres (docs/self-hosting.md, Backups)`,
-  )
 }
 
 /** Keeps in the pool what the next backup can be based on, and nothing else. */

@@ -7,6 +7,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { loadDump } from '../db/load.ts'
 import { listRestoredMachines, settleRestored } from '../domain/backups/restored.ts'
+import { gatherOnHost } from '../domain/machines/gathering.ts'
 import type { MachineDriver } from '../drivers/machine-driver.ts'
 import { replaceFile } from '../replace-file.ts'
 import { specOf } from '../worker/spec.ts'
@@ -61,8 +62,11 @@ type Parts = {
   readonly wait: (text: string) => void
 }
 
-/** Makes the disks of all machines and captures, and then the rows true of this host. */
-export async function restoreDisks(parts: Parts, source: Source): Promise<void> {
+/**
+ * Makes the disks of all machines and captures, and then the rows true of this host. Returns how many machines are stopped
+ * that ran, because the host has no memory for them.
+ */
+export async function restoreDisks(parts: Parts, source: Source): Promise<number> {
   const { db, driver, config, wait } = parts
   const { path, index, backup } = source
   await driver.prepare()
@@ -86,7 +90,11 @@ export async function restoreDisks(parts: Parts, source: Source): Promise<void> 
     await driver.create({ ...specOf({ config }, row), captureId: link })
     await driver.removeCapture(link)
   }
-  await settleRestored(db, config)
+  const memory = await driver.measureMemory()
+  return db.transaction().execute(async (tx) => {
+    await settleRestored(tx, config)
+    return gatherOnHost(tx, config.host, memory)
+  })
 }
 
 async function restoreImage(

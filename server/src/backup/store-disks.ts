@@ -1,21 +1,16 @@
 import type { CaptureId, ImageId } from '@computer/contract'
 import { keyOf, type DiskKeeper, type KeptDisk } from '../drivers/disk-keeper.ts'
-import { ImageMissing, type MachineDriver } from '../drivers/machine-driver.ts'
-import type { BackupOptions, Store } from './back-up.ts'
+import { ImageMissing } from '../drivers/machine-driver.ts'
+import type { BackupOptions, BackupParts, Store } from './back-up.ts'
 import { machineDisk, type Caught } from './catch-disks.ts'
 import type { Backup, BackupIndex, Link } from './index-file.ts'
 import { newestLinks } from './retention.ts'
 
-type Parts = {
-  readonly driver: Pick<MachineDriver, 'readImage'>
-  readonly keeper: DiskKeeper
-  readonly store: Store
-  readonly wait: (text: string) => void
-}
+type Parts = Pick<BackupParts, 'readImage' | 'keeper' | 'wait'> & { readonly store: Store }
 
 /** Stores the disks that were caught, and the images that they derive from, unless the folder has them. */
 export async function storeDisks(
-  { driver, keeper, store, wait }: Parts,
+  { readImage, keeper, store, wait }: Parts,
   index: BackupIndex,
   { rows, kept }: Caught,
   { isFull }: Pick<BackupOptions, 'isFull'>,
@@ -65,11 +60,11 @@ export async function storeDisks(
   }
   return { index: next, contents }
 
-  /** Undefined for an image that this engine has never unpacked: no disk derives from it. */
+  /** Undefined for an image that no host has: no disk derives from it. */
   async function storeImage(id: ImageId): Promise<BackupIndex['images'][number] | undefined> {
     try {
       const read = async (file: 'metadata' | 'rootfs') =>
-        store(`images/${id}/${file}.zst`, await driver.readImage(id, file))
+        store(`images/${id}/${file}.zst`, await readImage(id, file))
       return { id, metadata: await read('metadata'), rootfs: await read('rootfs') }
     } catch (error) {
       if (error instanceof ImageMissing) return undefined

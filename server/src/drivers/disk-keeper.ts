@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream'
 import type { MachineRef, Transfer } from './machine-driver.ts'
 
 /**
- * Keeps disks as they are at one instant, beside the engine's own, for the backups in one folder. Implemented by
- * incus/ for an engine on this host. A kept disk is a read-only copy that shares unchanged data; it gets the id of a
+ * Keeps disks as they are at one instant, beside the engine's own, for the backups in one folder. MachineDriver.openKeeper
+ * opens it, if the engine is on this host. A kept disk is a read-only copy that shares unchanged data; it gets the id of a
  * capture, because a stream of it makes that capture in another engine (MachineDriver.receiveCapture).
  */
 export interface DiskKeeper extends AsyncDisposable {

@@ -1,5 +1,6 @@
 import type { CaptureId, ImageId, MachineId } from '@computer/contract'
 import type { Duplex, Readable } from 'node:stream'
+import type { DiskKeeper } from './disk-keeper.ts'
 
 /**
  * The engine that runs machines. Implemented by incus/ and by server/test/fake-engine, both held to
@@ -93,6 +94,8 @@ export interface MachineDriver extends AsyncDisposable {
   watch(signal: AbortSignal): AsyncIterable<MachineRef | 'all'>
   /** Removes the leftovers of failed starts: network links, incomplete instances. */
   sweep(): Promise<void>
+  /** Opens what the backups in one folder keep. The folder is named by lower-case letters and digits. */
+  openKeeper(folder: string): Promise<DiskKeeper>
 
   /** A byte stream to the agent's socket inside a running machine. The caller destroys it. */
   connect(ref: MachineRef): Promise<Duplex>

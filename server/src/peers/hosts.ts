@@ -1,5 +1,6 @@
 import type { CaptureId, ImageId } from '@computer/contract'
 import type { Duplex, Readable } from 'node:stream'
+import type { DiskKeeper } from '../drivers/disk-keeper.ts'
 import {
   DriverError,
   type ImageFile,
@@ -67,6 +68,12 @@ export class Hosts implements Disposable {
     return peer.readImage(id, file)
   }
 
+  /** What the backups in one folder keep of a host's disks. */
+  async openKeeper(host: string, folder: string): Promise<DiskKeeper> {
+    const peer = await this.#peer(host)
+    return peer.openKeeper(folder)
+  }
+
   [Symbol.dispose](): void {
     clearInterval(this.#checking)
   }
@@ -77,7 +84,7 @@ export class Hosts implements Disposable {
     const known = await findHost(host)
     if (!known?.answers) throw unreachable('the host of the machine does not answer')
     if (!known.peer) throw unreachable(`the host ${host} is not reachable from ${own}`)
-    return createRemotePeer(known.peer, await proofFor(host))
+    return createRemotePeer({ ...known.peer, token: await proofFor(host) })
   }
 
   #watch(host: string, stream: Duplex): void {

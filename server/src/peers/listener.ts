@@ -2,11 +2,12 @@ import { ImageId, MachineId } from '@computer/contract'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { Duplex, Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import type { Duplex } from 'node:stream'
 import { z } from 'zod'
 import { createKeyPair, signCertificate } from '../certificates.ts'
 import { DriverError, imageFileNames, type MachineRef } from '../drivers/machine-driver.ts'
+import { CaptureId, Generation, parse, Refusal, send, sendJson } from './answers.ts'
+import { answerKeeper } from './kept-disks.ts'
 import {
   agentProtocol,
   type JoinAnswer,
@@ -41,14 +42,7 @@ const maxConnections = 8_192
 const keepAliveMs = 60_000
 const certificateDays = 10 * 365
 
-const CaptureId = z.templateLiteral(['cap_', z.string().regex(/^[0-9a-z]{20,32}$/)])
-const Ref = z.tuple([
-  MachineId,
-  z
-    .string()
-    .regex(/^\d{1,9}$/)
-    .transform(Number),
-])
+const Ref = z.tuple([MachineId, Generation])
 const Image = z.tuple([ImageId, z.enum(imageFileNames)])
 /** A capture, its image and its base; an empty base stands for the image. */
 const Capture = z.tuple([CaptureId, ImageId, z.literal('').or(CaptureId)])
@@ -79,14 +73,18 @@ export async function listenForPeers(
   }
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const { method } = request
     const [folder, ...rest] = readPath(request)
+    if (folder !== 'keepers' && method !== 'GET') throw new Refusal(404)
     if (folder === 'join') {
       const admitted = await admit(readToken(request))
       if (!admitted) throw new Refusal(401)
       return sendJson(response, admitted)
     }
     await requireProof(request)
-    if (folder === 'disks') {
+    if (folder === 'keepers') {
+      await answerKeeper(peer, { method, path: rest }, response)
+    } else if (folder === 'disks') {
       sendJson(response, { bytes: await peer.measureDisk(refOf(rest)) })
     } else if (folder === 'captures') {
       const [id, imageId, base] = parse(Capture, rest)
@@ -146,48 +144,19 @@ export async function listenForPeers(
   }
 }
 
-/** A request that names nothing here, or whose sender does not belong to the server. */
-class Refusal extends Error {
-  readonly status: number
-
-  constructor(status: number) {
-    super('refused')
-    this.status = status
-  }
-}
-
-/** A stream that fails breaks the connection off. */
-async function send(response: ServerResponse, stream: Readable): Promise<void> {
-  await pipeline(stream, response).catch(() => {})
-}
-
-function sendJson(response: ServerResponse, body: unknown): void {
-  response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
-}
-
 function readToken({ headers }: IncomingMessage): string {
   const token = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1]
   if (token === undefined) throw new Refusal(401)
   return token
 }
 
-function readPath({ method, url }: IncomingMessage): readonly string[] {
-  if (method !== 'GET') throw new Refusal(404)
+function readPath({ url }: IncomingMessage): readonly string[] {
   return (url ?? '').split('/').slice(1)
 }
 
 function refOf(path: readonly string[]): MachineRef {
   const [id, generation] = parse(Ref, path)
   return { id, generation }
-}
-
-function parse<Schema extends z.ZodType>(
-  schema: Schema,
-  path: readonly string[],
-): z.output<Schema> {
-  const parsed = schema.safeParse(path)
-  if (!parsed.success) throw new Refusal(404)
-  return parsed.data
 }
 
 function describe(error: unknown): { readonly status: number; readonly body: string } {

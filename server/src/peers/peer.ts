@@ -1,5 +1,6 @@
 import type { CaptureId, ImageId } from '@computer/contract'
 import type { Duplex, Readable } from 'node:stream'
+import type { DiskKeeper } from '../drivers/disk-keeper.ts'
 import type { ImageFile, MachineRef, Transfer } from '../drivers/machine-driver.ts'
 
 /** The calls that a host answers to processes of all hosts. The driver of its engine answers them as well. */
@@ -12,6 +13,8 @@ export type Peer = {
   readImage(id: ImageId, file: ImageFile): Promise<Readable>
   /** Streams a capture for the engine of another host. */
   sendCapture(id: CaptureId, transfer: Transfer): Promise<Readable>
+  /** Opens what the backups in one folder keep of the host's disks. */
+  openKeeper(folder: string): Promise<DiskKeeper>
 }
 
 /** Where the worker of a host listens for processes of other hosts. */

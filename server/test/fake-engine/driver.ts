@@ -12,6 +12,7 @@ import {
   type Transfer,
 } from '../../src/drivers/machine-driver.ts'
 import { FakeDisk } from './disk.ts'
+import { openFakeKeeper } from './kept-disks.ts'
 import type { FakeStore } from './store.ts'
 
 export function createFakeDriver(store: FakeStore): MachineDriver {
@@ -59,6 +60,7 @@ export function createFakeDriver(store: FakeStore): MachineDriver {
     list: () => faults.run('list', () => store.list()),
     watch: (signal) => watch(store, signal),
     sweep: () => faults.run('sweep', () => {}),
+    openKeeper: (folder) => faults.run('openKeeper', () => openFakeKeeper(store, folder)),
     connect: (ref) => faults.run('connect', () => store.connect(ref)),
     [Symbol.asyncDispose]: async () => {},
   }

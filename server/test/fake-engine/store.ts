@@ -1,4 +1,4 @@
-import type { ImageId } from '@computer/contract'
+import type { CaptureId, ImageId } from '@computer/contract'
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import {
@@ -12,6 +12,7 @@ import { FakeCaptures, type CapturedDisk } from './captures.ts'
 import { Faults, Gate, type FakeMethod, type Hold } from './faults.ts'
 import { FakeDisk } from './disk.ts'
 import { FakeGuest } from './guest/guest.ts'
+import type { KeptFake } from './kept-disks.ts'
 
 export type FakeEngineOptions = {
   readonly latencyMs?: Partial<Record<FakeMethod, number>>
@@ -40,6 +41,8 @@ export class FakeStore {
   readonly faults: Faults
   readonly images: Set<ImageId>
   readonly captures: FakeCaptures
+  /** By the folder of the backups that they are kept for. */
+  readonly kept = new Map<string, Map<CaptureId, KeptFake>>()
   readonly pool = { totalBytes: 1024 ** 4, freeBytes: 1024 ** 4 }
   readonly memory = { totalBytes: 1024 ** 4, availableBytes: 1024 ** 4 }
   closedAddresses: readonly string[] = []

@@ -54,13 +54,15 @@ export async function readDiskRows(db: Database, snapshot: string): Promise<Disk
     })
 }
 
-/** The hosts of the server that may have disks. */
-export async function listHostNames(db: Database): Promise<readonly string[]> {
-  const rows = await db
+/** The hosts of the server that have disks, and why one does not answer for them, if it does not. */
+export async function listDiskHosts(
+  db: Database,
+): Promise<readonly { readonly name: string; readonly unhealthy_reason: string | null }[]> {
+  return db
     .selectFrom('hosts')
-    .select('name')
-    .where('state', '!=', 'removed')
+    .select(['name', 'unhealthy_reason'])
+    .where('state', 'not in', ['removed', 'lost'])
+    .where('seen_at', 'is not', null)
     .orderBy('name')
     .execute()
-  return rows.map(({ name }) => name)
 }

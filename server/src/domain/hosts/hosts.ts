@@ -137,7 +137,7 @@ export async function listOtherAddresses({
 
 /** Another host that is healthy and has the image. */
 export async function findHostWith(
-  { db, config }: Pick<App, 'db' | 'config'>,
+  { db, config }: { readonly db: Database; readonly config: Pick<Config, 'host'> },
   image: ImageId,
 ): Promise<string | undefined> {
   const host = await db

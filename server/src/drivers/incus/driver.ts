@@ -21,6 +21,7 @@ import {
   removeInstance,
   type Instance,
 } from './instances.ts'
+import { openDiskKeeper } from './kept-disks.ts'
 import { readLastExit } from './last-exit.ts'
 import { readLog, resizeMachine, startMachine, stopMachine, wakeMachine } from './lifecycle.ts'
 import { readMemory, readMemoryFromEngine } from './memory.ts'
@@ -96,6 +97,7 @@ export function createIncusDriver(options: IncusOptions): MachineDriver {
     list: () => listMachines(engine),
     watch: (signal) => watchMachines(client, config.project, signal),
     sweep: () => sweepEngine(engine, limits),
+    openKeeper: (keeper) => openDiskKeeper(engine, limits, keeper),
     connect: (ref) => explainAbsent(ref, connectAgent(ref)),
     [Symbol.asyncDispose]: async () => client[Symbol.dispose](),
   }

@@ -5,13 +5,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Disk, DiskKeeper, KeptDisk } from '../disk-keeper.ts'
 import { CaptureMissing, DriverError, ImageMissing, type Transfer } from '../machine-driver.ts'
-import { IncusClient, type EngineAccess } from './client.ts'
 import { asPoolFull } from './disks/capacity.ts'
 import { diskFolder, exists, type HostPool } from './disks/host-pool.ts'
-import { createDiskLimits, type DiskLimits } from './disks/limits.ts'
+import type { DiskLimits } from './disks/limits.ts'
 import { removeSubvolume, sendSubvolume, type Base } from './disks/transfer.ts'
-import { completeConfig, type EngineConfig } from './engine-config.ts'
-import { createEngine, type Engine } from './engine.ts'
+import type { Engine } from './engine.ts'
 import { findImage } from './images.ts'
 import { captureIdOf, captureNameOf, nameOf, refOf } from './instance.ts'
 import { findInstance, isComplete, listInstances, type Instance } from './instances.ts'
@@ -33,16 +31,12 @@ const inUseMs = 10 * 60_000
 const abandonedAfterMs = 30 * 24 * 60 * 60_000
 const keepAttempts = 20
 
-export type KeeperOptions = { readonly access: EngineAccess } & Partial<EngineConfig>
-
 /** Throws if the engine is not on this host. `keeper` is a name of lower-case letters and digits. */
-export async function createIncusDiskKeeper(
-  options: KeeperOptions,
+export async function openDiskKeeper(
+  engine: Engine,
+  limits: DiskLimits,
   keeper: string,
 ): Promise<DiskKeeper> {
-  const client = new IncusClient(options.access)
-  const engine = createEngine(client, completeConfig(options), undefined)
-  const limits = createDiskLimits(engine)
   const pool = await requirePool(engine)
   const folder = join(keptFolder(pool), keeper)
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -73,7 +67,6 @@ export async function createIncusDiskKeeper(
     drop: (kept) => dropKept(limits, pathOf(kept)),
     async [Symbol.asyncDispose]() {
       clearInterval(timer)
-      client[Symbol.dispose]()
     },
   }
 }
