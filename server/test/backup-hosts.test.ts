@@ -93,6 +93,9 @@ test('a machine of another host is stopped if there is no memory for it', async 
   await undrainHost(server.app.db, other)
   third = await createOn(server, other)
   await runIn(server, third, 'echo third > mark')
+  const failure = { message: 'the pool is away', times: 1 }
+  server.engineOf(other).controls.failNext('openKeeper', failure)
+  await assert.rejects(backUpTo(server.app), /^Error: host host-2: the pool is away$/)
   await backUpTo(server.app)
   const { restored, stopped } = await restore(t, { machines: 2 })
   assert.equal(stopped, 1)

@@ -30,7 +30,8 @@ export async function openKeepers(
     )
   }
   const names = [config.host, ...others.map(({ name }) => name)]
-  return keepDisksOfHosts(await Promise.all(names.map((name) => hosts.openKeeper(name, folder))))
+  const open = async (name: string) => ({ name, keeper: await hosts.openKeeper(name, folder) })
+  return keepDisksOfHosts(await Promise.all(names.map(open)))
 }
 
 /** Reads images from this host, and those that it has never unpacked from one that has them. */

@@ -94,7 +94,7 @@ export function createRemoteKeeper(worker: Reached, folder: string): DiskKeeper 
   ) => ask(worker, schema, { path: pathOf(path), method, timeoutMs }, maxListBytes)
   const listKept = async () =>
     (await request('GET', 'kept', z.array(Kept))).map(([disk, id]) => ({ disk, id }))
-  const timer = setInterval(() => void listKept().catch(() => {}), renewEveryMs)
+  const timer = setInterval(() => void listKept().catch(() => {}), renewEveryMs).unref()
   return {
     listDisks: () => request('GET', 'disks', z.array(DiskName)),
     listKept,

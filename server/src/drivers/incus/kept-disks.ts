@@ -42,7 +42,7 @@ export async function openDiskKeeper(
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const renew = () => void utimes(folder, new Date(), new Date()).catch(() => {})
   renew()
-  const timer = setInterval(renew, renewEveryMs)
+  const timer = setInterval(renew, renewEveryMs).unref()
   const pathOf = ({ disk, id }: KeptDisk) => join(folder, instanceOf(disk), id)
 
   return {
