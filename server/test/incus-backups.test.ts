@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { leaveOutDesktop, startTestEngine, type TestEngine } from '../../e2e/harness/engine.ts'
 import { runWhenBooted } from '../../e2e/guest/exec.ts'
-import { keyOf, type Disk, type KeptDisk } from '../src/drivers/disk-keeper.ts'
+import type { Disk } from '../src/drivers/disk-keeper.ts'
 import { poolFolder } from '../src/drivers/incus/disks/host-pool.ts'
 import { createIncusDriver } from '../src/drivers/incus/driver.ts'
 import { nameOf } from '../src/drivers/incus/instance.ts'
@@ -67,40 +67,6 @@ describe('disks are kept for backups', () => {
     assert.equal(await there.run(restored, listing), listed)
     assert.match(listed, /second\.link/)
     await there.driver.destroy(restored)
-    await here.driver.destroy(machine)
-  })
-
-  test('a capture and a machine that are gone meanwhile are still kept', async () => {
-    await using keeper = await openKeeper('gone')
-    const machine = await here.runMachine()
-    const captureId = newId('cap')
-    await here.driver.capture(machine, captureId)
-    const disks = (await keeper.listDisks()).map(keyOf)
-    assert.ok(disks.includes(captureId) && disks.includes(keyOf(diskOf(machine))))
-    const capture: KeptDisk = { disk: { kind: 'capture', id: captureId }, id: newId('cap') }
-    const disk: KeptDisk = { disk: diskOf(machine), id: newId('cap') }
-    for (const kept of [capture, disk]) assert.ok(await keeper.keep(kept.disk, kept.id))
-    await here.driver.removeCapture(captureId)
-    await here.driver.destroy(machine)
-    for (const kept of [capture, disk]) {
-      assert.equal(await keeper.keep(kept.disk, newId('cap')), false)
-      const transfer = { imageId: machine.imageId, base: null }
-      assert.ok((await buffer(await keeper.send(kept, transfer))).length > 0)
-    }
-    assert.equal((await keeper.listKept()).length, 2)
-    for (const kept of [capture, disk]) await keeper.drop(kept)
-    assert.deepEqual(await keeper.listKept(), [])
-  })
-
-  test('a machine that waits frozen stays frozen', async () => {
-    await using keeper = await openKeeper('frozen')
-    const machine = await here.runMachine()
-    await here.driver.freeze(machine)
-    const kept = { disk: diskOf(machine), id: newId('cap') }
-    assert.ok(await keeper.keep(kept.disk, kept.id))
-    const found = (await here.driver.list()).find(({ ref }) => ref.id === machine.id)
-    assert.equal(found?.isFrozen, true)
-    await keeper.drop(kept)
     await here.driver.destroy(machine)
   })
 

@@ -8,9 +8,10 @@ import { before, describe, test } from 'node:test'
 import { PassThrough, type Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { imageFileNames, type MachineSpec } from '../../src/drivers/machine-driver.ts'
+import { testKeptDisks } from './kept-disks.ts'
 import { openSuite, type DriverHarness, type Suite } from './suite.ts'
 
-/** The promises of captures that go from one engine to another, each on a host of its own. */
+/** The promises of disks that go from one engine to another, each on a host of its own. */
 export function describeTransfers(name: string, makeHarness: () => Promise<DriverHarness>) {
   describe(`${name} keeps the promises of transfers`, () => {
     const [here, there] = [openSuite(makeHarness), openSuite(makeHarness)]
@@ -21,6 +22,7 @@ export function describeTransfers(name: string, makeHarness: () => Promise<Drive
       }
     })
     testTransfers(here, there)
+    testKeptDisks(here, there)
   })
 }
 
