@@ -130,5 +130,5 @@ async function fill(
   await supervisor.start([engineProgram(config)], signal)
   const log = pino({ level: 'silent' })
   await using driver = await createDriver(config, log)
-  return withDatabase(url, log, (db) => restoreDisks({ db, driver, config, wait }, source))
+  return await withDatabase(url, log, (db) => restoreDisks({ db, driver, config, wait }, source))
 }

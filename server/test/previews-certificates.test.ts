@@ -35,6 +35,19 @@ test('the authority survives a restart', async () => {
   assert.equal(await readFile(again.certPath, 'utf8'), ca)
 })
 
+test('a certificate is used again while connections come, and then forgotten', async () => {
+  const minuteMs = 60_000
+  let time = Date.now()
+  const { contextOf } = await openLocalAuthority(folder, () => time)
+  const [used, unused] = [await contextOf('used.localhost'), await contextOf('unused.localhost')]
+  const replacedAt = time + 3 * 24 * 60 * minuteMs
+  for (time += 6 * minuteMs; time < replacedAt; time += 6 * minuteMs) {
+    assert.equal(await contextOf('used.localhost'), used)
+  }
+  assert.notEqual(await contextOf('used.localhost'), used)
+  assert.notEqual(await contextOf('unused.localhost'), unused)
+})
+
 test('previews below localhost are served with its certificates, other names are refused', async (t) => {
   const env = {
     COMPUTER_PREVIEW_DOMAIN: 'localhost',

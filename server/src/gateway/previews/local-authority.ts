@@ -18,6 +18,8 @@ const leafDays = 30
 /** A certificate is replaced after a tenth of its lifetime. */
 const reuseMs = 3 * dayMs
 const maxContexts = 1_000
+/** A context takes 30 KB, and nobody comes back to the hostname of a preview that is over. */
+const idleMs = 10 * 60_000
 
 type LocalAuthority = {
   /** The certificate for browsers to trust. */
@@ -25,25 +27,48 @@ type LocalAuthority = {
   contextOf(hostname: string): Promise<SecureContext>
 }
 
-export async function openLocalAuthority(dataDir: string): Promise<LocalAuthority> {
+/** `now` is in milliseconds. */
+export async function openLocalAuthority(
+  dataDir: string,
+  now: () => number = Date.now,
+): Promise<LocalAuthority> {
   const folder = join(dataDir, 'previews')
   const certPath = join(folder, 'authority.crt')
   const authority = (await readAuthority(folder)) ?? (await makeAuthority(folder))
   const leafKey = await createKeyPair()
-  const contexts = new Map<string, { readonly madeAt: number; readonly context: SecureContext }>()
+  /** The one that was used last comes last. */
+  const contexts = new Map<string, KnownContext>()
+  const forgetUnused = (time: number) => {
+    for (const [hostname, { usedAt }] of contexts) {
+      if (time - usedAt < idleMs && contexts.size <= maxContexts) return
+      contexts.delete(hostname)
+    }
+  }
+  const makeContext = (hostname: string) =>
+    createSecureContext({
+      cert: signLeaf(authority, leafKey.publicPem, hostname),
+      key: leafKey.privatePem,
+      minVersion: 'TLSv1.2',
+    })
   return {
     certPath,
     async contextOf(hostname) {
+      const time = now()
       const known = contexts.get(hostname)
-      if (known && Date.now() - known.madeAt < reuseMs) return known.context
-      const cert = signLeaf(authority, leafKey.publicPem, hostname)
-      const context = createSecureContext({ cert, key: leafKey.privatePem, minVersion: 'TLSv1.2' })
+      const isFresh = known && time - known.madeAt < reuseMs
+      const { madeAt, context } = isFresh ? known : { madeAt: time, context: makeContext(hostname) }
       contexts.delete(hostname)
-      contexts.set(hostname, { madeAt: Date.now(), context })
-      if (contexts.size > maxContexts) contexts.delete(contexts.keys().next().value!)
+      contexts.set(hostname, { madeAt, usedAt: time, context })
+      forgetUnused(time)
       return context
     },
   }
+}
+
+type KnownContext = {
+  readonly madeAt: number
+  readonly usedAt: number
+  readonly context: SecureContext
 }
 
 type Authority = { readonly certPem: string; readonly keyPem: string }
