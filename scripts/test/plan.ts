@@ -95,6 +95,7 @@ const seconds: Readonly<Record<string, number>> = {
   'e2e/faults/faults-of-hosts.test.ts': 110,
   'e2e/churn/churn.test.ts': 185,
   'e2e/cluster/members.test.ts': 175,
+  'e2e/cluster/guide.test.ts': 150,
   'server/test/incus-members.test.ts': 210,
   'dashboard/test/hostile-machine.test.ts': 80,
   'e2e/cli.test.ts': 74,
