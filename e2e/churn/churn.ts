@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { auditLedger } from '../faults/audit.ts'
 import { createCallers, type Caller } from '../faults/caller.ts'
@@ -46,20 +43,17 @@ const idleSeconds = 80
 export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<Churn> {
   const random = createRandom(seed)
   const ledger = createLedger()
-  const folder = await mkdtemp(join(tmpdir(), 'computer-churn-'))
-  await using stack = new AsyncDisposableStack()
-  stack.defer(() => rm(folder, { recursive: true }))
-  const server = stack.use(await startFaultServer(hosts, collectingEnv(folder)))
+  await using server = await startFaultServer(hosts, collectingEnv)
   await using rows = openRows(server.hosts[0]!.dataDir)
   const callers = createCallers(callerCount, { api: server.api, ledger, random, rows })
-  const before = await countDescriptors(server, folder, 5)
-  const samples = await churn(server, folder, callers, minutes)
+  const before = await countDescriptors(server, 5)
+  const samples = await churn(server, callers, minutes)
   for (const caller of callers) {
     for (const machine of caller.machines) await caller.remove(machine)
   }
   const { differences } = await compareWhenSettled(server, rows)
   await auditLedger(callers, await rows.read())
-  const after = await countDescriptors(server, folder, idleSeconds)
+  const after = await countDescriptors(server, idleSeconds)
   const descriptors = new Map([...after].map(([name, count]) => [name, count - before.get(name)!]))
   const { counts, problems } = ledger
   return { counts, samples, descriptors, differences: [...differences, ...problems] }
@@ -67,7 +61,6 @@ export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<
 
 async function churn(
   server: FaultServer,
-  folder: string,
   callers: readonly Caller[],
   minutes: number,
 ): Promise<readonly Sample[]> {
@@ -90,8 +83,7 @@ async function churn(
         await collectGarbage(server)
         await delay(collectionMs)
       }
-      const minutesSince = (performance.now() - startMs) / 60_000
-      samples.push(...(await takeSamples(server, folder, minutesSince)))
+      samples.push(...(await takeSamples(server, (performance.now() - startMs) / 60_000)))
       await delay(sampleEveryMs)
     }
   }

@@ -11,9 +11,9 @@ export type Sample = {
   readonly minutes: number
   readonly process: string
   readonly pid: number
-  /** What is resident of it. */
+  /** The resident memory of the process. */
   readonly megabytes: number
-  /** What its objects and buffers take, when it collected its garbage last. Undefined before that. */
+  /** The memory of its objects and buffers after its last collection of garbage. Undefined before the first one. */
   readonly heldMegabytes: number | undefined
   readonly descriptors: number
 }
@@ -21,16 +21,9 @@ export type Sample = {
 /** The engine's memory is not ours: its runtime keeps what a burst has needed. */
 const measured: readonly ProcessName[] = ['worker', 'api', 'gateway']
 
-/** Settings of a server whose processes `collectGarbage` reaches. They write what they hold into the folder. */
-export function collectingEnv(folder: string) {
-  return {
-    NODE_OPTIONS: `--import=${import.meta.resolve('./collect-on-signal.ts')}`,
-    COMPUTER_CHURN_HELD: heldPath(folder, ''),
-  }
-}
-
-function heldPath(folder: string, pid: number | ''): string {
-  return join(folder, `held-${pid}`)
+/** Settings of a server whose processes `collectGarbage` reaches. */
+export const collectingEnv = {
+  NODE_OPTIONS: `--import=${import.meta.resolve('./collect-on-signal.ts')}`,
 }
 
 /**
@@ -42,32 +35,22 @@ export async function collectGarbage({ hosts }: FaultServer): Promise<void> {
     for (const name of measured) sendSignal((await findRunning(host, name)).pid, 'SIGUSR2')
 }
 
-/** `folder` is that of `collectingEnv`. */
-export async function takeSamples(
-  { hosts }: FaultServer,
-  folder: string,
-  minutes: number,
-): Promise<Sample[]> {
-  const take = async (host: FaultHost, name: ProcessName) => ({
-    minutes,
-    ...(await takeSample(host, name, folder)),
-  })
-  return Promise.all(hosts.flatMap((host) => measured.map((name) => take(host, name))))
+export async function takeSamples({ hosts }: FaultServer, minutes: number): Promise<Sample[]> {
+  const samples = hosts.flatMap((host) => measured.map((name) => takeSample(host, name, minutes)))
+  return Promise.all(samples)
 }
 
-async function takeSample(
-  host: FaultHost,
-  name: ProcessName,
-  folder: string,
-): Promise<Omit<Sample, 'minutes'>> {
+async function takeSample(host: FaultHost, name: ProcessName, minutes: number): Promise<Sample> {
   const process = `${name} of ${host.name}`
   const { pid } = await findRunning(host, name)
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   const kilobytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1])
   const descriptors = (await readdir(`/proc/${pid}/fd`)).length
-  // Empty while it is written.
-  const held = await readFile(heldPath(folder, pid), 'utf8').catch(() => '')
+  // The file is empty while the process writes it.
+  const heldPath = join(host.dataDir, 'run', `held-${pid}`)
+  const held = await readFile(heldPath, 'utf8').catch(() => '')
   return {
+    minutes,
     process,
     pid,
     megabytes: (kilobytes * 1024) / 1e6,
@@ -85,12 +68,11 @@ async function findRunning(host: FaultHost, name: ProcessName) {
 /** The fewest descriptors that each process has within that time. */
 export async function countDescriptors(
   server: FaultServer,
-  folder: string,
   seconds: number,
 ): Promise<ReadonlyMap<string, number>> {
   const fewest = new Map<string, number>()
   for (const endMs = performance.now() + seconds * 1_000; performance.now() < endMs;) {
-    for (const { process, descriptors } of await takeSamples(server, folder, 0))
+    for (const { process, descriptors } of await takeSamples(server, 0))
       fewest.set(process, Math.min(descriptors, fewest.get(process) ?? descriptors))
     await delay(2_000)
   }

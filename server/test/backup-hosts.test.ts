@@ -146,7 +146,7 @@ async function restore(t: Lifetime, memory: { readonly machines?: number } = {})
   const { app, engine, http } = started
   if (memory.machines !== undefined) {
     // Beside the host's own share of a tebibyte.
-    const bytes = 0.05 * 1024 ** 4 + (memory.machines + 0.5) * 256 * 1024 ** 2
+    const bytes = Math.round(0.05 * 1024 ** 4) + (memory.machines + 0.5) * 256 * 1024 ** 2
     engine.controls.setAvailableMemory(bytes)
   }
   const { db, driver, config } = app

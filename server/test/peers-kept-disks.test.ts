@@ -1,6 +1,5 @@
 import type { CaptureId, ImageId, MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
-import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
@@ -9,6 +8,8 @@ import { DriverError } from '../src/drivers/machine-driver.ts'
 import { createRemotePeer } from '../src/peers/client.ts'
 import { listenForPeers } from '../src/peers/listener.ts'
 import type { Peer } from '../src/peers/peer.ts'
+import { requestPeer } from './peer-request.ts'
+import { eventually } from './settled.ts'
 
 /* The way from a backup to the disks of another host. */
 
@@ -47,7 +48,7 @@ test('a list is longer than other answers may be', async (t) => {
 })
 
 test('failures arrive as what they are, and a stream that breaks off fails', async (t) => {
-  const { keeper, calls, fail } = await start(t)
+  const { keeper, calls, fail, breakStreams } = await start(t)
   fail(new DriverError('it keeps changing', { retryable: true }))
   const expected = { message: 'it keeps changing', retryable: true }
   await assert.rejects(keeper.keep(machine, first!), expected)
@@ -55,7 +56,11 @@ test('failures arrive as what they are, and a stream that breaks off fails', asy
     keeper.send({ disk: machine, id: first! }, { imageId, base: null }),
     expected,
   )
-  assert.equal(calls.closed, calls.opened.length)
+  fail(undefined)
+  breakStreams()
+  const broken = await keeper.send({ disk: machine, id: first! }, { imageId, base: null })
+  await assert.rejects(text(broken))
+  await eventually(async () => calls.closed === calls.opened.length || undefined)
 })
 
 test('what names no disk, and who is not of the server, is refused before a keeper is opened', async (t) => {
@@ -92,6 +97,7 @@ async function start(t: TestContext) {
   const kept: KeptDisk[] = []
   const calls = { opened: [] as string[], closed: 0 }
   let failure: Error | undefined
+  let isBroken = false
   const keeper: DiskKeeper = {
     listDisks: async () => disks,
     async keep(disk, id) {
@@ -104,7 +110,12 @@ async function start(t: TestContext) {
     async send({ disk, id }, transfer) {
       if (failure) throw failure
       assert.deepEqual(disk, machine)
-      return Readable.from([`${id} of ${transfer.imageId} after ${transfer.base}`])
+      return Readable.from(
+        (function* () {
+          yield `${id} of ${transfer.imageId} after ${transfer.base}`
+          if (isBroken) throw new Error('the disk cannot be read')
+        })(),
+      )
     },
     async drop(one) {
       assert.deepEqual(kept, [one])
@@ -134,18 +145,8 @@ async function start(t: TestContext) {
     await listener[Symbol.asyncDispose]()
   })
   const ask = (method: string, path: string, given: string) =>
-    new Promise<number>((resolve, reject) => {
-      const { address: host, port, certificate: ca } = listener
-      const headers = { authorization: `Bearer ${given}` }
-      const tls = { ca, checkServerIdentity: () => undefined }
-      const request = httpsRequest({ host, port, path, method, headers, ...tls })
-      request.once('error', reject)
-      request.once('response', (reply) => {
-        reply.resume()
-        resolve(reply.statusCode!)
-      })
-      request.end()
-    })
-  const fail = (error: Error) => (failure = error)
-  return { keeper: remote, disks, calls, fail, ask }
+    requestPeer(listener, path, { method, headers: { authorization: `Bearer ${given}` } })
+  const fail = (error: Error | undefined) => (failure = error)
+  const breakStreams = () => (isBroken = true)
+  return { keeper: remote, disks, calls, fail, breakStreams, ask }
 }

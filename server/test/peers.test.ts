@@ -1,7 +1,6 @@
 import type { MachineId } from '@computer/contract'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { request as httpsRequest } from 'node:https'
 import { connect as netConnect, createServer, type AddressInfo } from 'node:net'
 import { Duplex, PassThrough, Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
@@ -11,6 +10,7 @@ import { createRemotePeer } from '../src/peers/client.ts'
 import { encodeToken, requestToJoin } from '../src/peers/join.ts'
 import { listenForPeers } from '../src/peers/listener.ts'
 import type { Peer } from '../src/peers/peer.ts'
+import { requestPeer } from './peer-request.ts'
 import { eventually } from './settled.ts'
 
 /* The way from a process to the machines of another host. */
@@ -111,23 +111,8 @@ test('only a process of the server is answered, and only by the listener with th
   await assert.rejects(createRemotePeer({ ...listener, port, token }).connect(ref), refused)
   assert.deepEqual([agents.length, impostor.agents.length], [0, 0])
 
-  const ask = async (path: string, headers: Record<string, string> = {}) =>
-    new Promise<number>((resolve, reject) => {
-      const request = httpsRequest({
-        host: listener.address,
-        port: listener.port,
-        path,
-        ca: listener.certificate,
-        checkServerIdentity: () => undefined,
-        headers,
-      })
-      request.once('error', reject)
-      request.once('response', (reply) => {
-        reply.resume()
-        resolve(reply.statusCode!)
-      })
-      request.end()
-    })
+  const ask = (path: string, headers: Record<string, string> = {}) =>
+    requestPeer(listener, path, { headers })
   const authorization = `Bearer ${token}`
   const disk = `/disks/${ref.id}/3`
   assert.equal(await ask(disk), 401)
@@ -145,6 +130,9 @@ test('only a process of the server is answered, and only by the listener with th
   }
   const upgrade = { authorization, connection: 'Upgrade', upgrade: 'websocket' }
   assert.equal(await ask(`/agents/${ref.id}/3`, upgrade), 400)
+  const asAgent = { ...upgrade, upgrade: 'computer-agent' }
+  const posted = { method: 'POST', headers: asAgent }
+  assert.equal(await requestPeer(listener, `/agents/${ref.id}/3`, posted), 404)
 })
 
 test('a capture or an image arrives whole, or the stream fails', async (t) => {

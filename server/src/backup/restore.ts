@@ -7,6 +7,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { loadDump } from '../db/load.ts'
 import { listRestoredMachines, settleRestored } from '../domain/backups/restored.ts'
+import { recordCapacity } from '../domain/hosts/capacity.ts'
 import { gatherOnHost } from '../domain/machines/gathering.ts'
 import type { MachineDriver } from '../drivers/machine-driver.ts'
 import { replaceFile } from '../replace-file.ts'
@@ -90,10 +91,10 @@ export async function restoreDisks(parts: Parts, source: Source): Promise<number
     await driver.create({ ...specOf({ config }, row), captureId: link })
     await driver.removeCapture(link)
   }
-  const memory = await driver.measureMemory()
+  await recordCapacity({ db, config, driver })
   return db.transaction().execute(async (tx) => {
     await settleRestored(tx, config)
-    return gatherOnHost(tx, config.host, memory)
+    return gatherOnHost(tx, config.host)
   })
 }
 

@@ -68,7 +68,7 @@ export class Hosts implements Disposable {
     return peer.readImage(id, file)
   }
 
-  /** What the backups in one folder keep of a host's disks. */
+  /** Opens what the backups in one folder keep of a host's disks. */
   async openKeeper(host: string, folder: string): Promise<DiskKeeper> {
     const peer = await this.#peer(host)
     return peer.openKeeper(folder)

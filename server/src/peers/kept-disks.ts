@@ -84,7 +84,7 @@ function findAction(name: string, path: readonly string[]): Action {
   }
 }
 
-/** What another host keeps. All that this throws is a DriverError. */
+/** The kept disks of another host. All that this throws is a DriverError. */
 export function createRemoteKeeper(worker: Reached, folder: string): DiskKeeper {
   const pathOf = (path: string) => `/keepers/${folder}/${path}`
   const request = async <Schema extends z.ZodType>(

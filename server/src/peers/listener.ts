@@ -73,9 +73,7 @@ export async function listenForPeers(
   }
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    const { method } = request
     const [folder, ...rest] = readPath(request)
-    if (folder !== 'keepers' && method !== 'GET') throw new Refusal(404)
     if (folder === 'join') {
       const admitted = await admit(readToken(request))
       if (!admitted) throw new Refusal(401)
@@ -83,7 +81,7 @@ export async function listenForPeers(
     }
     await requireProof(request)
     if (folder === 'keepers') {
-      await answerKeeper(peer, { method, path: rest }, response)
+      await answerKeeper(peer, { method: request.method, path: rest }, response)
     } else if (folder === 'disks') {
       sendJson(response, { bytes: await peer.measureDisk(refOf(rest)) })
     } else if (folder === 'captures') {
@@ -150,8 +148,11 @@ function readToken({ headers }: IncomingMessage): string {
   return token
 }
 
-function readPath({ url }: IncomingMessage): readonly string[] {
-  return (url ?? '').split('/').slice(1)
+/** Only what a backup keeps is changed by requests. */
+function readPath({ method, url }: IncomingMessage): readonly string[] {
+  const path = (url ?? '').split('/').slice(1)
+  if (method !== 'GET' && path[0] !== 'keepers') throw new Refusal(404)
+  return path
 }
 
 function refOf(path: readonly string[]): MachineRef {

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { App } from '../../app.ts'
 import type { Database } from '../../db/database.ts'
-import type { HostMemory } from '../../drivers/machine-driver.ts'
 import { ApiError } from '../../errors.ts'
 
 const mebibyte = 2 ** 20
@@ -54,9 +53,6 @@ const bootBytes = 256 * mebibyte
  * every program waits for the disk. Machines do not share it, because each has a disk of its own.
  */
 const cachedBytes = 64 * mebibyte
-/** The host's own share of its memory, and the least that it needs. */
-const hostShare = 0.05
-const minHostBytes = 512 * mebibyte
 
 /**
  * How many machines of a row of `hosts` run, or are on their way and have not taken their memory yet. Every create asks;
@@ -77,18 +73,11 @@ export const machinesOfHost = sql`(
  */
 export const memoryRoom = sql<number | null>`
   floor(least(
-    (memory_available_bytes - greatest(memory_total_bytes * ${sql.lit(hostShare)}, ${sql.lit(minHostBytes)}))
+    (memory_available_bytes - greatest(memory_total_bytes * 0.05, ${sql.lit(512 * mebibyte)}))
       / ${sql.lit(bootBytes)},
     (memory_available_bytes - machines.running * ${sql.lit(cachedBytes)})
       / ${sql.lit(bootBytes + cachedBytes)}
   ) - machines.starting)::int`
-
-/** For how many machines a host has memory on which none runs. */
-export function emptyMemoryRoom({ totalBytes, availableBytes }: HostMemory): number {
-  const left = availableBytes - Math.max(totalBytes * hostShare, minHostBytes)
-  const room = Math.min(left / bootBytes, availableBytes / (bootBytes + cachedBytes))
-  return Math.max(0, Math.floor(room))
-}
 
 /** For how many more running machines each host has memory; null before it is measured. */
 export async function readMemoryRooms(db: Database): Promise<ReadonlyMap<string, number | null>> {
@@ -97,6 +86,15 @@ export async function readMemoryRooms(db: Database): Promise<ReadonlyMap<string,
     db,
   )
   return new Map(rows.map(({ name, room }) => [name, room === null ? null : Math.max(0, room)]))
+}
+
+/** For how many machines a host that was measured while none ran has memory. */
+export async function readEmptyMemoryRoom(db: Database, host: string): Promise<number> {
+  const { rows } = await sql<{ room: number }>`
+    select greatest(0, ${memoryRoom}) as room
+    from hosts, (select 0 as running, 0 as starting) as machines
+    where name = ${host}`.execute(db)
+  return rows[0]!.room
 }
 
 /** Whether a row of `hosts`, beside its `machines`, has memory for one more. */

@@ -1,21 +1,20 @@
 import { sql } from 'kysely'
 import type { RelocationRow, Tx } from '../../db/database.ts'
-import type { HostMemory } from '../../drivers/machine-driver.ts'
 import { endRelocation, findRelocation, revertRelocation } from '../disks/relocations.ts'
 import { enterStopped } from '../disks/stop-snapshots.ts'
 import { lockAnyMachine } from '../find-machine.ts'
-import { emptyMemoryRoom } from '../hosts/capacity.ts'
+import { readEmptyMemoryRoom } from '../hosts/capacity.ts'
 
 /**
- * Makes one host that of all machines and captures, because a restore makes all disks there. The other hosts are removed
+ * Makes one host, whose capacity was measured, that of all machines and captures: a restore makes all disks there. The other hosts are removed
  * in the rows: whichever belongs to the restored server later joins it under a new name. Returns how many machines are
  * stopped, because they ran on other hosts and this one has no memory for them. Those on their way up go on.
  */
-export async function gatherOnHost(tx: Tx, host: string, memory: HostMemory): Promise<number> {
+export async function gatherOnHost(tx: Tx, host: string): Promise<number> {
   for (const relocation of await tx.selectFrom('relocations').selectAll().execute()) {
     await endWhereItIs(tx, relocation)
   }
-  const stopped = await stopBeyond(tx, host, emptyMemoryRoom(memory))
+  const stopped = await stopBeyond(tx, host, await readEmptyMemoryRoom(tx, host))
   await tx.updateTable('machines').set({ host }).where('host', '!=', host).execute()
   await gatherCopies(tx, host)
   await tx
