@@ -94,17 +94,6 @@ export async function holdUploads(page: Page) {
   }
 }
 
-/** The sizes of the pieces that a page sends from now on. */
-export async function countPieces(page: Page): Promise<readonly number[]> {
-  const sizes: number[] = []
-  await page.route(isUpload, async (route) => {
-    const size = sizeOfPiece(route.request())
-    if (size > 0) sizes.push(size)
-    await route.continue()
-  })
-  return sizes
-}
-
 /** 0 for other requests, and for one that asks how much has arrived. */
 export function sizeOfPiece(request: Request): number {
   const isPiece = new URL(request.url()).searchParams.get('append') === 'true'

@@ -85,6 +85,11 @@ test('each API serves the machines of all hosts', async () => {
 })
 
 test('a backup has the machines of both hosts', async (t) => {
+  // The host that has the image already would be chosen.
+  await eventually('the second host has the image of machines', async () => {
+    const { rows } = await query("select images from hosts where name = 'second'")
+    return rows[0].images.length > 0
+  })
   other = (await api.ok('POST', '/v1/machines', {})).id
   await api.run(other, ['sh', '-c', 'echo there > note'])
   assert.match(await runOk(first, 'hosts', 'list'), /^second +local +ready +1 /m)
@@ -126,7 +131,7 @@ test('a host that is silent can be given up, and a removed one starts no more', 
 
 test('one host makes the server of the backup, with the machines of both', async (t) => {
   await runOk(first, 'down')
-  await createDatabase('restored')
+  await query('create database restored')
   third.dataDir = await makeDataDir('cluster-third')
   // The restored folder names this test as its owner too.
   await rm(join(third.dataDir, 'owner.pid'))
@@ -165,11 +170,14 @@ async function runOk({ env }: Host, ...args: string[]): Promise<string> {
   return output
 }
 
-async function createDatabase(name: string): Promise<void> {
+async function query(text: string): Promise<pg.QueryResult> {
   const client = new pg.Client(databaseUrl)
   await client.connect()
-  await client.query(`create database ${name}`)
-  await client.end()
+  try {
+    return await client.query(text)
+  } finally {
+    await client.end()
+  }
 }
 
 function keyringOf({ dataDir }: Host): Promise<string> {

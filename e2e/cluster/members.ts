@@ -9,6 +9,7 @@ import { engineBinary } from '../../server/src/host/engine.ts'
 import { withSharedLimits } from '../../server/src/host/kernel-limits.ts'
 import type { Lifetime } from '../../server/test/harness.ts'
 import { makeDataDir } from '../harness/data-folder.ts'
+import { keepServerLogs } from '../harness/logs.ts'
 import { eventually } from '../harness/polling.ts'
 import { killChild, startMemberHost, type MemberHost } from './member-host.ts'
 import { makeMemberNetwork, type MemberPlace } from './member-network.ts'
@@ -71,18 +72,20 @@ async function makeMember(
 ): Promise<Member> {
   const engineDir = join(folder, 'engine')
   await mkdir(engineDir, { recursive: true, mode: 0o711 })
+  const logDir = join(folder, 'logs')
+  await mkdir(logDir)
   const client = new IncusClient({ socketPath: join(engineDir, 'unix.socket') })
   let host = await startMemberHost(folder, place)
   let engine: ChildProcess | undefined
   const startEngine = async () => {
-    const args = ['--group', 'root', '--logfile', join(folder, 'incusd.log')]
+    const args = ['--group', 'root', '--logfile', join(logDir, 'incusd.log')]
     const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
     engine = host.spawn(withSharedLimits([engineBinary, ...args]), {
       INCUS_DIR: engineDir,
       PATH: path,
       HOME: '/root',
     })
-    engine.stderr!.pipe(createWriteStream(join(folder, 'incusd.out'), { flags: 'a' }))
+    engine.stderr!.pipe(createWriteStream(join(logDir, 'engine.log'), { flags: 'a' }))
     engine.stdout!.resume()
     await eventually(`the engine of ${name} is ready`, async () => {
       return client.get('/internal/ready').then(
@@ -94,6 +97,7 @@ async function makeMember(
   t.after(async () => {
     client[Symbol.dispose]()
     await host.crash()
+    await keepServerLogs(folder)
   })
   await startEngine()
   return {
