@@ -6,9 +6,10 @@ import { lockAnyMachine } from '../find-machine.ts'
 import { readEmptyMemoryRoom } from '../hosts/capacity.ts'
 
 /**
- * Makes one host, whose capacity was measured, that of all machines and captures: a restore makes all disks there. The other hosts are removed
- * in the rows: whichever belongs to the restored server later joins it under a new name. Returns how many machines are
- * stopped, because they ran on other hosts and this one has no memory for them. Those on their way up go on.
+ * Makes one host the host of all machines and captures, because a restore makes all disks there. Its capacity was measured
+ * while no machine ran. The other hosts are removed in the rows: whichever belongs to the restored server later joins it
+ * under a new name. Returns how many machines are stopped, because they ran on other hosts and this one has no memory for
+ * them. Those on their way up go on.
  */
 export async function gatherOnHost(tx: Tx, host: string): Promise<number> {
   for (const relocation of await tx.selectFrom('relocations').selectAll().execute()) {
