@@ -13,9 +13,15 @@ test('the status says for how many machines a host has room, and what work waits
   await server.stopWorkers()
   // 512 MiB stay free, and 64 for the machine that runs; each further one takes 256, and 64 later.
   const memory = { memory_total_bytes: 4096 * mebibyte, memory_available_bytes: 2048 * mebibyte }
-  await db.updateTable('hosts').set(memory).execute()
+  const image = await db.selectFrom('images').select('id').executeTakeFirstOrThrow()
 
   const status = async () => (await runCommand(server.databaseUrl, 'status')).stdout
+  await db.updateTable('hosts').set({ images: [] }).execute()
+  assert.match(await status(), /^local +local +ready, no image yet +1 /m)
+  await db
+    .updateTable('hosts')
+    .set({ ...memory, images: [image.id] })
+    .execute()
   assert.match(await status(), /^local +local +ready +1 .* 2\.0 of 4\.0 GiB +6 machines /m)
   const read = await runCommand(server.databaseUrl, 'status', '--json')
   const { hosts, work } = JSON.parse(read.stdout)

@@ -1,6 +1,8 @@
+import type { ImageId } from '@computer/contract'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../../app.ts'
 import type { HostRow } from '../../db/database.ts'
+import { getDefaultImage } from '../../domain/disks/images.ts'
 import { readMemoryRooms } from '../../domain/hosts/capacity.ts'
 import { hostSilent } from '../../domain/hosts/health.ts'
 import { findKnownHost, listHosts } from '../../domain/hosts/hosts.ts'
@@ -17,7 +19,7 @@ import { formatTable } from './table.ts'
 const pollMs = 1_000
 
 export async function showHosts({ db }: Pick<App, 'db'>): Promise<AdminAnswer> {
-  const rooms = await readMemoryRooms(db)
+  const [rooms, image] = await Promise.all([readMemoryRooms(db), getDefaultImage(db)])
   const present = (await listHosts(db)).filter(({ state }) => state !== 'removed')
   const hosts = await Promise.all(
     present.map(async (host) => ({
@@ -39,7 +41,7 @@ export async function showHosts({ db }: Pick<App, 'db'>): Promise<AdminAnswer> {
   const rows = hosts.map((host) => [
     host.name,
     host.region,
-    describeState(host),
+    describeState(host, image?.id),
     String(host.machines),
     share(host.free_bytes, host.total_bytes),
     share(host.memory_available_bytes, host.memory_total_bytes),
@@ -127,12 +129,13 @@ export async function giveUp(app: Pick<App, 'db' | 'changes'>, name: string): Pr
   return { json: { ...describeHost(host), machines, captures }, text }
 }
 
-function describeState({
-  state,
-  unhealthy_reason: reason,
-}: Pick<HostRow, 'state' | 'unhealthy_reason'>): string {
-  if (reason === null) return state
-  return `${state}, ${reason === hostSilent ? 'silent' : 'unhealthy'}`
+function describeState(
+  { state, unhealthy_reason: reason, images }: ReturnType<typeof describeHost>,
+  image: ImageId | undefined,
+): string {
+  if (reason !== null) return `${state}, ${reason === hostSilent ? 'silent' : 'unhealthy'}`
+  const lacksImage = image !== undefined && !images.includes(image)
+  return state === 'ready' && lacksImage ? 'ready, no image yet' : state
 }
 
 function describeHost(host: HostRow) {
