@@ -74,9 +74,13 @@ test('another host joins with a token, which works once', async (t) => {
   const again = await runComputer(second.env, 'join', token, '--address', second.address)
   assert.match(again.output, /this host has a server already/)
   await startHostServer(second.env)
+  // Until then machines would be placed on the first host.
+  await eventually('the second host has the image of machines', async () => {
+    return /^second +local +ready +0 /m.test(await runOk(first, 'hosts', 'list'))
+  })
   const listed = await paste(t, first, '## Another host', 2)
   assert.match(listed, /^local +local +ready +1 /m)
-  assert.match(listed, /^second +local +ready(, no image yet)? +0 /m)
+  assert.match(listed, /^second +local +ready +0 /m)
 })
 
 test('each API serves the machines of all hosts', async () => {
@@ -85,10 +89,6 @@ test('each API serves the machines of all hosts', async () => {
 })
 
 test('a backup has the machines of both hosts', async (t) => {
-  // Until then the first host would be chosen.
-  await eventually('the second host has the image of machines', async () => {
-    return /^second +local +ready +0 /m.test(await runOk(first, 'hosts', 'list'))
-  })
   other = (await api.ok('POST', '/v1/machines', {})).id
   await api.run(other, ['sh', '-c', 'echo there > note'])
   assert.match(await runOk(first, 'hosts', 'list'), /^second +local +ready +1 /m)
@@ -149,10 +149,9 @@ test('one host makes the server of the backup, with the machines of both', async
       return status === 200 && body.stdout === note
     })
   }
-  let listed = ''
-  await eventually('the host has both machines', async () => {
-    listed = await runOk(third, 'hosts', 'list')
-    return /^local +local +ready +2 /m.test(listed)
+  const listed = await eventually('the host has both machines', async () => {
+    const text = await runOk(third, 'hosts', 'list')
+    return /^local +local +ready +2 /m.test(text) && text
   })
   assert.doesNotMatch(listed, /^second/m)
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sendMail } from '../src/domain/accounts/mails.ts'
+import { getDefaultImage } from '../src/domain/disks/images.ts'
 import { runCommand } from './admin-process.ts'
 import { startTestServer } from './harness.ts'
 
@@ -13,7 +14,7 @@ test('the status says for how many machines a host has room, and what work waits
   await server.stopWorkers()
   // 512 MiB stay free, and 64 for the machine that runs; each further one takes 256, and 64 later.
   const memory = { memory_total_bytes: 4096 * mebibyte, memory_available_bytes: 2048 * mebibyte }
-  const image = await db.selectFrom('images').select('id').executeTakeFirstOrThrow()
+  const image = (await getDefaultImage(db))!
 
   const status = async () => (await runCommand(server.databaseUrl, 'status')).stdout
   await db.updateTable('hosts').set({ images: [] }).execute()
