@@ -63,6 +63,10 @@ export const closedEarly =
 /**
  * Goes to a page as its link does: a browser that has loaded the dashboard does not load and compile it again, which
  * is most of what a page takes. Resolves when the page has taken the place of the one before.
+ *
+ * The promise that Playwright awaits is resolved in a task of its own. The browser does not keep that promise: one that is
+ * resolved among the microtasks of a new page can be collected before the browser has sent its result, which fails the
+ * call.
  */
 export async function follow(page: Page, url: string): Promise<void> {
   const isLoaded = await page.evaluate(() => '__TSR_ROUTER__' in globalThis)
@@ -72,11 +76,12 @@ export async function follow(page: Page, url: string): Promise<void> {
   }
   const { pathname, search, hash } = new URL(url)
   await page.evaluate(
-    (href) => {
+    async (href) => {
       const { __TSR_ROUTER__: router } = globalThis as unknown as {
         readonly __TSR_ROUTER__: { navigate(to: { readonly href: string }): Promise<void> }
       }
-      return router.navigate({ href })
+      await router.navigate({ href })
+      await new Promise((done) => setTimeout(done))
     },
     pathname + search + hash,
   )
