@@ -5,6 +5,7 @@ import { connect as netConnect, createServer, type AddressInfo } from 'node:net'
 import { Duplex, PassThrough, Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
+import { connect as tlsConnect } from 'node:tls'
 import { DriverError } from '../src/drivers/machine-driver.ts'
 import { createRemotePeer } from '../src/peers/client.ts'
 import { encodeToken, requestToJoin } from '../src/peers/join.ts'
@@ -75,6 +76,24 @@ test('a stream to an agent that never ends leaves no socket', async (t) => {
     stream.destroy()
     await eventually(async () => countSockets() === before || undefined)
   }
+})
+
+test('a stream that is refused leaves no socket, even if its client stays', async (t) => {
+  const { listener, remote, fail } = await start(t)
+  const before = countSockets()
+  fail(new DriverError('the machine is not running', { retryable: true }))
+  await assert.rejects(remote.connect(ref))
+  await assert.rejects(createRemotePeer({ ...listener, token: 'another' }).connect(ref))
+  await eventually(async () => countSockets() === before || undefined)
+
+  const options = { port: listener.port, ca: listener.certificate, allowHalfOpen: true }
+  const stranger = tlsConnect({ ...options, checkServerIdentity: () => undefined })
+  t.after(() => stranger.destroy())
+  stranger.write(
+    `GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: computer-agent\r\n\r\n`,
+  )
+  assert.match(await text(stranger), /^HTTP\/1\.1 401 /)
+  await eventually(async () => countSockets() === before + 1 || undefined)
 })
 
 test('a large stream arrives whole, and waits for its reader', async (t) => {
