@@ -32,7 +32,7 @@ const script = `
 test('the worker returns the memory of its large buffers while smaller ones stay', async () => {
   const [worker] = serverPrograms(readConfig({}), 'postgres://127.0.0.1/none')
   assert.equal(worker?.name, 'worker')
-  const { argv, env } = await worker.command()
+  const { argv, env } = worker.command()
   const heapOf = async (environment: NodeJS.ProcessEnv) => {
     const { stdout } = await run(argv[0]!, ['--expose-gc', '-e', script], { env: environment })
     return Number.parseInt(stdout, 10) / 1024

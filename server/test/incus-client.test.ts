@@ -5,7 +5,6 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { IncusClient } from '../src/drivers/incus/client.ts'
 import { eventually } from './settled.ts'
 
@@ -14,9 +13,9 @@ test('connections of a burst are closed, and a call may take longer than an idle
   t.after(() => rm(folder, { recursive: true }))
   let open = 0
   let most = 0
-  const engine = createServer(async (_, response) => {
-    await delay(400)
-    response.end(JSON.stringify({ type: 'sync', metadata: 'done' }))
+  const engine = createServer((_, response) => {
+    const reply = JSON.stringify({ type: 'sync', metadata: 'done' })
+    setTimeout(() => response.end(reply), 400)
   })
   // As the engine does, it keeps connections until their client closes them.
   engine.keepAliveTimeout = 0
