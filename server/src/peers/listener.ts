@@ -117,7 +117,7 @@ export async function listenForPeers(
     socket.on('error', () => {})
     joinAgent(request, socket, head).catch((error: unknown) => {
       const { status, body } = describe(error)
-      // Nobody reads the socket any more, so its end would go unnoticed.
+      // A client that leaves its own end open would keep the socket open, too.
       socket.end(
         `HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
         () => socket.destroy(),
