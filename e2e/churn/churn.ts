@@ -19,13 +19,15 @@ import { usesThrough } from './uses.ts'
 type ChurnOptions = {
   readonly seed: number
   readonly hosts: number
+  /** Of operations before the descriptors are counted first, so that every process has done all it does. */
+  readonly warmUpMinutes: number
   readonly minutes: number
 }
 
 export type Churn = {
   readonly counts: Ledger['counts']
   readonly samples: readonly Sample[]
-  /** How many descriptors each process has more at rest after the churn than before it. */
+  /** How many descriptors each process has more at rest after the churn than after its warm-up. */
   readonly descriptors: ReadonlyMap<string, number>
   /** Contradictions with acknowledged state, and what was left over at the end. */
   readonly differences: readonly string[]
@@ -38,19 +40,26 @@ const samplesPerCollection = 6
 const collectionMs = 1_000
 /** Servers close a connection of HTTP that has been idle for 72 s. */
 const idleSeconds = 80
+const unusedSeconds = 5
 
 /** Runs operations on real machines, one a second where the host is fast enough, and watches what the processes hold. */
-export async function runChurn({ seed, hosts, minutes }: ChurnOptions): Promise<Churn> {
+export async function runChurn(options: ChurnOptions): Promise<Churn> {
+  const { seed, hosts, warmUpMinutes, minutes } = options
   const random = createRandom(seed)
   const ledger = createLedger()
   await using server = await startFaultServer(hosts, collectingEnv)
   await using rows = openRows(server.hosts[0]!.dataDir)
   const callers = createCallers(callerCount, { api: server.api, ledger, random, rows })
-  const before = await countDescriptors(server, 5)
-  const samples = await churn(server, callers, minutes)
-  for (const caller of callers) {
-    for (const machine of caller.machines) await caller.remove(machine)
+  const removeMachines = async () => {
+    for (const caller of callers) {
+      for (const machine of caller.machines) await caller.remove(machine)
+    }
   }
+  await churn(server, callers, warmUpMinutes)
+  await removeMachines()
+  const before = await countDescriptors(server, warmUpMinutes > 0 ? idleSeconds : unusedSeconds)
+  const samples = await churn(server, callers, minutes)
+  await removeMachines()
   const { differences } = await compareWhenSettled(server, rows)
   await auditLedger(callers, await rows.read())
   const after = await countDescriptors(server, idleSeconds)

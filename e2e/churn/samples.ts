@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sendSignal } from '../../server/src/host/process-record.ts'
+import type { Collected } from './collect-on-signal.ts'
 import type { FaultHost, ProcessName } from '../faults/fault-host.ts'
 import type { FaultServer } from '../faults/server.ts'
 
@@ -11,10 +12,9 @@ export type Sample = {
   readonly minutes: number
   readonly process: string
   readonly pid: number
-  /** The resident memory of the process. */
-  readonly megabytes: number
-  /** The memory of its objects and buffers after its last collection of garbage. Undefined before the first one. */
-  readonly heldMegabytes: number | undefined
+  readonly residentMegabytes: number
+  /** After its last collection of garbage. Undefined before the first one. */
+  readonly collected: Collected | undefined
   readonly descriptors: number
 }
 
@@ -46,17 +46,12 @@ async function takeSample(host: FaultHost, name: ProcessName, minutes: number): 
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   const kilobytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1])
   const descriptors = (await readdir(`/proc/${pid}/fd`)).length
+  const collectedPath = join(host.dataDir, 'run', `collected-${pid}`)
+  const text = await readFile(collectedPath, 'utf8').catch(() => '')
   // The file is empty while the process writes it.
-  const heldPath = join(host.dataDir, 'run', `held-${pid}`)
-  const held = await readFile(heldPath, 'utf8').catch(() => '')
-  return {
-    minutes,
-    process,
-    pid,
-    megabytes: (kilobytes * 1024) / 1e6,
-    heldMegabytes: held === '' ? undefined : Number(held) / 1e6,
-    descriptors,
-  }
+  const collected = text === '' ? undefined : (JSON.parse(text) as Collected)
+  const residentMegabytes = (kilobytes * 1024) / 1e6
+  return { minutes, process, pid, residentMegabytes, collected, descriptors }
 }
 
 async function findRunning(host: FaultHost, name: ProcessName) {
@@ -89,7 +84,9 @@ export type Growth = {
 export type ProcessGrowth = {
   readonly process: string
   readonly resident: Growth
-  /** Tells more, because it has none of the pages that Node keeps for later. */
+  /** Resident memory without the part of V8's pages that no object fills, which comes and goes for hours. */
+  readonly filled: Growth
+  /** Objects and buffers. */
   readonly held: Growth
 }
 
@@ -111,10 +108,13 @@ export function measureGrowth(
     const buckets = [...Map.groupBy(counted, ({ minutes }) => Math.floor(minutes / bucketMinutes))]
     const growthOf = (read: (sample: Sample) => number) =>
       fitGrowth(buckets.map(([, bucket]) => Math.min(...bucket.map(read))))
+    const growthAfter = (read: (collected: Collected) => number) =>
+      growthOf(({ collected }) => (collected === undefined ? Infinity : read(collected) / 1e6))
     return {
       process,
-      resident: growthOf(({ megabytes }) => megabytes),
-      held: growthOf(({ heldMegabytes }) => heldMegabytes ?? Infinity),
+      resident: growthOf(({ residentMegabytes }) => residentMegabytes),
+      filled: growthAfter(({ resident, spare }) => resident - spare),
+      held: growthAfter(({ held }) => held),
     }
   })
 }
