@@ -10,6 +10,7 @@ import Fastify, {
 import type { Socket } from 'node:net'
 import type { App } from '../app.ts'
 import { isUnreachable } from '../db/errors.ts'
+import { endConnection } from '../end-connection.ts'
 import { ApiError } from '../errors.ts'
 import { newUlid } from '../ids.ts'
 import { addBodyParsers } from './bodies.ts'
@@ -179,7 +180,8 @@ function refuseBrokenHttp(error: BrokenHttp, socket: Socket): void {
   // The parser tells no method, and a response to HEAD has no body.
   const { rawPacket } = error
   const isHead = Buffer.isBuffer(rawPacket) && rawPacket.toString('latin1', 0, 5) === 'HEAD '
-  socket.end(
+  endConnection(
+    socket,
     `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\n` +
       `x-request-id: ${id}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n` +
       (isHead ? '' : body),

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import { z } from 'zod'
 import { createKeyPair, signCertificate } from '../certificates.ts'
 import { DriverError, imageFileNames, type MachineRef } from '../drivers/machine-driver.ts'
+import { endConnection } from '../end-connection.ts'
 import { CaptureId, Generation, parse, Refusal, send, sendJson } from './answers.ts'
 import { answerKeeper } from './kept-disks.ts'
 import {
@@ -117,10 +118,9 @@ export async function listenForPeers(
     socket.on('error', () => {})
     joinAgent(request, socket, head).catch((error: unknown) => {
       const { status, body } = describe(error)
-      // A client that leaves its own end open would keep the socket open, too.
-      socket.end(
+      endConnection(
+        socket,
         `HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-        () => socket.destroy(),
       )
     })
   })

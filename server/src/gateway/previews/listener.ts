@@ -3,6 +3,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { App } from '../../app.ts'
 import type { PreviewDomain } from '../../domain/previews/hosts.ts'
+import { endConnection } from '../../end-connection.ts'
 import { openCertificates } from './certificates.ts'
 import { isUpgrade } from './validate-request.ts'
 import { plainAddress, type TrustedProxies } from './trusted-proxies.ts'
@@ -52,7 +53,7 @@ export async function listen(
     const response = new ServerResponse(request)
     response.shouldKeepAlive = false
     response.assignSocket(socket)
-    response.once('finish', () => socket.end())
+    response.once('finish', () => endConnection(socket))
     handle({ request, response, upgrade: { socket, head } })
   })
   server.on('clientError', refuseBrokenHttp)
@@ -73,10 +74,8 @@ export async function listen(
 
 /** Malformed HTTP never becomes a request. */
 function refuseBrokenHttp(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable) return void socket.destroy()
+  if (!socket.writable) return
   const status =
     error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () =>
-    socket.destroy(),
-  )
+  endConnection(socket, `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
 }
