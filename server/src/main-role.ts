@@ -7,7 +7,7 @@ import type { Command } from './host/command.ts'
 import { configuredDatabaseUrl } from './host/postgres.ts'
 import { prepareDataDir, requireWholeRestore } from './host/data-folder.ts'
 import { prepareHost } from './host/preparation.ts'
-import { engineProgram } from './host/programs.ts'
+import { engineProgram, processEnvironment } from './host/programs.ts'
 import { findServer, ServerRunsError } from './host/server-lock.ts'
 import { withSettings } from './host/settings.ts'
 import { openTerminal } from './host/terminal.ts'
@@ -22,7 +22,8 @@ try {
   const config = readConfig(withSettings(process.env))
   requireWholeRestore(config.dataDir)
   prepareDataDir(config.dataDir)
-  const { argv, env = { COMPUTER_LOGS: 'stdout', ...process.env } } = await prepare(role, config)
+  const ownEnv = { COMPUTER_LOGS: 'stdout', ...processEnvironment() }
+  const { argv, env = ownEnv } = await prepare(role, config)
   // A program's name is looked up in PATH by `env` alone.
   process.execve!('/usr/bin/env', ['env', ...argv], env)
 } catch (error) {

@@ -47,7 +47,7 @@ export function engineProgram({ dataDir }: Config): Program {
 
 /**
  * glibc keeps blocks up to a threshold in the process's heap, and raises the threshold, up to 32 MiB,
- * to the size of every larger block that is freed. The worker moves archives and images in large
+ * to the size of every larger block that is freed. Archives, images and screenshots are moved in large
  * buffers: small blocks that outlive them would pin the whole heap. A fixed threshold, which a
  * socket's read buffer (64 KiB) reaches, returns each buffer to the kernel when it is freed.
  */
@@ -55,10 +55,10 @@ const returnedMemory = { MALLOC_MMAP_THRESHOLD_: '65536' }
 
 export function serverPrograms(config: Config, url: string): readonly Program[] {
   const host = config.bind === '0.0.0.0' || config.bind === '::' ? '127.0.0.1' : config.bind
-  const env = { ...definedEnvironment(), COMPUTER_DATA: config.dataDir, DATABASE_URL: url }
-  const commandOf = (name: string, environment: Record<string, string> = env) => {
+  const env = { ...processEnvironment(), COMPUTER_DATA: config.dataDir, DATABASE_URL: url }
+  const commandOf = (name: string) => {
     const path = fileURLToPath(new URL(`../main-${name}.ts`, import.meta.url))
-    return () => ({ argv: [process.execPath, path], env: environment })
+    return () => ({ argv: [process.execPath, path], env })
   }
   const log = config.logs === 'files' ? 'own' : 'passed'
   const httpProgram = (name: string, port: number): Program => ({
@@ -72,7 +72,7 @@ export function serverPrograms(config: Config, url: string): readonly Program[] 
       name: 'worker',
       log,
       prepare: () => forgetWorkerReady(config.dataDir),
-      command: commandOf('worker', { ...returnedMemory, ...env }),
+      command: commandOf('worker'),
       findDelay: () => findWorkerDelay(config.dataDir),
     },
     httpProgram('api', config.apiPort),
@@ -96,7 +96,8 @@ function bracket(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-function definedEnvironment(): Record<string, string> {
+/** The environment of a worker, an API or a gateway. What the operator has set wins. */
+export function processEnvironment(): Record<string, string> {
   const pairs = Object.entries(process.env).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(pairs) as Record<string, string>
+  return { ...returnedMemory, ...(Object.fromEntries(pairs) as Record<string, string>) }
 }
