@@ -7,8 +7,8 @@ import { planRuns } from './test/plan.ts'
 import { runFiles } from './test/run-files.ts'
 
 /*
- * `npm run soak` runs every soak at its full size, one after the other, and prints a line of verdict for
- * each. `npm run soak -- NAME…` runs those named; `--seed N` repeats one with the seed of a failure, and
+ * `npm run soak` runs every soak at its full size, one after the other, and prints a line of verdict and what the soak has
+ * measured for each. `npm run soak -- NAME…` runs those named; `--seed N` repeats one with the seed of a failure, and
  * `--size rounds=5000` changes a size.
  */
 const soaks: Readonly<
@@ -85,9 +85,9 @@ async function runSoak(name: SoakName): Promise<boolean> {
     const said = [
       ...report.matchAll(/^ℹ (?!tests|suites|pass|fail|cancelled|skipped|todo|duration)(.*)$/gm),
     ]
-    const facts = said.slice(-3).map(([, text]) => text!.trim())
     const minutes = `${(seconds / 60).toFixed(1)} min`
-    console.log([verdict.padEnd(6), name, size.join(', '), path, minutes, ...facts].join('  '))
+    console.log([verdict.padEnd(6), name, size.join(', '), path, minutes].join('  '))
+    for (const [, fact] of said) console.log(`       ${fact!.trim()}`)
   }
   return isGood
 }

@@ -11,7 +11,9 @@ import { measureGrowth, type Growth } from './samples.ts'
 
 const seed = soakSeed(2026)
 const { hosts, warmUpMinutes, minutes, skippedMinutes } = soakSize('churn')
-const most = { megabytes: 200, megabytesPerHour: 1, descriptors: 5 }
+const most = { megabytesPerHour: 1, descriptors: 5 }
+/** Resident memory grows in steps of a few megabytes, so a smaller rise is no slope. */
+const stepMegabytes = 5
 
 test(`a server stays as large as it is and leaves nothing (seed ${seed})`, async (t) => {
   const { counts, samples, descriptors, differences } = await runChurn({
@@ -22,9 +24,9 @@ test(`a server stays as large as it is and leaves nothing (seed ${seed})`, async
   })
   t.diagnostic(`${counts.operations} operations in ${minutes} minutes, ${counts.retries} retries`)
   const growth = measureGrowth(samples, skippedMinutes)
-  for (const { process, resident, filled, held } of growth) {
-    const memory = `resident ${show(resident)}; filled ${show(filled)}; held ${show(held)}`
-    t.diagnostic(`${process}: ${memory}; ${descriptors.get(process)} descriptors more`)
+  for (const { process, resident, held } of growth) {
+    const more = `${descriptors.get(process)} descriptors more`
+    t.diagnostic(`${process}: resident ${show(resident)}; held ${show(held)}; ${more}`)
   }
   assert.ok(growth.every(({ held }) => Number.isFinite(held.megabytesPerHour)))
   assert.deepEqual(differences, [])
@@ -35,11 +37,7 @@ test(`a server stays as large as it is and leaves nothing (seed ${seed})`, async
   )
   if (!isSoak()) return
   assert.deepEqual(
-    growth.filter(({ resident }) => resident.megabytes > most.megabytes),
-    [],
-  )
-  assert.deepEqual(
-    growth.filter(({ filled, held }) => [filled, held].some(isBeyondMost)),
+    growth.filter(({ resident, held }) => grows(resident, stepMegabytes) || grows(held, 0)),
     [],
   )
 })
@@ -49,6 +47,7 @@ function show({ megabytes, megabytesPerHour, uncertainty }: Growth): string {
   return `${megabytes.toFixed(1)} MB, ${perHour}`
 }
 
-function isBeyondMost({ megabytesPerHour, uncertainty }: Growth): boolean {
-  return megabytesPerHour - uncertainty > most.megabytesPerHour
+function grows({ megabytesPerHour, uncertainty, hours }: Growth, step: number): boolean {
+  const isSlope = megabytesPerHour * hours > step
+  return isSlope && megabytesPerHour - uncertainty > most.megabytesPerHour
 }

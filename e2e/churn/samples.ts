@@ -2,7 +2,6 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sendSignal } from '../../server/src/host/process-record.ts'
-import type { Collected } from './collect-on-signal.ts'
 import type { FaultHost, ProcessName } from '../faults/fault-host.ts'
 import type { FaultServer } from '../faults/server.ts'
 
@@ -12,9 +11,10 @@ export type Sample = {
   readonly minutes: number
   readonly process: string
   readonly pid: number
-  readonly residentMegabytes: number
-  /** After its last collection of garbage. Undefined before the first one. */
-  readonly collected: Collected | undefined
+  /** The resident memory of the process. */
+  readonly megabytes: number
+  /** The memory of its objects and buffers after its last collection of garbage. Undefined before the first one. */
+  readonly heldMegabytes: number | undefined
   readonly descriptors: number
 }
 
@@ -46,12 +46,17 @@ async function takeSample(host: FaultHost, name: ProcessName, minutes: number): 
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   const kilobytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1])
   const descriptors = (await readdir(`/proc/${pid}/fd`)).length
-  const collectedPath = join(host.dataDir, 'run', `collected-${pid}`)
-  const text = await readFile(collectedPath, 'utf8').catch(() => '')
   // The file is empty while the process writes it.
-  const collected = text === '' ? undefined : (JSON.parse(text) as Collected)
-  const residentMegabytes = (kilobytes * 1024) / 1e6
-  return { minutes, process, pid, residentMegabytes, collected, descriptors }
+  const heldPath = join(host.dataDir, 'run', `held-${pid}`)
+  const held = await readFile(heldPath, 'utf8').catch(() => '')
+  return {
+    minutes,
+    process,
+    pid,
+    megabytes: (kilobytes * 1024) / 1e6,
+    heldMegabytes: held === '' ? undefined : Number(held) / 1e6,
+    descriptors,
+  }
 }
 
 async function findRunning(host: FaultHost, name: ProcessName) {
@@ -76,6 +81,8 @@ export async function countDescriptors(
 
 export type Growth = {
   readonly megabytes: number
+  /** How long it was measured. */
+  readonly hours: number
   readonly megabytesPerHour: number
   /** Two standard errors of `megabytesPerHour`: a process that does not grow is beyond them in one of forty churns. */
   readonly uncertainty: number
@@ -84,9 +91,7 @@ export type Growth = {
 export type ProcessGrowth = {
   readonly process: string
   readonly resident: Growth
-  /** Resident memory without the part of V8's pages that no object fills, which comes and goes for hours. */
-  readonly filled: Growth
-  /** Objects and buffers. */
+  /** Tells more, because it has none of the pages that Node keeps for later. */
   readonly held: Growth
 }
 
@@ -108,13 +113,10 @@ export function measureGrowth(
     const buckets = [...Map.groupBy(counted, ({ minutes }) => Math.floor(minutes / bucketMinutes))]
     const growthOf = (read: (sample: Sample) => number) =>
       fitGrowth(buckets.map(([, bucket]) => Math.min(...bucket.map(read))))
-    const growthAfter = (read: (collected: Collected) => number) =>
-      growthOf(({ collected }) => (collected === undefined ? Infinity : read(collected) / 1e6))
     return {
       process,
-      resident: growthOf(({ residentMegabytes }) => residentMegabytes),
-      filled: growthAfter(({ resident, spare }) => resident - spare),
-      held: growthAfter(({ held }) => held),
+      resident: growthOf(({ megabytes }) => megabytes),
+      held: growthOf(({ heldMegabytes }) => heldMegabytes ?? Infinity),
     }
   })
 }
@@ -123,6 +125,7 @@ function fitGrowth(megabytes: readonly number[]): Growth {
   const { slope, error } = fitLine(megabytes)
   return {
     megabytes: megabytes.at(-1)!,
+    hours: megabytes.length / bucketsPerHour,
     megabytesPerHour: slope * bucketsPerHour,
     uncertainty: 2 * error * bucketsPerHour,
   }
