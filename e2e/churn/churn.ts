@@ -19,7 +19,7 @@ import { usesThrough } from './uses.ts'
 type ChurnOptions = {
   readonly seed: number
   readonly hosts: number
-  /** Of operations before the descriptors are counted first, so that every process has done all it does. */
+  /** Operations run for this long before the descriptors are counted first: by then, every process has done all it does. */
   readonly warmUpMinutes: number
   readonly minutes: number
 }

@@ -14,8 +14,13 @@ export function disconnect(): void {
   clients.clear()
 }
 
-export async function open(t: TestContext, to: URL): Promise<Socket> {
-  const socket = connect(Number(to.port), to.hostname)
+/** A client that is half open leaves its own end open when the server ends the connection. */
+export async function open(
+  t: TestContext,
+  to: URL,
+  { allowHalfOpen = false } = {},
+): Promise<Socket> {
+  const socket = connect({ port: Number(to.port), host: to.hostname, allowHalfOpen })
   clients.add(socket)
   t.after(disconnect)
   socket.setTimeout(20_000, () =>
